@@ -39,6 +39,6 @@ def _parts(cell: Any) -> Iterator[str]:
         if "text/html" in data:
             # Indented lines and blank lines would end a block of HTML.
             lines = (line.strip() for line in data["text/html"].splitlines())
-            yield f"<div class=\"output\">{' '.join(line for line in lines if line)}</div>"
+            yield f'<div class="output">{" ".join(line for line in lines if line)}</div>'
         else:
             yield f"```text\n{data['text/plain'].rstrip()}\n```"

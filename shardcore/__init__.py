@@ -1,7 +1,7 @@
-"""Codecs for shard files: read, explain, look up, verify and write them. No Qt, ever.
+"""Codecs for shard files: read, explain, look up, verify and write them. Never imports Qt.
 
-The public names are stated in `__init__.pyi`. Each is loaded from its module when it is first used: `import shardcore`
-alone loads next to nothing.
+The public names are declared in `__init__.pyi`. Each is loaded from its module when it is first used, so that
+`import shardcore` alone is fast.
 """
 
 import lazy_loader

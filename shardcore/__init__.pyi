@@ -1,4 +1,4 @@
-"""The public names: for type checkers, and for `__init__`, which loads a name from its module when it is first used."""
+"""Public names of shardcore, for type checkers and for `__init__`, which imports each name on first use."""
 
 from .errors import BadChecksum as BadChecksum
 from .errors import BadMagic as BadMagic

@@ -1,4 +1,4 @@
-"""`python -m shardcore` is the command `shardcore`."""
+"""Entry point: `python -m shardcore` runs the command `shardcore`."""
 
 from shardcore.cli import main
 

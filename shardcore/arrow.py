@@ -103,7 +103,7 @@ class _Batches:
             return self.arrow.array(fit, self.arrow.string())
 
     def _hashes(self, strings: ByteStrings, columns: ObjectColumns) -> Any:
-        """Return hashes as 32 bytes or as hex text; null for unused and deleted rows."""
+        """Return hash keys as 32 bytes or as hex text; null for unused and deleted rows."""
         count, arrow = len(columns), self.arrow
         there = ~in_states(columns.state, (State.UNUSED, State.DELETED))
         bits = arrow.py_buffer(np.packbits(there, bitorder="little"))

@@ -78,7 +78,7 @@ def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = Non
 
 
 def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
-    """Return a ticket of the whole data set; with `same`, its info travels in the ticket."""
+    """Return a ticket of the whole data set; with `same`, it contains the info, so that workers need not read it."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
         where = folder_address(shard.folder.uri, shard.opened_at)

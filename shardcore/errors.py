@@ -1,6 +1,6 @@
 """Errors of shardcore and their location in the file.
 
-For any input, only these errors and `Cancelled` leave the library.
+For any input, the library raises only these errors and `Cancelled`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def shown_key(key: str) -> str:
 
 
 class Remedy(Enum):
-    """Remedies for failures. The values name Python arguments; the command line has texts of its own."""
+    """Advice to the user for an error. The values name Python arguments; the command line has its own texts."""
 
     DELETED = "open with deleted=True to read it"
     XORBS = "name the folder that contains them (xorbs=)"
     SPEC = "give the specification (spec=), or one of the files"
-    LIMIT = "a higher limit allows it"
-    WORK = "shardcore.allowing(…) allows more"
+    LIMIT = "raise the limit"
+    WORK = "raise the limit with shardcore.allowing(…)"
     REPLACE = "pass force=True to replace it"
-    HARD_LINKS = "pass hard_links=True to edit it under all its names, or copy it"
+    HARD_LINKS = "pass hard_links=True to edit it under all its names, or edit a copy"
     JOURNAL = "check its origin, then pass trust=True to use it"
     FINISH = "write to it again with force=True to finish that first"
     KEYS = "choose another key rule (keys=)"
@@ -38,19 +38,19 @@ class Remedy(Enum):
     SKIP = "pass skip_unreadable=True to skip it"
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
-    RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
-    PAYER = "ask its owner for the right to read it; where readers pay, RemoteOptions(requester_pays=True)"
+    RIGHTS = "ask its owner for read access, or try another profile or anonymous=True"
+    PAYER = "ask its owner for read access; if readers pay, set RemoteOptions(requester_pays=True)"
     LOGIN = "give a login: in the address (https://user:password@host/…), in headers.toml, or in HF_TOKEN for hf://"
     OTHER_LOGIN = "check the user and password, the token or the keys"
     WRITE_PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may write it"
-    WRITE_RIGHTS = "ask its owner for the right to write it, or try another profile"
+    WRITE_RIGHTS = "ask its owner for write access, or try another profile"
     UNCONDITIONAL = "pass force=True to overwrite it unconditionally"
     RENEW = "renew the credentials, then open it again"
     CLOCK = "set the clock of this machine"
     REGION = "name the region (RemoteOptions(region=…))"
-    LIMIT_FETCH = "a higher limit_fetch allows it"
-    LIMIT_REQUESTS = "a higher limit_requests allows it"
-    COPY = "copy it here first"
+    LIMIT_FETCH = "raise limit_fetch"
+    LIMIT_REQUESTS = "raise limit_requests"
+    COPY = "copy it to this machine first"
     REOPEN = "open it again"
     AGAIN = "try again later"
     TRUST = "set SSL_CERT_FILE or AWS_CA_BUNDLE to the certificates to trust"
@@ -64,7 +64,7 @@ class Cancelled(BaseException):
 
 
 class ShardError(Exception):
-    """Any failure of shardcore.
+    """Base class of the errors of shardcore.
 
     Attributes:
         message: One sentence. Addresses in it have no credentials and no query.
@@ -84,7 +84,7 @@ class ShardError(Exception):
 
     @property
     def placed(self) -> str:
-        """The message with its location, without the remedy."""
+        """Return the message with its location, without the remedy."""
         return f"{self.message} ({self.span})" if self.span else self.message
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class ShardError(Exception):
 
 
 class UsageError(ShardError):
-    """Misuse: a malformed key, an unknown format name, an impossible option."""
+    """Wrong use: a malformed key, an unknown format name, an option that cannot be used."""
 
 
 class PackageMissing(UsageError):
@@ -109,7 +109,7 @@ class StoreUntrusted(UsageError):
     Attributes:
         file: Name of the file.
         stores: Addresses, as in `RemoteOptions.trusted`.
-        who: How requests would be signed, such as `as profile lab`; empty for a local folder.
+        who: Identity that would sign the requests, such as `as profile lab`; empty for a local folder.
     """
 
     remedy = Remedy.STORE
@@ -125,8 +125,8 @@ class StoreUntrusted(UsageError):
         remedy: Remedy | None = None,
     ) -> None:
         self.file, self.stores, self.who = file, stores, who
-        what = "a store; no request was sent to" if who else "a folder elsewhere; nothing was opened in"
-        text = message or f"{file} names {what} {self._listed}"
+        what = "a store; no request was sent to" if who else "a folder elsewhere, which was not opened:"
+        text = message or f"{file} refers to {what} {self._listed}"
         super().__init__(text, span=span, remedy=remedy)
 
     @property
@@ -141,10 +141,10 @@ class StoreUntrusted(UsageError):
 
 
 class SpaceUnchosen(UsageError):
-    """A folder has several key spaces, and one must be chosen.
+    """A folder contains several data sets with separate keys, and one must be chosen.
 
     Attributes:
-        address: Address of the first key space.
+        address: Address of the first one.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class LayerUnchosen(UsageError):
         remedy: Remedy | None = None,
     ) -> None:
         self.layers = layers
-        text = message or f"this link of Neuroglancer has {len(layers)} precomputed layers; open one of them"
+        text = message or f"this Neuroglancer link has {len(layers)} precomputed layers; open one of them"
         super().__init__(text, span=span, remedy=remedy)
 
 
@@ -179,7 +179,7 @@ class NotAShard(ShardError):
 
     Attributes:
         candidates: One sentence per format that matched in part.
-        is_other: Whether the bytes are certainly no shard of any format: an empty file, a web page.
+        is_other: Whether the bytes certainly belong to no shard format: an empty file, a web page.
     """
 
     def __init__(
@@ -213,11 +213,11 @@ class BadChecksum(FormatError):
 
 
 class Unsupported(FormatError):
-    """Recognised but not supported: another version or family, or a codec without a decoder here."""
+    """The format is recognised, but shardcore does not support its version, variant or codec."""
 
 
 class KeyAbsent(ShardError, KeyError):
-    """The key is not in the shard. Also a `KeyError`, as for any mapping.
+    """The key is not in the shard. Also a `KeyError`, as for any Python mapping.
 
     Attributes:
         key: The key, in the text form of the format.
@@ -235,7 +235,7 @@ class SourceError(ShardError):
     """The bytes cannot be read: a file is missing or shrank, the network fails, credentials are refused.
 
     Attributes:
-        partial: Result until then: the `Report` of `verify`, the `Salvage` of `salvage`.
+        partial: Result up to the error: the `Report` of `verify`, the `Salvage` of `salvage`.
     """
 
     partial: Any = None
@@ -246,11 +246,11 @@ class ExternalMissing(SourceError):
 
 
 class SourceChanged(SourceError):
-    """The bytes were replaced while open; what was read before is invalid."""
+    """The file was replaced while it was open; what was read before is invalid."""
 
 
 class OutOfResources(SourceError):
-    """The system refused: too many open files or not enough memory. The file is not the cause."""
+    """The operating system ran out of file descriptors or memory. The file is not the cause."""
 
 
 class RemoteError(SourceError):
@@ -267,7 +267,7 @@ class RemoteError(SourceError):
         self.status = status
 
     def again(self) -> RemoteError:
-        """Return a copy for another caller: the traceback of the original keeps objects alive."""
+        """Return a copy for another caller, since the traceback of the original keeps objects alive."""
         return type(self)(self.message, status=self.status, remedy=self.remedy)
 
 
@@ -276,11 +276,11 @@ class NoSuchObject(RemoteError):
 
 
 class CannotList(RemoteError):
-    """The server returns files by name but cannot list them."""
+    """The server returns single files but cannot list them."""
 
 
 class Forbidden(RemoteError):
-    """Access is denied. Stores that may not be listed also answer so for missing keys."""
+    """Access is denied. A store that denies listing also returns this status for a missing key."""
 
 
 class CredentialsRefused(RemoteError):
@@ -292,15 +292,15 @@ class ClockSkewed(RemoteError):
 
 
 class WrongRegion(RemoteError):
-    """The bucket is in another region, which the server does not name."""
+    """The bucket is in another region, and the response does not name it."""
 
 
 class RangeRefused(RemoteError):
-    """The server did not return the requested bytes but the whole file, other bytes, or encoded ones."""
+    """The server ignored the requested range: it returned the whole file, other bytes, or encoded ones."""
 
 
 class ConnectionFailed(RemoteError):
-    """No response, or an incomplete one, after all attempts."""
+    """All attempts ended without a complete response."""
 
 
 class TimedOut(ConnectionFailed):
@@ -316,7 +316,7 @@ class TlsFailed(ConnectionFailed):
 
 
 class ProxyFailed(ConnectionFailed):
-    """The proxy from the environment does not work."""
+    """The proxy that the environment variables name does not work."""
 
 
 class ServerFailed(RemoteError):
@@ -324,11 +324,11 @@ class ServerFailed(RemoteError):
 
 
 class BudgetSpent(RemoteError):
-    """More requests or bytes than the caller allowed."""
+    """The caller's limit of requests or bytes is exceeded."""
 
 
 class LargeRead(BudgetSpent):
-    """A read of `size` bytes, more than may be fetched without asking; see `read_purpose.at_most`."""
+    """A read needs `size` bytes, more than may be fetched without asking the user; see `read_purpose.at_most`."""
 
     def __init__(
         self,
@@ -353,7 +353,7 @@ def failed(what: str, error: Exception) -> SourceError:
 
 
 def says_absent(error: SourceError) -> bool:
-    """Return whether an error means that nothing is there; a server that fails or stalls proves nothing."""
+    """Return whether an error means that the file does not exist; a failing or slow server does not prove that."""
     cause = error.__cause__
     if isinstance(error, (SourceChanged, OutOfResources)) or (isinstance(cause, OSError) and cause.errno in _UNREAD):
         return False
@@ -365,9 +365,9 @@ def ends_reading(error: ShardError) -> bool:
 
 
 def source_lost(error: BaseException) -> bool:
-    """Return whether further reads are useless: server lost, budget spent, or refused by the system.
+    """Return whether all further reads would fail: the server is lost, a limit is used up, or the system refuses.
 
-    Answers about one file (403, 404, no ranges) do not count: other files can still be read.
+    Errors about one file (403, 404, no ranges) do not count: other files can still be read.
     """
     if isinstance(error, OutOfResources):
         return True
@@ -385,5 +385,5 @@ class LimitExceeded(ShardError):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of the system, without the error number and path of an `OSError`."""
+    """Return the message of an error; for an `OSError` without its number and path."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,7 +1,7 @@
 """Read-only fsspec file system over the objects of a shard: `shard://KEY::s3://bucket/x.shard`.
 
-The path of an object is its key as in a link (`shardcore.model.inside_path`); `*`, `?`, `[` and `::` are also
-percent-encoded, because fsspec interprets them. Keys that are relative paths keep `/`; in others it is `%2F`.
+The path of an object is its key, encoded as in a link (`shardcore.model.inside_path`); `*`, `?`, `[` and `::` are also
+percent-encoded, because fsspec interprets them. Keys that are relative paths keep `/`; in other keys it is `%2F`.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ BLOCK = 1 << 20
 """Bytes read at once from a local shard; default of `block_size`."""
 
 REMOTE_BLOCK = 4 << 20
-"""The same for a remote shard, whose ranges are fetched in parallel."""
+"""Bytes read at once from a remote shard, in parallel ranges."""
 
 MOST_OPEN = 8
-"""Most recently used shards that stay open, for all file systems together."""
+"""Number of recently used shards that stay open, for all file systems together."""
 
 _LOCAL = ("file", "local")
 _S3 = ("s3", "s3a")
 _ADDRESSES = {"s3": "s3://", "s3a": "s3://", "gs": "gs://", "gcs": "gs://"}
 _HTTP = ("http", "https")
 _OWN_OPTIONS = frozenset({"use_listings_cache", "listings_expiry_time", "max_paths", "asynchronous", "loop"})
-"""Options of every fsspec file system."""
+"""Options that fsspec itself handles, for every file system."""
 
 _S3_NAMES = {
     "anon": "anonymous",
@@ -73,7 +73,7 @@ _S3_NAMES = {
     "region_name": "region",
     "requester_pays": "requester_pays",
 }
-"""Options of s3fs, with the field of `RemoteOptions` for each."""
+"""Options of s3fs, and the corresponding field of `RemoteOptions`."""
 
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 
@@ -139,7 +139,7 @@ class _OpenShard:
             source.release()
 
     def listed(self) -> tuple[list[str], list[int]]:
-        """Return the sorted paths that `extract` writes, and sizes (-1: unknown before decoding). Reads the index."""
+        """Return the sorted paths of the objects, named as by `extract`, and their sizes or -1. Reads the index."""
         with self._lock:
             if self._names is None:
                 objects = self.shard.objects
@@ -153,7 +153,7 @@ class _OpenShard:
             return self._names
 
     def below(self, folder: str) -> Iterator[tuple[str, int | None]]:
-        """Yield the direct children of a folder: objects with their size, folders with None."""
+        """Yield the name of each direct child of a folder; with the size of an object, with None for a folder."""
         paths, sizes = self.listed()
         prefix = f"{folder}/" if folder else ""
         at = bisect_left(paths, prefix)
@@ -293,7 +293,7 @@ class ShardFileSystem(AbstractFileSystem):
     def _where(self) -> str | Source:
         protocol, where = self._target_protocol, self._fo
         if not where:
-            raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
+            raise UsageError("no shard given: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
         if protocol in _ADDRESSES:
             return where if is_address(where) else _ADDRESSES[protocol] + where
         if protocol in (*_LOCAL, *_HTTP):
@@ -415,7 +415,7 @@ class ShardFileSystem(AbstractFileSystem):
         first = starts if isinstance(starts, Sequence) else [starts] * len(paths)
         last = ends if isinstance(ends, Sequence) else [ends] * len(paths)
         if not len(paths) == len(first) == len(last):
-            raise ValueError("one start and one end are needed per path")
+            raise ValueError("give one start and one end per path")
         groups: dict[str, list[int]] = {}
         for number, path in enumerate(paths):
             groups.setdefault(self._strip_protocol(path), []).append(number)
@@ -446,9 +446,9 @@ class ShardFileSystem(AbstractFileSystem):
     def _each(
         self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True
     ) -> Iterator[tuple[str, T | Exception]]:
-        """Yield each path with its result, in order, several at a time.
+        """Yield each path with its result, in order; several are read at a time.
 
-        With `returns`, errors are results. With `whole`, neighbouring contents are prefetched together.
+        With `returns`, errors are yielded instead of raised. With `whole`, neighbouring contents are fetched together.
         """
         opened = self._opened()
 
@@ -509,7 +509,7 @@ def _entry(path: str, size: int | None) -> dict[str, Any]:
 
 
 def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple[int, int]:
-    """Return non-negative offsets of an fsspec range; calls `size` only for negative or open ends."""
+    """Return the offsets of an fsspec range as non-negative numbers; `size` is called only if they depend on it."""
     first = start or 0
     first = max(size() + first, 0) if first < 0 else first
     last = size() if end is None else size() + end if end < 0 else end

@@ -1,4 +1,4 @@
-"""HTML of results for notebooks.
+"""Results as HTML for notebooks.
 
 Plain elements with inline styles; no scripts, no external resources. Text from files is escaped and truncated.
 Nothing is fetched from another machine; the HTML names what is missing instead.
@@ -51,20 +51,20 @@ ROWS = 10
 """Rows of an object table."""
 
 LINES = 20
-"""Items of any other list."""
+"""Items of other lists."""
 
 LETTERS = 160
 """Characters of a cell."""
 
 TEXT = 4000
-"""Characters of a text."""
+"""Characters of a displayed text."""
 
 NODES = 200
 
 DEEP = 3
 
 DRAWN = 1 << 18
-"""Characters of SVG per lookup."""
+"""Maximum characters of SVG per lookup."""
 
 PIXELS = 512
 """Pixels along the longer edge of a picture."""

@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 
 
 _ASK = 0.02
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -24,9 +24,9 @@ _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", de
 
 @contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Call `check` before each read in this context; it raises `Cancelled` to stop.
+    """Call `check` before each read in this context; it raises `Cancelled` to stop the operation.
 
-    A context variable, because reads happen deep inside lookups and streams. Threads run in a copy of the context.
+    A context variable is used because reads happen deep inside lookups. Threads run in a copy of the context.
     """
     token = _stop_check.set(check)
     try:
@@ -42,7 +42,7 @@ def check_stopped() -> None:
 
 
 def wait_for(seconds: float) -> None:
-    """Sleep, and check for cancellation every 20 ms."""
+    """Sleep for some seconds; check for cancellation every 20 ms."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         check_stopped()

@@ -1,6 +1,6 @@
 """Differences between operating systems: files, file names, locks, owners, user folders, processes.
 
-`docs/dev/portability.md` lists the differences, and the tests that fake each system.
+`docs/dev/portability.md` lists the differences, and the tests that simulate each system.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINUX = sys.platform.startswith("linux")
 
 
 def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: bool = False) -> int:
-    """Open a file in binary mode without blocking; return its descriptor. Also an `opener` for `open`.
+    """Open a file in binary mode without blocking; return its descriptor. Can be passed as `opener` to `open`.
 
     Fails with `ELOOP` on a symbolic link unless `follow_links`. On Windows, the open file can be renamed and removed.
     """
@@ -48,7 +48,7 @@ _NORMAL = 0x80
 
 
 def _open_shared(path: str | Path, flags: int) -> int:
-    """Open with all share modes; `os.open` on Windows prevents renaming and removing."""
+    """Open a file on Windows such that it can be renamed and removed while open, which `os.open` prevents."""
     winapi, msvcrt = import_module("_winapi"), import_module("msvcrt")
     access = _READ if not flags & (os.O_WRONLY | os.O_RDWR) else _WRITE if flags & os.O_WRONLY else _READ | _WRITE
     if flags & os.O_CREAT:
@@ -104,9 +104,9 @@ _JUNCTION = 0xA0000003
 
 @contextlib.contextmanager
 def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
-    """Yield a path that stays bound to a folder, even if its name is given to another; `inner` is opened without links.
+    """Yield a path that refers to this folder even after it is renamed; `inner` is a path below it, without links.
 
-    Only Linux has such paths; elsewhere it is the plain path.
+    Only Linux has such paths; on other systems the normal path is returned.
     """
     if not LINUX:
         yield folder / inner
@@ -127,7 +127,7 @@ def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
 
 
 def name_new(path: str | Path, final: str | Path) -> None:
-    """Rename a file to a free name; raise `FileExistsError` if the name is taken."""
+    """Rename a file; raise `FileExistsError` if the new name exists."""
     if WINDOWS:
         os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
         return
@@ -147,7 +147,7 @@ def name_new(path: str | Path, final: str | Path) -> None:
 
 
 def replace_file(path: str | Path, final: str | Path) -> None:
-    """Rename a file over another; readers that have the other one open keep it.
+    """Rename a file to the name of another, replacing it; programs that have the other one open can still read it.
 
     Windows cannot replace an open file, so the old file is renamed first and then removed.
     """
@@ -187,8 +187,8 @@ FORBIDDEN = frozenset('/\\:*?"<>|')
 """Characters that Windows does not allow in file names."""
 
 
-def leads_elsewhere(part: str) -> bool:
-    """Return whether opening this name reaches something else than the file of that name.
+def is_special_name(part: str) -> bool:
+    """Return whether opening a name would reach something other than a file of that name.
 
     Windows: devices, streams (`a:b`), drives, and names that lose trailing dots or spaces.
     """
@@ -200,12 +200,12 @@ def is_device(name: str) -> bool:
 
 
 def listed_name(name: str) -> str:
-    """Return a name in NFC: macOS lists accents as separate characters."""
+    """Return a listed name in Unicode form NFC, since macOS stores accents as separate characters."""
     return unicodedata.normalize("NFC", name) if MACOS and not name.isascii() else name
 
 
 def path_of_url(url: str) -> str:
-    """Return the path of a `file://` URL; on Windows with its drive, or as `//server/share`."""
+    """Return the path of a `file://` URL; on Windows with the drive, or as `//server/share`."""
     parts = urlsplit(url)
     path = unquote(parts.path)
     if not WINDOWS:
@@ -223,18 +223,18 @@ def last_part(where: str) -> str:
 # --- locks ---
 
 _FAR = 1 << 62
-"""Offset of the locked byte, beyond any file: locks on Windows prevent reading."""
+"""Offset of the locked byte, beyond the end of any file, because a lock on Windows prevents reading."""
 
 
 def open_to_lock(path: str | Path, flags: int = os.O_RDONLY) -> int | None:
-    """Return a descriptor for `lock_file`, following no link; None for a folder on Windows."""
+    """Open a file or folder for `lock_file`, without following links; None for a folder on Windows."""
     if WINDOWS and os.path.isdir(path):  # noqa: PTH112
         return None
     return open_file(path, flags)
 
 
 def lock_file(descriptor: int) -> bool | None:
-    """Lock until the descriptor is closed. True: locked; False: another process has the lock; None: no locks here."""
+    """Lock until the descriptor is closed. True: locked; False: locked by another process; None: not supported."""
     try:
         if WINDOWS:
             msvcrt, before = import_module("msvcrt"), os.lseek(descriptor, 0, os.SEEK_CUR)
@@ -261,7 +261,7 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def give_mode(descriptor: int, like: Path) -> None:
-    """Give a new private file the owner and mode of `like`, as far as permitted; a foreign group gets no rights."""
+    """Copy owner and mode of `like` to a new file if permitted; group rights are removed if the group cannot be set."""
     if not hasattr(os, "fchown"):
         return
     with contextlib.suppress(OSError):
@@ -278,13 +278,13 @@ def give_mode(descriptor: int, like: Path) -> None:
         os.fchmod(descriptor, mode)
 
 
-# --- what a power failure leaves ---
+# --- syncing to the disk ---
 
 _FULL_SYNC = 51
 
 
 def sync_file(descriptor: int) -> None:
-    """Flush a file to the disk; on macOS also the cache of the drive."""
+    """Flush a file to the disk; on macOS also the write cache of the drive."""
     if MACOS:
         import fcntl
 
@@ -313,7 +313,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file_systems(folders: Iterable[Path]) -> bool:
-    """Flush the file systems of some folders; False where one call cannot do it (only Linux has `syncfs`)."""
+    """Flush the file systems of some folders; False if that fails, or without `syncfs`, which only Linux has."""
     if not LINUX:
         return False
     import ctypes
@@ -337,18 +337,18 @@ def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
         os.close(descriptor)
 
 
-# --- the user ---
+# --- user folders ---
 
 _FOLDERS = {
     "data": ("XDG_DATA_HOME", ".local/share", "APPDATA", "AppData/Roaming"),
     "config": ("XDG_CONFIG_HOME", ".config", "APPDATA", "AppData/Roaming"),
     "state": ("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "AppData/Local"),
 }
-"""Environment variable and default below home: XDG, then Windows."""
+"""Environment variable and default folder below the home folder: XDG, then Windows."""
 
 
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
-    """Return the folder of this program by the rules of the system; relative paths in the environment are ignored."""
+    """Return the user's folder for this program; relative paths in environment variables are ignored."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home raises without one
     if not home.is_absolute():
         home = Path(os.devnull)
@@ -380,7 +380,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 def process_exists(pid: int) -> bool:
-    """Always True on Windows, where `os.kill` would end the process."""
+    """Return whether a process is running; always True on Windows, where `os.kill` would end it."""
     if WINDOWS:
         return True
     try:
@@ -412,7 +412,7 @@ def allow_many_files(most: int) -> None:
 
 
 def limit_memory(room: int) -> None:
-    """Limit the address space to the current size plus `room` bytes; Linux only."""
+    """Limit the address space of this process to its current size plus `room` bytes; Linux only."""
     if not LINUX:
         return
     import resource

@@ -48,14 +48,14 @@ Place = tuple[int, ...]
 """Chunk indices in the grid of an array."""
 
 Read = NDArray[Any] | ShardError | None
-"""Elements or bytes, the error, or None where nothing is stored."""
+"""Elements or bytes; the error; or None if nothing is stored."""
 
 METADATA = "zarr.json"
 _CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
 _SCALE = "scale "
 
 MOST_COORDINATES = 1 << 24
-"""Longest axis with coordinates: programs read all of them when they open an array."""
+"""Maximum length of an axis with coordinates; programs read all coordinates when they open an array."""
 
 COORDINATES = 1 << 16
 """Coordinates per chunk."""
@@ -66,7 +66,7 @@ LISTED = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Axis of an array: `begin` is the coordinate of the first element, `spacing` its length (0: unknown) in `unit`."""
+    """Axis of an array: `begin` is the coordinate of element 0, `spacing` the element length (0: unknown) in `unit`."""
 
     name: str
     length: int
@@ -111,7 +111,7 @@ class _GridArray:
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """Shape of a chunk of the store: never longer than the array, whatever the shard declares."""
+        """Return the shape of a chunk in the store; it is cut to the array if the shard declares larger chunks."""
         grid = self.grid
         return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
 
@@ -128,7 +128,7 @@ class _GridArray:
         return _array_metadata(shape, self.chunk_shape, grid.dtype, self.order, names, attributes)
 
     def chunks(self, places: Sequence[Place]) -> list[Read]:
-        """Return chunks padded with 0 to the full shape; neighbours are read with one request."""
+        """Return chunks, padded with 0 to the full shape; adjacent ones are read with one request."""
         grid = self.grid
         counts = (*grid.counts, *(1 for _ in grid.inner))
         axes = len(grid.counts)
@@ -184,7 +184,7 @@ class _ReadOnlyStore(Store):
 
     def __reduce__(self) -> Any:
         if isinstance(self._where, Shard):
-            raise UsageError("a store of an opened shard stays in its process: give the store a path or an address")
+            raise UsageError("a store of an opened shard works only in its process: give it a path or an address")
         return _reopened, (type(self), self._where, self._chosen, self._options)
 
     @property
@@ -208,7 +208,7 @@ class _ReadOnlyStore(Store):
         return (type(self).__qualname__, str(self._where), *self._chosen, repr(sorted(self._options.items())))
 
     def _named(self, shard: Shard) -> dict[str, _Array]:
-        """Return the arrays by path; the path of a root array is empty."""
+        """Return the arrays by their path in the store; the path of a root array is empty."""
         raise NotImplementedError
 
     def _root(self, arrays: Mapping[str, _Array]) -> dict[str, Any] | None:
@@ -282,7 +282,7 @@ class _ReadOnlyStore(Store):
         return out
 
     async def _bytes_of(self, key: str) -> NDArray[Any] | None:
-        """Return the bytes of a key; keys requested in the same turn of the event loop are read together."""
+        """Return the bytes of a key; keys requested in the same iteration of the event loop are read together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
         with self._lock:
@@ -422,7 +422,7 @@ class GroupStore(_ReadOnlyStore):
     """All arrays of a shard as a group in a zarr v3 store; each scale of a volume is an array.
 
     The group has `multiscales` and the coordinates of each axis: `xarray.open_zarr(GroupStore(where))` uses them.
-    An axis with other coordinates in another scale has the scale in its name: `x_8_8_8`. A single array is `data`.
+    If an axis has other coordinates in each scale, its name contains the scale: `x_8_8_8`. A single array is `data`.
     """
 
     def _named(self, shard: Shard) -> dict[str, _Array]:
@@ -463,13 +463,13 @@ def _plain(scale: str) -> str:
 def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
     grid = shard.chunk_grid()
     if grid is None:
-        raise UsageError(f"{shard.format}: its objects are not chunks of one array")
+        raise UsageError(f"{shard.format}: its objects do not form one array")
     if _plain(scale) in ("", _plain(grid.name)):
         return grid
     name = next((one.name for one in grid.scales if _plain(one.name) == _plain(scale)), None)
     found = shard.chunk_grid(name) if name is not None else None
     if found is None:
-        there = ", ".join(_plain(one.name) for one in grid.scales) or "one array only"
+        there = ", ".join(_plain(one.name) for one in grid.scales) or "only one array"
         raise UsageError(f"unknown scale {short(scale)}; available: {there}")
     return found
 

@@ -63,9 +63,7 @@ def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
     for item in items:
         if item.get_closest_marker("thorough") is None:
             sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {
-        item for name, cases in sets.items() for item in random.Random(name).sample(cases, min(EACH, len(cases)))
-    }
+    return {item for name, cases in sets.items() for item in random.Random(name).sample(cases, min(EACH, len(cases)))}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -74,7 +74,7 @@ SCENES = {
     "change": opens(MainWindow.change),
     "open address": opens(MainWindow.open_address),
     "find key": opens(lambda window: window.noting.find_key.trigger()),
-    "details": opens(lambda window: window.panels.panel(Inspector).show_card()),
+    "details": opens(lambda window: window.panels.panel(Inspector).export_details()),
     "note": opens(lambda window: window.hex.actions_.note.trigger()),
     "new shard": opens(lambda window: window.new_shards.ask_new()),
     "edit": opens(deleting),
@@ -183,7 +183,7 @@ def pictures(
             yield name, image, found
             for one in dialogs():
                 one.close()
-            made.breaking.sandbox.drop()
+            made.sandbox_shell.sandbox.drop()
             made.session.close_all()
             settle(made, 40)
         made.reset_zoom()

@@ -87,12 +87,12 @@ def in_lesson(window: MainWindow) -> QWidget:
 
 def in_sandbox(window: MainWindow) -> QWidget:
     """One bit of a displacement flipped: the checks that detect it, and what becomes of the objects."""
-    window.breaking.actions.switch.trigger()
-    until(window, lambda: window.breaking.sandbox.impact is not None)
+    window.sandbox_shell.actions.switch.trigger()
+    until(window, lambda: window.sandbox_shell.sandbox.impact is not None)
     settle(window)
     window.session.select_span(Span("", 5052, 5053))
-    window.breaking.sandbox.flip(0)
-    until(window, lambda: bool(window.breaking.sandbox.changes) and window.breaking.sandbox.comparing is None)
+    window.sandbox_shell.sandbox.flip(0)
+    until(window, lambda: bool(window.sandbox_shell.sandbox.changes) and window.sandbox_shell.sandbox.comparing is None)
     settle(window)
     window.show_part("sandbox")
     settle(window)
@@ -105,7 +105,7 @@ def in_sandbox(window: MainWindow) -> QWidget:
 
 def recovering(window: MainWindow) -> QWidget:
     """What can be taken out of a damaged file."""
-    sheet = window.breaking.salvaging.ask()
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     settle(window)
     return sheet
@@ -257,7 +257,7 @@ def window(picture: Picture) -> Iterator[MainWindow]:
         try:
             yield made
         finally:
-            made.breaking.sandbox.drop()
+            made.sandbox_shell.sandbox.drop()
             made.close()
             QApplication.processEvents()
             delete(made)

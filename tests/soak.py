@@ -79,9 +79,7 @@ def row(minute: int, rounds: int, wrong: int) -> Row:
     gc.collect()
     descriptors = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - and one for the list
     traced = tracemalloc.get_traced_memory()[0] / (1 << 20)
-    return Row(
-        minute, rounds, resident(), private(), traced, threading.active_count(), descriptors, children(), wrong
-    )
+    return Row(minute, rounds, resident(), private(), traced, threading.active_count(), descriptors, children(), wrong)
 
 
 def grown(rows: list[Row]) -> list[str]:

@@ -55,7 +55,7 @@ class WindowUser:
         self._hook, sys.excepthook = sys.excepthook, self._raised
         self.window = MainWindow(Settings(folder / "settings.json"))
         self.session = self.window.session
-        self.sandbox = self.window.breaking.sandbox
+        self.sandbox = self.window.sandbox_shell.sandbox
         self.window.jobs.trouble.connect(self._trouble)
         self.session.failed.connect(lambda failure: self.failures.append(str(failure.error)))
         self.window.resize(1000, 640)
@@ -163,7 +163,7 @@ class WindowUser:
 
     def refer(self) -> None:
         """Find the references to what is selected."""
-        self.session.ask_leads()
+        self.session.find_references()
 
     def verify(self) -> None:
         """Verify to a depth."""
@@ -230,7 +230,7 @@ class WindowUser:
         self.rest()
         sandbox.redo()
         self.rest()
-        self.window.breaking.save_to(self.folder / f"copy-{self.copies % 3}", agreed=True)
+        self.window.sandbox_shell.save_to(self.folder / f"copy-{self.copies % 3}", agreed=True)
         self.copies += 1
         self.rest()
         sandbox.switch(False)

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
 
-def add_reach_flags(parser: argparse.ArgumentParser) -> None:
+def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible store (default: Amazon S3)")
-    group.add_argument("--region", metavar="NAME", help="the region of the bucket")
+    group.add_argument("--region", metavar="NAME", help="region of the bucket")
     group.add_argument("--profile", metavar="NAME", help="sign with this profile of the AWS configuration")
     group.add_argument("--no-sign-request", action="store_true", help="do not sign requests (public data)")
-    group.add_argument("--requester-pays", action="store_true", help="you are billed for requests and transfer")
-    group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key, or bucket.endpoint/key")
+    group.add_argument("--requester-pays", action="store_true", help="agree to be billed for requests and transfer")
+    group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key or bucket.endpoint/key")
 
 
-def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
+def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
     """Return the connection options from the flags, or None; exits if they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
@@ -50,7 +50,7 @@ def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> Rem
 def quick_start() -> Iterator[None]:
     """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
 
-    shardcore is imported first: once PySide is loaded, it reads the source of every imported module.
+    shardcore is imported first: once loaded, PySide makes every further import slower.
     """
     gc.disable()
     import shardcore.shards.opening  # noqa: F401 - imported for those that come later
@@ -77,29 +77,29 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         default="",
         metavar="URI",
-        help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes; more open in tabs",
+        help="path or address of a shard; URI#72 or URI#72-80 selects bytes; several open in tabs",
     )
     made.add_argument("more", nargs="*", metavar="URI", help=argparse.SUPPRESS)
     made.add_argument("--new-window", action="store_true", help="open a new window even if one is running")
     made.add_argument("--format", help="the format (default: detected)")
-    made.add_argument("--theme", help="system, light, dark, light-safe, dark-safe, dark-room; pictures are light")
-    made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
+    made.add_argument("--theme", help="system, light, dark, light-safe, dark-safe or dark-room")
+    made.add_argument("--lesson", type=Path, metavar="FILE.md", help="start the lesson in this file")
     made.add_argument("--version", action="store_true", help="print the version and exit")
     desktop = made.add_argument_group("desktop")
     desktop.add_argument(
         "--install-desktop", action="store_true", help="add menu entry, icons and file types, and exit"
     )
-    desktop.add_argument("--uninstall-desktop", action="store_true", help="remove them and exit")
-    add_reach_flags(made)
-    picture = made.add_argument_group("pictures without a display")
+    desktop.add_argument("--uninstall-desktop", action="store_true", help="undo --install-desktop and exit")
+    add_remote_flags(made)
+    picture = made.add_argument_group("screenshots without a display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and exit")
-    picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
-    picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default 1)")
+    picture.add_argument("--size", default="1440x900", metavar="WxH", help="window size (default: 1440x900)")
+    picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default: 1)")
     picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
     picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
     picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
     picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
-    picture.add_argument("--show", default="", metavar="PART", help="show this part: trace, findings, drawing, …")
+    picture.add_argument("--show", default="", metavar="PART", help="show this panel: trace, findings, drawing, …")
     return made
 
 
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit code: 0 success, 1 screenshot failed, 2 usage error, no display or no Qt."""
     options = parser()
     given = options.parse_args(arguments)
-    given.remote = reach_of(options, given)
+    given.remote = remote_options_of(options, given)
     given.uri, given.place = _link(given.uri)
     if given.version:
         import shardcore
@@ -122,17 +122,17 @@ def main(arguments: list[str] | None = None) -> int:
     if given.screenshot is not None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         if not 1 <= given.scale <= 4:
-            options.error("--scale is 1 to 4")
+            options.error("--scale must be 1 to 4")
         os.environ["QT_SCALE_FACTOR"] = str(given.scale)
     elif stray := [name for name in PICTURE if getattr(given, name) != options.get_default(name)]:
-        options.error(f"--{stray[0]} goes with --screenshot")
+        options.error(f"--{stray[0]} requires --screenshot")
     elif not has_display():
         print(NO_DISPLAY, file=sys.stderr)
         return 2
     try:
         return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
-        # Such as a server without the system libraries of Qt.
+        # For example on a server without the system libraries of Qt.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
         return 2
 
@@ -235,7 +235,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
     keep_qt_from_settings()
     if given.more:
-        options.error("--screenshot shows one shard")
+        options.error("--screenshot takes one URI")
     theme = _theme(options, given) or "light"
     qInstallMessageHandler(_without_platform_notes)
     application = QApplication(sys.argv[:1])
@@ -257,7 +257,7 @@ def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
     from shardscope.startup.settings import THEMES
 
     if given.theme and given.theme not in THEMES:
-        options.error(f"--theme is one of {', '.join(THEMES)}")
+        options.error(f"--theme must be one of {', '.join(THEMES)}")
     return given.theme or ""
 
 
@@ -267,14 +267,14 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
     size = re.fullmatch(r"(\d{2,5})x(\d{2,5})", given.size)
     if size is None:
-        options.error("--size is WIDTHxHEIGHT")
+        options.error("--size must be WIDTHxHEIGHT")
     depths = [depth.value for depth in Depth]
     if given.verify and given.verify not in depths:
-        options.error(f"--verify is one of {', '.join(depths)}")
+        options.error(f"--verify must be one of {', '.join(depths)}")
     try:
         select = int(given.select, 0) if given.select else None
     except ValueError:
-        options.error("--select is a number")
+        options.error("--select must be a number")
     return ScreenshotRequest(
         given.screenshot,
         given.uri,

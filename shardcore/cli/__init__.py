@@ -1,4 +1,4 @@
-"""Command line program `shardcore`."""
+"""Command-line program `shardcore`."""
 
 from __future__ import annotations
 

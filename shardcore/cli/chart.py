@@ -21,7 +21,7 @@ BAR = 40
 """Characters of the longest bar."""
 
 MOST_LINES = 60
-"""Maximum bins printed as text; further ones are merged."""
+"""Maximum bins printed as text; more bins are merged."""
 
 
 class What(StrEnum):
@@ -34,8 +34,8 @@ class What(StrEnum):
 def chart(
     uri: Uri,
     what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes or load.")] = What.BUDGET,
-    of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
-    spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
+    of: Annotated[str, typer.Option("--of", metavar="NAME", help="Name of the load, or kind of the objects.")] = "",
+    spread: Annotated[bool, typer.Option("--spread", help="With load: how many slots have 0, 1, 2 … objects.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:

@@ -192,7 +192,7 @@ def _print_array(found: ArrayContent) -> None:
     if any(layout.begin):
         print_line(f"begins at {', '.join(map(str, layout.begin))}")
     if not found.complete:
-        print_line(f"{plural(len(found.data), 'byte')} were read: statistics need all of them")
+        print_line(f"{plural(len(found.data), 'byte')} were read; statistics need the whole content")
     array = found.array
     if not array.size:
         return

@@ -28,7 +28,7 @@ _COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="The first shard.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", help="The second shard.", show_default=False)],
-    content: Annotated[bool, typer.Option("--content", help="Remote: compare contents, not only sizes.")] = False,
+    content: Annotated[bool, typer.Option("--content", help="Compare remote contents, not only sizes.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -94,7 +94,7 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
 
 
 def _differ(one: Source | None, other: Source | None) -> bool:
-    """Return whether two local files differ in any byte."""
+    """Return whether any byte of two local files differs."""
     if one is None or other is None or not (one.near and other.near):
         return False
     starts = range(0, one.size, _BLOCK)

@@ -1,4 +1,4 @@
-"""The command that draws: of a file, or of one lookup, as text or SVG."""
+"""Command `draw`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Sketch
 
 WIDTH = 760
-"""Width of an SVG in pixels, unless another is given."""
+"""Default width of an SVG, in pixels."""
 
 
 @opens
 def draw(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key whose lookup is drawn.", show_default=False)] = "",
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The drawing; default: list them.")] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the drawing; default: list all.")] = "",
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
     ] = None,
@@ -32,7 +32,7 @@ def draw(
         int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Width of the SVG.")
     ] = WIDTH,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours in the SVG.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="Print text; default without --svg.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print the drawing as text; default without --svg.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """Draw the file, or the lookup of a key, as text or SVG.
@@ -78,7 +78,7 @@ def _list(sketches: tuple[Sketch, ...]) -> None:
         for control in sketch.controls:
             print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
     if not sketches:
-        print_line("no drawings of this file without a KEY")
+        print_line("this file has no drawings without a KEY")
 
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    """Return a clause about the journal: whether old bytes are kept, and how many edits can be undone."""
+    """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
     from shardcore.writing.undo import undoable_edits
 
     journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
@@ -36,8 +36,8 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"
     if earlier is None:
-        return f"the old bytes are kept in {journal}, which now has those of another file; they are removed"
-    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
+        return f"the old bytes are kept in {journal}, replacing those of another file"
+    first = f"; {plural(earlier, 'earlier edit')} can also be undone" if earlier else ""
     return f"the old bytes are kept in {journal}{first}"
 
 
@@ -153,7 +153,7 @@ def undo(
         shardcore undo small.shard --dry-run
         shardcore undo small.shard --yes
     """
-    from shardcore.operations.edit import refuse_address, take_back
+    from shardcore.operations.edit import refuse_address, undo_last
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
 
@@ -168,7 +168,7 @@ def undo(
         _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
     with progress_bar("undoing") as progress:
-        done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
+        done = undo_last(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
         return print_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
@@ -217,7 +217,7 @@ def tombstone(
     by: Annotated[str, typer.Option(metavar="NAME", hidden=True)] = "",
     ticket: Ticket = "",
     audit: InLog = False,
-    take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
+    undo_last: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     hard_links: HardLinks = False,
@@ -251,7 +251,7 @@ def tombstone(
         who=who or by,
         ticket=ticket,
         audit=audit,
-        back=take_back,
+        back=undo_last,
         hard_links=hard_links,
         dry_run=dry_run,
         agreed=agreed,
@@ -278,9 +278,9 @@ class EditArguments:
     """Arguments of an edit.
 
     Attributes:
-        name: The verb.
-        keys: The objects; None for a verb without keys.
-        paths: Files of a verb that takes files.
+        name: Name of the command, such as `delete`.
+        keys: The objects; None for an edit without keys.
+        paths: Files of an edit that takes files.
         yes: Whether confirmation is skipped.
         audit: Entry for the audit log, or None.
     """
@@ -332,7 +332,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
         warn(f"{uri}: {done.what}; nothing was changed")
         return 0
     if done.finished is not None:
-        warn(f"{uri}: an edit that was interrupted was finished first")
+        warn(f"{uri}: an interrupted edit was completed first")
     return print_edited(uri, done, as_json=as_json)
 
 
@@ -340,7 +340,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):
-        _ask(f"{edit.path}: finish the edit that was interrupted: {edit.what}. Proceed?", yes=given.yes)
+        _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=given.yes)
         return True
     if given.dry_run and edit.new_size == edit.old_size and not edit.changes:
         warn(f"{edit.path}: {edit.what}; nothing was changed")

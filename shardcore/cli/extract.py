@@ -29,7 +29,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, worded
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, with_advice
 from shardcore.cli.targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
@@ -51,13 +51,13 @@ def ls(
     uri: Uri,
     digest: Annotated[
         str | None,
-        typer.Option(metavar="sha256", help="Also the sha256 of the content.", autocompletion=one_of("sha256")),
+        typer.Option(metavar="sha256", help="Print the sha256 of each content.", autocompletion=one_of("sha256")),
     ] = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="List at most N objects.", min=0)] = None,
     skip: Annotated[int, typer.Option(metavar="N", help="Skip the first N objects.", min=0)] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="Also unused, deleted and tombstoned rows.")] = False,
-    human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include unused, deleted and tombstoned rows.")] = False,
+    human: Annotated[bool, typer.Option("--human", help="Print sizes in KiB, MiB and GiB.")] = False,
     cluster: Cluster = None,
     state: State = None,
     send_keys: SendKeys = False,
@@ -84,7 +84,7 @@ def ls(
     )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.member_work import RowsAsked
+    from shardcore.shards.member_work import RowsRequest
 
     errors = 0
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
@@ -95,7 +95,7 @@ def ls(
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None
             shard.tasks = tasks
-            asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
+            asked = RowsRequest(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
@@ -122,9 +122,7 @@ def get(
     keys: Keys = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")] = None,
-    bytes_wanted: Annotated[
-        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of it.")
-    ] = None,
+    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,
@@ -172,7 +170,7 @@ def extract(
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     folders: Annotated[
-        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or file names in DIR.")
+        bool, typer.Option("--folders/--flat", help="Extract keys with / to sub-folders, or all into DIR.")
     ] = False,
     conflict: Annotated[
         str | None,
@@ -199,7 +197,7 @@ def extract(
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest.
 
-    Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
+    Default: all objects. A Bloscpack file or a xorb becomes one file with the whole content, unless --kind is given.
 
     Examples:
         shardcore extract archive out
@@ -289,7 +287,7 @@ def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int
             if done.last:
                 if as_json:
                     emit_json(done.line())
-                _warn_stopped(number, worded(done.error, done.remedy))
+                _warn_stopped(number, with_advice(done.error, done.remedy))
                 return number + 1, failed, True
             _print_result(done, as_json=as_json)
     except SourceError:
@@ -311,7 +309,7 @@ def _print_result(done: Extracted, *, as_json: bool) -> None:
     if as_json:
         emit_json(done.line())
     elif done.error:
-        what = worded(done.error, done.remedy)
+        what = with_advice(done.error, done.remedy)
         warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
     elif done.skipped:
         emit_line(f"{done.skipped}  exists already: skipped")
@@ -336,6 +334,6 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuse a range that begins after the end; a range that ends after it is cut."""
+    """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

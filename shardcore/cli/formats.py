@@ -47,7 +47,7 @@ def formats(
         for label, text in _rows(one):
             print_line(f"  {label:<13}  {text}")
     if not name:
-        print_line(f"Also opened, alone or inside these: {', '.join(CONTAINERS)}")
+        print_line(f"Also opened, as files or inside a shard: {', '.join(CONTAINERS)}")
     return 0
 
 
@@ -69,7 +69,7 @@ def help(
         return run([*filter(None, [topic]), "--help"])
     context = loaded("info").make_context("info", ["URI"])
     formatter = context.make_formatter()
-    with formatter.section("Remote files, of every command that opens or writes an address"):
+    with formatter.section("Options for remote files, in every command that opens or writes an address"):
         formatter.write_dl(help_panels(context.command, context)[REMOTE_PANEL])
     for line in formatter.getvalue().splitlines():
         print_line(line)

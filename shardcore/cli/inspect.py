@@ -38,7 +38,7 @@ from shardcore.cli.output import (
     print_node_json,
     stopped,
     warn,
-    worded,
+    with_advice,
 )
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
-"""Formats that compute the shard of a key."""
+"""Formats that can compute the shard of a key."""
 
 _INDENT = "    "
 _WIDE = 36
@@ -111,7 +111,7 @@ def trace_lines(
             yield from _drawn_lines(step.drawing)
     if cold is not None:
         yield f"Cold start: {cost_text(cold.total)}."
-    error = worded(trace.error, trace.remedy, opening_flags())
+    error = with_advice(trace.error, trace.remedy, opening_flags())
     yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
@@ -194,14 +194,14 @@ MOST_FIELDS = 256
 """Maximum fields of a section searched for texts."""
 
 ENDS_AT_SECTION = 2
-"""Length of a path from the file to a section."""
+"""Number of nodes in a path from the file to a section."""
 
 
 @opens
 def info(
     uri: Uri,
     json: Json = False,
-    count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Load the index to count the objects.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """Print format, sections and header fields.
@@ -242,7 +242,7 @@ def tree(
     uri: Uri,
     depth: Annotated[int, typer.Option(metavar="N", help="Print N levels below the file.", min=0)] = 2,
     json: Json = False,
-    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="Source: decoded bytes or another file.")] = "",
     nodes: Annotated[int, typer.Option(metavar="N", help="Print at most N nodes; 0: all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
@@ -270,12 +270,12 @@ def tree(
 def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
-    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="Source: decoded bytes or another file.")] = "",
     leads: Annotated[bool, typer.Option("--references", "--leads", help="Also list what refers to this byte.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Explain one byte: the path from the file to the smallest field that has it.
+    """Explain one byte: the path from the file to the smallest field that contains it.
 
     Examples:
         shardcore explain small.shard 0x1a0
@@ -393,12 +393,12 @@ def verify(
         raise
     _print_report(report, as_json=json)
     if report.left_out:
-        warn(worded(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
+        warn(with_advice(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
     return 0 if report.ok else 1
 
 
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
-    """Verify a shard or data set; workers verify only what opens without damage."""
+    """Verify a shard or data set; a damaged file is verified in this process instead of by workers."""
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import member_report
 
@@ -432,14 +432,14 @@ def locate(
         typer.Option(
             "-O",
             metavar="NAME=VALUE",
-            help="An option of the routing; -O help lists them.",
+            help="An option of the format; -O help lists them.",
             rich_help_panel=FORMATS_PANEL,
         ),
     ] = None,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Compute the shard of a key from the routing rule alone.
+    """Compute which shard stores a key, from the routing rule alone, without reading files.
 
     Examples:
         shardcore locate des 2090 -O date=2026-01-05
@@ -477,7 +477,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
-    """Load the index unless it is large; damage in it is shown by the tree."""
+    """Load the index unless it is large; the tree then shows damage in the index."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
@@ -512,7 +512,7 @@ def _cut(text: str) -> str:
 
 
 def _decoded_fields(shard: Shard) -> dict[str, str]:
-    """Return the texts of the tree for numeric header fields: `2 crc32`, `never expires`."""
+    """Return the numeric header fields as text, as the tree shows them: `2 crc32`, `never expires`."""
     found: dict[str, str] = {}
     if shard.source is None:
         return found

@@ -32,7 +32,7 @@ def lesson(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="export: a lesson (its name, its file, or `all`), and OUT.",
+            help="For export: name or file of a lesson, or `all`; then OUT.",
             show_default=False,
         ),
     ] = None,

@@ -60,9 +60,9 @@ Keys = Annotated[
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option("--keys", metavar="FILE|-", help="More keys, one per line: as they are, or as JSON strings."),
+    typer.Option("--keys", metavar="FILE|-", help="File with keys, one per line, as plain text or JSON strings."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs; its format is stable.")]
 
 
 def size_from(text: str) -> int:
@@ -78,7 +78,7 @@ Limit = Annotated[
     typer.Option(
         "--limit-bytes",
         metavar="N",
-        help="Refuse decoded objects over N bytes (1K, 1M); 0: none.",
+        help="Refuse decoded objects over N bytes (1K, 1M); 0: no limit.",
         parser=size_from,
     ),
 ]
@@ -103,7 +103,7 @@ class Opening:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
-        """Open the URI of a command, which may be an address."""
+        """Open a local path or a remote address."""
         _warn_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
@@ -140,14 +140,14 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard; if it is damaged, its readable part with `Shard.damage` set, provided that it has objects.
+        """Open a shard, or the readable part of a damaged one; `Shard.damage` is then set.
 
         Args:
             uri: The file or folder.
             whole: Whether all bytes of the file are needed.
 
         Raises:
-            FormatError: No objects can be read.
+            FormatError: The file is damaged and no objects can be read.
         """
         try:
             with opening_whole(whole):
@@ -161,7 +161,7 @@ class Opening:
 
 
 def only(when: str, applies: object, **given: object) -> None:
-    """Refuse options without effect: `given` ones, unless `applies`. `when` is their condition: `with --svg`."""
+    """Raise UsageError if an option is `given` while `applies` is false; `when` completes the message: `with --svg`."""
     for name, value in given.items():
         if value and not applies:
             raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
@@ -190,7 +190,7 @@ def opening_flags() -> tuple[str, ...]:
 
 
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
-    """Return the given options; UsageError if the format lacks one. Switches for opening are ignored instead."""
+    """Return the options that were given; UsageError if the format lacks one, except for a switch for opening."""
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
@@ -200,7 +200,7 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
 
 
 USUAL = Opening()
-"""Default of a command without flags."""
+"""Options of a command that was called without any."""
 
 _FORMAT = Annotated[
     str | None,
@@ -215,13 +215,13 @@ _FORMAT = Annotated[
 
 
 SOURCE = "source_"
-"""Prefix of a flag for opening that has the name of a flag for writing."""
+"""Prefix of a flag for opening if a flag for writing has the same name."""
 
 
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the flags of the formats for one purpose: annotation and default, by name. `beside` are names in use."""
+    """Return annotation and default of the flags of the formats for one purpose. Names in `beside` are taken."""
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -257,10 +257,10 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
     "region": _remote("Region of the bucket.", "NAME", "--region"),
     "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
     "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
-    "requester_pays": _remote("You are billed for requests and transfer.", None, "--requester-pays"),
+    "requester_pays": _remote("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
     "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
     "addressing": _remote(
-        "Bucket in the path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
+        "Put the bucket in path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
     "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
     "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
@@ -282,7 +282,7 @@ _OPTION = Annotated[
     typer.Option(
         "-O",
         metavar="NAME=VALUE",
-        help="Another option of the format for opening, such as n_bits=8.",
+        help="Any other option for opening, such as n_bits=8.",
         rich_help_panel=FORMATS_PANEL,
     ),
 ]
@@ -299,12 +299,12 @@ _WORK = Annotated[
 
 _JOBS = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Process N members or objects in parallel."),
+    typer.Option("--jobs", metavar="N", min=1, help="Process N shards or objects in parallel."),
 ]
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a command that edits a local file: those for opening formats with this edit."""
+    """Decorate a command that edits a local file: add the options for opening the formats that support the edit."""
     users = [one for one in all_formats() if command.__name__ in one.edits]
     return _with_flags(command, opening=True, remote=False, formats=users)
 
@@ -351,7 +351,7 @@ def _with_flags(
         jobs = given.pop("jobs", None)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _taped(target) as tape, allowing(given.pop("limit_work", None)):
+        with _logged_requests(target) as tape, allowing(given.pop("limit_work", None)):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
@@ -378,8 +378,8 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 
 @contextmanager
-def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Record the requests of the block; then, also after an error, print the notes and write the log to `target`."""
+def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
+    """Log the requests of the block; at its end, also after an error, print the notes and write the log to `target`."""
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -465,7 +465,7 @@ def whole_number(text: str) -> int | None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal, once an operation takes long."""
+    """Show a progress bar on a terminal if an operation takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return

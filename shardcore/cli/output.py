@@ -40,7 +40,7 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
 
 
 def emit_line(text: str) -> None:
-    """Print one line; a broken pipe stops the printing, but not the work."""
+    """Print one line; if the pipe is broken, printing stops but the command continues."""
     _write_on(printable(text) + "\n")
 
 
@@ -66,7 +66,7 @@ def write_text_to(target: str | Path, text: str) -> None:
 
 
 def silence_output() -> None:
-    """Redirect pending output to nowhere, so that the interpreter does not fail when it flushes at exit."""
+    """Discard pending output, so that the interpreter does not fail when it flushes at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -90,22 +90,22 @@ FLAGS = {
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",
-    Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
+    Remedy.HARD_LINKS: "--hard-links edits it under all its names; or edit a copy",
     Remedy.JOURNAL: "--trust uses it (for a copy or a restored backup): check first where it comes from",
-    Remedy.FINISH: "shardcore pack FORMAT OUT --force finishes it, without inputs or before it packs them",
-    Remedy.KEYS: "--key sha256, number or name creates others",
-    Remedy.DEDUPE: "keys are unique in a shard: --dedupe keeps one of equal objects",
-    Remedy.NAMES: "--manifest gives other keys, --skip-unreadable leaves out such files",
-    Remedy.SKIP: "--skip-unreadable leaves it out",
+    Remedy.FINISH: "shardcore pack FORMAT OUT --force completes it, with or without inputs",
+    Remedy.KEYS: "choose another rule: --key sha256, number or name",
+    Remedy.DEDUPE: "keys must be unique: --dedupe keeps one of equal objects",
+    Remedy.NAMES: "give other keys with --manifest, or skip such files with --skip-unreadable",
+    Remedy.SKIP: "--skip-unreadable skips it",
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
-    Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
-    Remedy.PAYER: "ask its owner for the right to read it, or try another --profile, --no-sign-request, "
-    "or --requester-pays where readers pay",
+    Remedy.RIGHTS: "ask its owner for read access, or try another --profile or --no-sign-request",
+    Remedy.PAYER: "ask its owner for read access, or try another --profile, --no-sign-request, "
+    "or --requester-pays if readers pay",
     Remedy.WRITE_PROFILE: "the request was not signed: --profile NAME names credentials that may write it",
-    Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
+    Remedy.WRITE_RIGHTS: "ask its owner for write access, or try another --profile",
     Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces existing objects",
-    Remedy.REGION: "--region NAME names the region",
+    Remedy.REGION: "name the region with --region",
     Remedy.STORE: "--yes opens it; --zones FILE opens the stores and folders of a zones file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
@@ -130,16 +130,16 @@ FLAGS = {
 
 
 WITHOUT_FLAG = {
-    Remedy.LIMIT: "get and extract read it with a higher --limit-bytes",
-    Remedy.WORK: "verify, ls and other commands read it with a higher --limit-work",
+    Remedy.LIMIT: "raise --limit-bytes of get or extract",
+    Remedy.WORK: "raise --limit-work of verify, ls and similar commands",
     Remedy.REPLACE: "give another name, or remove it first",
-    Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
+    Remedy.DEDUPE: "choose different keys with --key number or name, if the format allows them",
 }
 """Advice per remedy for commands without those options."""
 
 
-def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
-    """Return an error message with the advice for a remedy, if the command has its option."""
+def with_advice(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
+    """Return an error message with the advice for a remedy, if the command has the option that the advice names."""
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -150,14 +150,14 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
 
 
 def stopped(error: SourceError, after: str) -> SourceError:
-    """Return an error of a source with the progress of the command in its message."""
+    """Return an error of a source whose message includes the progress of the command."""
     what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
     error.message = f"{what} after {after}: {error.message}"
     return error
 
 
 def error_line(error: ShardError) -> str:
-    return worded(error.placed, error.remedy)
+    return with_advice(error.placed, error.remedy)
 
 
 def json_value(value: Value) -> Any:
@@ -204,7 +204,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
 
 
 class NodeCount:
-    """Countdown of the nodes that may still be printed; None for no limit."""
+    """Number of nodes that may still be printed; None for no limit."""
 
     def __init__(self, most: int | None) -> None:
         self.most = most
@@ -219,12 +219,12 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """Message where the remaining nodes are left out."""
+        """Message that replaces the nodes beyond the limit."""
         return f"only {self.most} nodes are printed; --nodes 0 prints all"
 
 
 def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
-    """Print a subtree as one line of JSON while its nodes are created."""
+    """Print a subtree as one line of JSON; each node is printed as soon as it is created."""
     count.take()
     _write_node(node, depth, count)
     sys.stdout.write("\n")
@@ -242,7 +242,7 @@ def _write_node(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
-    """Return the children of a node that may still be printed, up to damage, and why there are no more."""
+    """Return the children that may still be printed, and a message if further ones are damaged or beyond the limit."""
     children: list[Node] = []
     if count.left == 0:
         # Count without creating nodes, which are created by the hundred.

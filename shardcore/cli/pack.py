@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 ESTIMATE = "≈ "
 MOST_TOLD = 20
-"""Maximum skipped inputs printed as text."""
+"""Maximum number of skipped inputs that are printed as text."""
 
 WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
 
@@ -72,7 +72,7 @@ Options = Annotated[
     ),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written without writing it.")]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read contents back, only the index.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Verify only the index of the result, not the contents.")]
 
 
 @writes
@@ -88,7 +88,7 @@ def pack(
     ] = None,
     manifest: Annotated[
         str | None,
-        typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
+        typer.Option("--manifest", metavar="FILE|-", help="Keys of the files: JSON Lines, or the manifest of extract."),
     ] = None,
     option: Options = None,
     skip_unreadable: Annotated[
@@ -277,7 +277,7 @@ def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
-    """Return the options of `-O` and the flags with the same meaning: `--spec` is `-O spec=`."""
+    """Return the options of `-O`, merged with the flags of the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.registry import format_of
     from shardcore.sources.location import text_at
     from shardcore.sources.remote.address import is_address
@@ -296,7 +296,7 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
-    """Upload the result unless it has errors, and print it; return the exit code."""
+    """Upload the result unless it has errors, print it, and return the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return print_packed(done, target.path, as_json=as_json, named=target.named)
@@ -324,7 +324,7 @@ def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str 
         warn(message)
     _print_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
-        warn(f"{path} was removed: the new data set does not have it")
+        warn(f"{path} was removed: it is not part of the new data set")
     return _print_report(done.report) or int(bool(done.skipped or unchecked))
 
 

@@ -1,4 +1,4 @@
-"""Program: its commands, and the exit codes of errors."""
+"""Main program: its commands, and the exit codes of errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import shardcore
-from shardcore.cli.output import silence_output, warn, worded
+from shardcore.cli.output import silence_output, warn, with_advice
 from shardcore.errors import (
     Cancelled,
     KeyAbsent,
@@ -32,8 +32,8 @@ from shardcore.model.text import shell_line, typed, without_secrets
 from shardcore.system import allow_many_files, ending_signals
 
 
-class Plain:
-    """Replacement for `process_value` of a parameter: accepts text, choices and defaults without typer's types."""
+class FastConversion:
+    """Fast replacement for typer's `process_value` of a parameter: text, choices and defaults need no conversion."""
 
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
@@ -80,7 +80,7 @@ class PlainCommand(TyperCommand):
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options by panels; options for remote files have a help page of their own."""
+        """Write arguments and options by panels; options for remote files have a separate help page."""
         from shardcore.cli.options import REMOTE_PANEL
 
         panels = help_panels(self, ctx)
@@ -141,8 +141,8 @@ class LoadedCommands(Mapping[str, Any]):
 
 def _made_plain(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
-        if hasattr(parameter, "type_descriptor") and not isinstance(parameter.process_value, Plain):
-            parameter.process_value = Plain(parameter)
+        if hasattr(parameter, "type_descriptor") and not isinstance(parameter.process_value, FastConversion):
+            parameter.process_value = FastConversion(parameter)
     return parameters
 
 
@@ -156,7 +156,7 @@ EXIT_TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: handled as Ctrl+C, so that temporary files and partial uploads are removed."""
+    """SIGTERM, handled as Ctrl+C, so that temporary files and partial uploads are removed."""
 
 
 _GROUPS = {
@@ -174,7 +174,7 @@ _GROUPS = {
 _MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
 _OLDER_NAMES = {"salvage": "recover"}
-"""Names for compatibility; the help omits them and the options of `_OLDER_OPTIONS`."""
+"""Old command names that still work; the help lists neither them nor `_OLDER_OPTIONS`."""
 
 _OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
@@ -208,7 +208,7 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
     """Run a command within a budget, and convert errors to exit codes and lines on standard error.
 
-    With `taking`, the budget depends on the output of the command; see `Budget`.
+    With `taking`, the command writes or returns contents, which the budget then does not limit; see `Budget`.
     """
 
     @functools.wraps(command)
@@ -264,7 +264,7 @@ app = typer.Typer(
     name="shardcore",
     cls=Commands,
     help="Inspect shard files: contents, offsets, lookups and errors.",
-    epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
+    epilog="Exit codes: 0 success; 1 key not found, errors found; 2 usage; 3 not a shard, damaged; 4 file or network.",
     **_SETTINGS,
 )
 
@@ -279,13 +279,13 @@ def _version(wanted: bool) -> None:
 def _options(
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
-    """Options before the command."""
+    """Define the options that precede the command."""
 
 
 def report_error(error: ShardError, name: str) -> int:
     """Print the error of a command; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
-    text = worded(error.placed, error.remedy, options)
+    text = with_advice(error.placed, error.remedy, options)
     if isinstance(error, NotAShard) and not (error.remedy or error.is_other) and "--format" in options:
         from shardcore.shards.registry import FORMATS
 
@@ -306,7 +306,7 @@ def report_error(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
-    """Return 2 for usage, 1 for a key that was not found, 4 for a source, 3 for damage and other errors."""
+    """Return 1 for a key that was not found, 2 for wrong usage, 3 for damage and other errors, 4 for a source."""
     codes = {UsageError: EXIT_USAGE, KeyAbsent: EXIT_ABSENT, SourceError: EXIT_SOURCE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), EXIT_DAMAGED)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import emit_json, emit_line, stopped, warn, worded
+from shardcore.cli.output import emit_json, emit_line, stopped, warn, with_advice
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
@@ -26,9 +26,7 @@ def recover(
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
-    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Report without writing anything; DIR is not needed.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Also extract bytes that belong to no object (des).")] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,
     cluster: Cluster = None,
@@ -114,4 +112,4 @@ def _sum_up(done: Salvage) -> None:
     for note in done.notes:
         warn(note)
     for note in done.left_out:
-        warn(worded(note, Remedy.WORK))
+        warn(with_advice(note, Remedy.WORK))

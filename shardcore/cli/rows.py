@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.cli.options import progress_bar
-from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
+from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, with_advice
 from shardcore.errors import ShardError
 from shardcore.model.number_words import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located
@@ -20,8 +20,8 @@ from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import (
     ObjectRow,
-    RowsAsked,
     RowsFound,
+    RowsRequest,
     member_rows,
     object_rows,
     wanted_rows,
@@ -32,7 +32,7 @@ from shardcore.shards.shard import Shard
 
 ROWS_AT_ONCE = 1 << 16
 FILES_AT_ONCE = 1 << 8
-"""Rows read at once if each may be a separate file."""
+"""Rows read at once if each row may be a separate file."""
 
 
 def unreadable_states(deleted: bool) -> tuple[State, ...]:
@@ -43,7 +43,7 @@ def unreadable_states(deleted: bool) -> tuple[State, ...]:
 def shown_rows(
     shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State], *, keys: bool
 ) -> Iterator[tuple[ObjectColumns, list[str | None]]]:
-    """Yield the columns of the rows to list, in row order, with their keys if `keys`."""
+    """Yield the columns of the rows to list, in row order; also their keys if `keys` is set."""
     left, count = limit, len(shard.objects)
     # Each row of a data set may open a separate file.
     step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
@@ -77,7 +77,7 @@ def shown_rows(
 
 
 def sizes_stated(shard: Shard) -> bool:
-    """Return whether the lines can be printed without reading the header of each object."""
+    """Return whether all sizes are known without reading the header of each object."""
     return shard.source is not None and not shard.source.near and shard.objects.sized
 
 
@@ -92,12 +92,12 @@ def list_rows(
     member: str = "",
     human: bool = False,
 ) -> int:
-    """Print rows; return the number of errors. `without_content` are states of rows without a content to hash."""
+    """Print rows; return the number of errors. `without_content` are states of rows that have no content to hash."""
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
         _print_columns(columns, keys, shard.objects.kinds, human=human)
         return damaged
-    asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
+    asked = RowsRequest(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
 
     def line(row: ObjectRow) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def list_rows(
 
 
 def list_members(
-    shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool, human: bool = False
+    shard: DataSet, asked: RowsRequest, *, skip: int, limit: int | None, as_json: bool, human: bool = False
 ) -> int:
     printing = _Printing(shard, asked, skip, limit, as_json, human)
     if limit == 0:
@@ -137,7 +137,7 @@ def list_members(
 
 class _Printing:
     def __init__(
-        self, shard: DataSet, asked: RowsAsked, skip: int, limit: int | None, as_json: bool, human: bool
+        self, shard: DataSet, asked: RowsRequest, skip: int, limit: int | None, as_json: bool, human: bool
     ) -> None:
         self._shard, self._asked, self._skip, self._as_json, self._human = shard, asked, skip, as_json, human
         self.left, self.errors = limit, 0
@@ -200,7 +200,7 @@ def _line(row: ObjectRow, member: str) -> dict[str, Any]:
     found = object_json(located(row.ref, member, None) if member else row.ref)
     digested = row.digested
     if digested is not None and digested.error:
-        found["error"] = worded(digested.error, digested.remedy, ())
+        found["error"] = with_advice(digested.error, digested.remedy, ())
     elif digested is not None:
         found |= {"sha256": digested.sha256, "size": digested.size}
     return found
@@ -223,7 +223,7 @@ def _print_row(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
 
 
 def _is_printable(text: str) -> bool:
-    """As `text.isprintable()`, ten times as fast for ASCII."""
+    """Return the same as `text.isprintable()`, ten times as fast for ASCII."""
     if not text.isascii():
         return text.isprintable()
     codes = np.frombuffer(text.encode(), np.uint8)

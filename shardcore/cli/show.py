@@ -24,7 +24,7 @@ def show(
     json: Json = False,
     member: Annotated[
         str | None,
-        typer.Option("--member", metavar="NAME", help="A tensor or archive member; empty: a compressed file."),
+        typer.Option("--member", metavar="NAME", help="Tensor or archive member; empty: content of a compressed file."),
     ] = None,
     png: Annotated[
         Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, slice or 3D view as PNG.")

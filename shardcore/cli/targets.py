@@ -53,8 +53,8 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
     """Yield the target of a command.
 
     Raises:
-        UsageError: It is an address that cannot be written, or exists and may not be replaced.
-        SourceError: The store does not answer.
+        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
+        SourceError: The store does not respond.
     """
     if not is_address(out):
         yield OutputTarget(out)
@@ -83,7 +83,7 @@ def writable(out: str) -> Address:
 
 @contextmanager
 def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
-    """Yield the connection to an object store that is written to."""
+    """Yield a connection for uploading to an object store."""
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.session import RemoteSession
     from shardcore.sources.remote.upload import AT_ONCE, Upload
@@ -97,7 +97,7 @@ def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
 
 
 def _warn_of_unfinished(upload: Upload, address: Address) -> None:
-    """Warn about uploads of killed programs at the target; costs one request, errors are ignored."""
+    """Warn about unfinished uploads to the target, left by killed programs. Sends one request; ignores errors."""
     try:
         with closing(upload.unfinished(address)) as found:
             left = list(islice(found, FEW))
@@ -105,12 +105,12 @@ def _warn_of_unfinished(upload: Upload, address: Address) -> None:
         return
     if left:
         what = plural(len(left), "unfinished upload") + (" or more" if len(left) == FEW else "")
-        warn(f"{what} at {address.shown}: abort them with the tools of the store, their parts are billed")
+        warn(f"{what} at {address.shown}: abort them with the tools of the store, because their parts are billed")
 
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """Yield a temporary folder; folders of killed programs are removed."""
+    """Yield a temporary folder; those left by killed programs are removed."""
     parent = Path(tempfile.gettempdir()).resolve()
     sweep(parent, SCRATCH)
     folder, held = _locked_folder(parent)

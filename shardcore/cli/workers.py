@@ -34,7 +34,7 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Save the result of each shard; a later run continues from it.",
+        help="Save the results of finished shards; a later run resumes.",
         rich_help_panel=WORKERS_PANEL,
         dir_okay=False,
     ),
@@ -43,7 +43,7 @@ SharedFolder = Annotated[
     bool,
     typer.Option(
         "--shared",
-        help="With --cluster ADDRESS: the workers see DIR under the same path.",
+        help="With --cluster ADDRESS: the workers have DIR under the same path.",
         rich_help_panel=WORKERS_PANEL,
     ),
 ]
@@ -82,23 +82,23 @@ class WorkerOptions:
         return int(count) if count else usual_processes()
 
     def check_target(self, out: str, *, shared: bool) -> None:
-        """Refuse a local folder that other machines do not see.
+        """Refuse a local folder as the target of workers on other machines.
 
         Raises:
-            UsageError: It is one.
+            UsageError: The target is such a folder, and `--shared` is not given.
         """
         only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
         if self.cluster is not None and self.processes is None and not shared and not is_address(out):
-            where = f"{out} is a folder of this machine, and the workers write on theirs"
-            raise UsageError(f"{where}: give an s3:// address, or --shared if they see it under the same path")
+            where = f"{out} is a local folder, which other machines cannot see"
+            raise UsageError(f"{where}: give an s3:// address, or --shared if the workers have it under the same path")
 
     @contextmanager
     def pool(self) -> Iterator[TaskPool | None]:
-        """Start or connect to the workers; yields None if there are none.
+        """Start or connect to the workers; yield None if none were requested.
 
         Raises:
             UsageError: The options do not fit together, or Dask is not installed.
-            SourceError: The scheduler does not answer.
+            SourceError: The scheduler does not respond.
         """
         if self.cluster is None:
             only("with --cluster", False, state=self.state, send_keys=self.send_keys)

@@ -1,1 +1,1 @@
-"""Bounded decompression, JSON, pictures, Draco, and the hashes, chunks and xorbs of Xet."""
+"""Decoders with limits: compression, JSON, images, Draco, and the hashes, chunks and xorbs of Xet."""

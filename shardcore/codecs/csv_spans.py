@@ -11,7 +11,7 @@ _BLOCK = 1 << 20
 
 
 def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
-    """Return the bytes `[start, stop)` of at most `most` rows, without line ends; int64, shape `(rows, 2)`.
+    """Return the byte ranges `[start, stop)` of at most `most` rows, without line ends; int64, shape `(rows, 2)`.
 
     Line ends inside quotes do not end a row; empty lines are skipped. The encoding must be a superset of ASCII.
     """
@@ -39,7 +39,7 @@ def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
 
 
 def cell_spans(data: bytes, start: int, stop: int, delimiter: str, most: int = 4096) -> list[tuple[int, int]]:
-    """Return the bytes `[start, stop)` of the cells of a row, including quotes."""
+    """Return the byte ranges `[start, stop)` of the cells of a row, including quotes."""
     mark = delimiter.encode("ascii")
     found: list[tuple[int, int]] = []
     at = start

@@ -1,7 +1,7 @@
-"""Bounded decompression.
+"""Decompression with limits on output size and memory.
 
-Output is produced and counted in pieces, and no declared size is ever allocated: sizes in zstd and LZ4 headers and gzip
-trailers are only claims. A payload is exactly one frame, member or stream; trailing bytes are an error.
+Output is produced and counted in pieces, and declared sizes are never allocated: those in zstd and LZ4 headers and gzip
+trailers may be wrong. A payload is exactly one frame, member or stream; trailing bytes are an error.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
 DEFAULT_LIMIT = 1 << 30
-"""Default maximum bytes of one decoded object: 1 GiB."""
+"""Default maximum size of a decoded object, in bytes: 1 GiB."""
 
 SHOWN_LIMIT = 1 << 25
-"""Maximum decompressed bytes that are shown as a source of their own: 32 MiB."""
+"""Maximum decompressed size of content that is displayed as a separate source, in bytes: 32 MiB."""
 
 MAX_WINDOW = 1 << 27
 """Largest zstd window: 128 MiB, allocated by the decoder per frame."""
 
 SMALL = 1 << 15
-"""Maximum bytes of payloads that are decompressed in bulk."""
+"""Maximum size of payloads that are decompressed in bulk, in bytes."""
 
 DEFLATE_RATIO = 1032
-"""Maximum expansion of deflate."""
+"""Maximum compression ratio of deflate."""
 
 Data = bytes | bytearray | memoryview
 
-_FEED = 1 << 18  # input handed to an engine at once; engines copy what they leave over
+_FEED = 1 << 18  # input passed to a decompressor per call; decompressors copy unused input
 _FIRST_PIECE = 1 << 16
 _WBITS = {"gzip": 31, "zlib": 15}
 _GZIP_HEAD = 10  # bytes of the shortest header of a gzip member
@@ -80,11 +80,11 @@ def decompress(
 
 
 def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = None, span: Span | None = None) -> bytes:
-    """Decompress bytes for display as a source of their own, which are kept in memory: at most `SHOWN_LIMIT`."""
+    """Decompress bytes for display as a separate source in memory; raise LimitExceeded above `SHOWN_LIMIT`."""
     try:
         return decompress(codec, data, limit=SHOWN_LIMIT, expected=expected, span=span)
     except LimitExceeded as error:
-        more = f"decompresses to more than the {SHOWN_LIMIT >> 20} MiB that can be shown; extract the object instead"
+        more = f"decompresses to more than {SHOWN_LIMIT >> 20} MiB, too large to be shown; extract the object instead"
         raise LimitExceeded(more, span=span) from error
 
 
@@ -98,7 +98,7 @@ def decompress_many(
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
-    """Return the contents if every payload is certainly one whole member; else None."""
+    """Return the contents if every payload is certainly one complete member, else None."""
     try:
         contents = list(map(zlib.decompress, payloads, repeat(_WBITS["gzip"])))
     except zlib.error:
@@ -129,12 +129,12 @@ def decompress_stream(
 ) -> Iterator[bytes]:
     """Decompress one payload that arrives in chunks; yield pieces of at most 1 MiB.
 
-    Only the end of the iterator confirms that the payload is complete and its checksum matches. Pieces before an error
-    were decompressed correctly as far as is known. For the arguments and errors, see `decompress`.
+    Completeness and checksum are checked at the end of the iterator. Pieces before an error were probably correct.
+    Arguments and errors are those of `decompress`.
     """
     expand = _ENGINES.get(codec)
     if expand is None:
-        raise Unsupported(f"no decoder for codec {codec!r}", span=span)
+        raise Unsupported(f"codec {codec!r} is not supported", span=span)
     return _bounded(codec, expand(_nonempty(chunks)), limit, expected, span)
 
 
@@ -143,7 +143,7 @@ def _bounded(
 ) -> Iterator[bytes]:
     """Count the output, stop at the limits, and add the span to errors."""
     if expected is not None and expected > limit:
-        raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
+        raise LimitExceeded(f"the declared size, {plural(expected, 'byte')}, exceeds the limit of {limit:,}", span=span)
     total = 0
     while True:
         try:
@@ -156,7 +156,7 @@ def _bounded(
         if codec != "none":
             charge_expanded(len(piece))
         if expected is not None and total > expected:
-            raise FormatError(f"{codec}: decompresses to more than the {plural(expected, 'byte')} declared", span=span)
+            raise FormatError(f"{codec}: decompresses to more than the declared {plural(expected, 'byte')}", span=span)
         if total > limit:
             raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
         yield piece
@@ -166,7 +166,7 @@ def _bounded(
 
 
 class _Corrupt(Exception):
-    """Error of a decoder without a span; `kind` is the public error that it becomes."""
+    """Error of a decoder, without a span; `kind` is the class of the public error raised for it."""
 
     def __init__(self, message: str, kind: type[ShardError] = FormatError) -> None:
         super().__init__(message)
@@ -202,8 +202,8 @@ def _piece_sizes() -> Iterator[int]:
         yield _PIECE
 
 
-_TRAILING = "bytes follow the end of the compressed data"
-_ENDS_EARLY = "the compressed data ends early"
+_TRAILING = "trailing bytes after the compressed data"
+_ENDS_EARLY = "the compressed data is truncated"
 
 
 def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -218,7 +218,7 @@ def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
             raise _Corrupt(_TRAILING)
         data = chunk
         while not engine.eof:
-            # The engine allocates only what it fills.
+            # The decompressor allocates only the memory that it fills.
             piece = _call(engine.decompress, data, _PIECE)
             if piece:
                 yield piece
@@ -244,7 +244,7 @@ def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    import lz4.frame  # here and below: opening a file decompresses nothing
+    import lz4.frame  # imported here and below, because opening a file decompresses nothing
 
     engine = lz4.frame.LZ4FrameDecompressor()
     sizes = _piece_sizes()
@@ -268,13 +268,13 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
-    """Check the magic: skippable and legacy frames are refused."""
+    """Check the magic; skippable and legacy frames are rejected."""
     head = b""
     for chunk in chunks:
         head += chunk
         if len(head) >= len(magic):
             if not head.startswith(magic):
-                raise _Corrupt(f"no {magic.hex(' ')} at the start", BadMagic)
+                raise _Corrupt(f"does not begin with {magic.hex(' ')}", BadMagic)
             yield head
             yield from chunks
             return
@@ -295,20 +295,20 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _ZstdFrame:
-    """File object over exactly one zstd frame.
+    """File object that reads exactly one zstd frame.
 
-    The reader of the library ends silently with its input. So the blocks are parsed here (RFC 8878, 3.1.1) to detect a
+    The library reports no error if its input ends early. So the blocks are parsed here (RFC 8878, 3.1.1) to detect a
     truncated frame and trailing bytes.
     """
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
-        self._head = bytearray()  # of the frame or block header being collected
-        self._wanted = 5  # bytes of that header; first the frame's magic and descriptor
+        self._head = bytearray()  # bytes collected of the current frame or block header
+        self._wanted = 5  # size of that header; at first, magic and descriptor of the frame
         self._descriptor: int | None = None
         self._content_size: int | None = None
-        self._skip = 0  # bytes of the current part still to pass
+        self._skip = 0  # remaining bytes of the current part
         self._blocks = False
         self._last = False
         self._done = False
@@ -324,7 +324,7 @@ class _ZstdFrame:
         return chunk[:inside]
 
     def finish(self, total: int) -> None:
-        """Check that the frame is complete, the last in the input, and has its declared size.
+        """Check that the frame is complete, has its declared size, and that no bytes follow.
 
         The library does not check the size if the last block is empty.
         """
@@ -335,7 +335,7 @@ class _ZstdFrame:
         if self._rest or next(self._chunks, b""):
             raise _Corrupt(_TRAILING)
         if self._content_size not in (None, total):
-            raise _Corrupt(f"the frame declares {plural(self._content_size, 'byte')} of content but has {total:,}")
+            raise _Corrupt(f"the frame declares {plural(self._content_size, 'byte')} of content, but has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
         at = 0
@@ -356,7 +356,7 @@ class _ZstdFrame:
         head, self._head = bytes(self._head), bytearray()
         if self._descriptor is None:
             if not head.startswith(_ZSTD_MAGIC):
-                raise _Corrupt(f"no {_ZSTD_MAGIC.hex(' ')} at the start", BadMagic)
+                raise _Corrupt(f"does not begin with {_ZSTD_MAGIC.hex(' ')}", BadMagic)
             self._descriptor = head[4]
             self._wanted = sum(self._rest_of_header(head[4]))
         elif self._blocks:
@@ -374,7 +374,7 @@ class _ZstdFrame:
 
     @staticmethod
     def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
-        """Return the sizes of window, dictionary ID and content size fields."""
+        """Return the sizes of the fields window, dictionary ID and content size, in bytes."""
         single = descriptor >> 5 & 1
         return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
 
@@ -385,5 +385,5 @@ _ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
     "lz4": _expand_lz4,
     "gzip": _expand_gzip,
     "zlib": _expand_zlib,
-    "deflate": _expand_raw_deflate,  # without header and checksum, as members of zip archives
+    "deflate": _expand_raw_deflate,  # raw deflate, without header and checksum, as in zip archives
 }

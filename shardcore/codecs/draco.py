@@ -1,6 +1,6 @@
 """Draco fragments of meshes (bitstream 2.2).
 
-A few bytes can declare any number of triangles, so the header is checked before decoding (sections 2 and 3).
+A small fragment can declare any number of triangles, so the header is checked before decoding (sections 2 and 3).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from shardcore.model.span import Span
 MAGIC = b"DRACO"
 VERSION = (2, 2)
 MOST_TRIANGLES = 5_000_000
-"""Maximum triangles of a fragment, and of a level."""
+"""Maximum number of triangles of a fragment, and of a level."""
 MOST_FRAGMENTS = 100_000
-"""Maximum fragments of a level."""
+"""Maximum number of fragments of a level."""
 ENCODED = 64 << 20
-"""Maximum stored bytes of a level."""
+"""Maximum stored size of a level, in bytes."""
 
 _DECODED = 12 * 4
-"""Maximum decoded bytes per triangle: three vertices, and their numbers."""
+"""Maximum decoded size per triangle, in bytes: three vertices and three vertex numbers."""
 _QUANTISATION = struct.Struct("<4fB")
-"""Last bytes of a fragment with one attribute quantised by Draco: lower corner, extent, bits."""
+"""Last bytes of a fragment with an attribute quantised by Draco: lower corner, extent, bits."""
 _FLOAT32 = 9
 _HEAD = 11
 _MESH = 1
@@ -42,9 +42,9 @@ _MOST_METADATA = 1000
 
 
 def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decode a fragment to vertices (float32) and triangles (uint32), with their numbers in the header.
+    """Decode a fragment to vertices (float32) and triangles (uint32); their counts are in the returned header.
 
-    `quantised` in the returned header: lower corner, extent and bits, if Draco quantised the vertices itself.
+    `quantised` in that header has lower corner, extent and bits, if Draco quantised the vertices.
     """
     import DracoPy
 
@@ -58,9 +58,9 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
     except (DracoPy.FileTypeException, AttributeError, ValueError, TypeError) as error:
         raise FormatError(f"invalid Draco data: {error}") from error
     if len(triangles) > most or len(vertices) > 3 * most:
-        raise LimitExceeded(f"{len(triangles):,} triangles; at most {most:,} are decoded")
+        raise LimitExceeded(f"{len(triangles):,} triangles; the limit is {most:,}")
     if len(triangles) and int(triangles.max()) >= len(vertices):
-        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,} of {len(vertices):,}")
+        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,}, but there are only {len(vertices):,}")
     found: dict[str, Any] = {"vertices": len(vertices), "triangles": len(triangles)}
     if types == [_FLOAT32]:
         found["quantised"] = _QUANTISATION.unpack(data[-_QUANTISATION.size :])
@@ -72,7 +72,7 @@ class Fragment:
     """Decoded fragment of a mesh level.
 
     Attributes:
-        vertices: As encoded, float32, shape `(n, 3)`.
+        vertices: Encoded coordinates, float32, shape `(n, 3)`.
         triangles: Vertex numbers, uint32, shape `(m, 3)`.
         quantised: Lower corner, extent and bits of Draco's own quantisation; empty for integer vertices.
     """
@@ -112,20 +112,20 @@ def decode_fragments(
         yield found
         left, before = left - len(found.triangles), before + len(found.vertices)
         if before > most_vertices:
-            raise LimitExceeded(f"level {level} has over {most_vertices:,} vertices", span=span)
+            raise LimitExceeded(f"level {level} has more than {most_vertices:,} vertices", span=span)
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunner) -> Fragment:
-    # Charged first: failing may take as long as decoding.
+    # Counted before decoding, because a failure may take as long as success.
     charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
     if len(found) != 12 * (count + faces) or faces > left:
-        raise FormatError(f"the decoder returned {len(found):,} bytes")
+        raise FormatError(f"the decoder returned an unexpected number of bytes, {len(found):,}")
     points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
     triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
     if faces and int(triangles.max()) >= count:
-        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,} of {count:,}")
+        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,}, but there are only {count:,}")
     return Fragment(number, span, points, triangles, tuple(map(float, header.get("quantised", ()))))
 
 
@@ -135,7 +135,7 @@ def check_counts(data: bytes, most: int) -> int:
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]
     if kind != _MESH:
-        raise FormatError(f"Draco geometry of type {kind}, not a mesh")
+        raise FormatError(f"the Draco geometry is of type {kind}, not a mesh")
     if version != VERSION:
         error = FormatError if version > VERSION else Unsupported
         raise error(f"Draco bitstream {version[0]}.{version[1]} is not supported (supported: 2.2)")
@@ -148,9 +148,9 @@ def check_counts(data: bytes, most: int) -> int:
         reader.skip(1)
         vertices, triangles = reader.number(), reader.number()
     else:
-        raise FormatError(f"Draco method {method} is unknown (known: 0 sequential, 1 Edgebreaker)")
+        raise FormatError(f"Draco method {method} is not supported (supported: 0 sequential, 1 Edgebreaker)")
     if triangles > most or vertices > 3 * most:
-        raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; {most:,} are decoded")
+        raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; the limit is {most:,}")
     return triangles
 
 
@@ -176,7 +176,7 @@ class _Reader:
             value |= (one & 0x7F) << shift
             if one < 0x80:
                 return value
-        raise FormatError("a number of the Draco header has more than 10 bytes")
+        raise FormatError("a number in the Draco header has more than 10 bytes")
 
 
 def _skip_metadata(reader: _Reader) -> None:
@@ -195,6 +195,6 @@ def _skip_entries(reader: _Reader, left: int) -> int:
         reader.skip(reader.byte())
         reader.skip(reader.number())
     if reader.number():
-        # Nested metadata begins with a name, so a count alone is not enough to skip it.
-        raise Unsupported("nested Draco metadata is not decoded")
+        # Nested metadata begins with a name, so it cannot be skipped by a count alone.
+        raise Unsupported("nested Draco metadata is not supported")
     return left - 1

@@ -1,6 +1,6 @@
-"""Length of compressed frames, from their block headers, without decompressing.
+"""Finding the end of compressed frames from their block headers, without decompressing.
 
-Only gzip has no lengths inside: a member is decompressed to its end, and the output discarded.
+gzip stores no lengths, so a member is decompressed to its end, and the output is discarded.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 
 Read = Callable[[int, int], bytes]
-"""Returns the bytes `[start, stop)`."""
+"""Function that returns the bytes `[start, stop)`."""
 
 _ZSTD_BLOCK = 1 << 17
 _LZ4_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _FEED = 1 << 18
 MOST_BLOCKS = 1 << 20
-"""Maximum blocks per frame: blocks of a hostile frame may be empty."""
+"""Maximum number of blocks per frame, because a hostile frame may have any number of empty blocks."""
 
 
 def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """Return the end of the zstd frame at `start`; None if invalid, beyond `stop`, or of more than `most` blocks."""
+    """Return the end of the zstd frame at `start`; None if it is invalid, exceeds `stop`, or has over `most` blocks."""
     head = read(start, min(start + 18, stop))
     if len(head) < 6 or head[:4] != ZSTD_MAGIC:
         return None
@@ -74,7 +74,7 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
     """Return the end of the gzip member at `start` and its uncompressed size; None if damaged or above `limit`."""
     engine = zlib.decompressobj(31)
-    plain, at, feed = 0, start, 1 << 9  # a small first read: most candidates are no members
+    plain, at, feed = 0, start, 1 << 9  # a small first read, because most candidates are not members
     while at < stop:
         chunk = read(at, min(at + feed, stop))
         at, feed = at + len(chunk), min(feed * 8, _FEED)

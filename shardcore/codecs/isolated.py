@@ -1,7 +1,7 @@
-"""Decoders in C, run in a separate process that may crash.
+"""Running decoders written in C in a separate process, which may crash.
 
-A task is a function `(header, data) -> (header, bytes)` with JSON values in the header, of which `limit` is the maximum
-bytes of the result. The pipe carries bytes and JSON, never pickled objects: the process is not trusted.
+A task is a function `(header, data) -> (header, bytes)` with JSON values in the header; `limit` is the maximum size
+of the result. The pipe carries bytes and JSON, never pickled objects, because the process is not trusted.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ TASKS = {
 """Function of each task: `module:function`."""
 
 START_SECONDS = 60.0
-"""Seconds for the start of the process, which imports NumPy."""
+"""Maximum start time of the process, which imports NumPy, in seconds."""
 
 _READY: Header = {"state": "ready"}
 _RAISED = (FormatError, Truncated, Unsupported, LimitExceeded, UsageError, PackageMissing)
 _ERRORS = {kind.__name__: kind for kind in _RAISED}
 _MESSAGE_LIMIT = 1 << 20
 _ASK = 0.1
-"""Seconds between two checks for cancellation."""
+"""Interval between checks for cancellation, in seconds."""
 _ROOM = 2 << 30
-"""Extra address space in bytes: libraries reserve some per thread."""
+"""Additional address space in bytes, because libraries reserve some per thread."""
 _COPIES = 4
-"""Copies of payload and result in a decoder."""
+"""Number of copies of payload and result assumed in a decoder, for its memory limit."""
 
 
 _starting = threading.RLock()
@@ -67,7 +67,7 @@ _starting = threading.RLock()
 
 @contextmanager
 def _own_modules() -> Iterator[None]:
-    """Start Python processes with `PYTHONSAFEPATH`: modules in the current folder may be hostile."""
+    """Start Python processes with `PYTHONSAFEPATH`, because modules in the current folder may be hostile."""
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
         os.environ["PYTHONSAFEPATH"] = "1"
@@ -87,7 +87,7 @@ class _SafeProcess(SpawnProcess):
 
 
 class SafeContext(SpawnContext):
-    """The `spawn` context, for processes that import nothing from the current folder."""
+    """`spawn` context for processes that import no modules from the current folder."""
 
     Process = _SafeProcess
 
@@ -96,13 +96,13 @@ class SafeContext(SpawnContext):
         if not WINDOWS:
             from multiprocessing import resource_tracker
 
-            # It is a process, too, which locks would otherwise start.
+            # The resource tracker is also a process, which locks would otherwise start.
             with _own_modules():
                 resource_tracker.ensure_running()
 
 
 class TaskRunner(Protocol):
-    """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another."""
+    """Type of functions that run tasks: `run_task` in this process, `IsolatedDecoder.run` in a separate one."""
 
     def __call__(
         self, task: str, header: Header, data: bytes | memoryview, *, limit: int = ..., place: Span | None = ...
@@ -122,14 +122,14 @@ def run_task(
     except ModuleNotFoundError as error:
         raise PackageMissing(not_installed(error.name or task), span=place) from error
     except MemoryError as error:
-        raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
+        raise LimitExceeded("not enough memory for the decoder", span=place) from error
     except Exception as error:
         # C libraries raise undocumented errors.
         raise FormatError(f"the decoder failed: {error!r}"[:1000], span=place) from error
 
 
 class IsolatedDecoder:
-    """A decoder process, started for the first task, and again after a crash.
+    """Decoder process, started with the first task and restarted after a crash.
 
     Calls from several threads run one after the other. Scripts need `if __name__ == "__main__":` (spawn). Cancelling a
     task kills the process.
@@ -170,7 +170,7 @@ class IsolatedDecoder:
                     check_stopped()
                 answer = json.loads(pipe.recv_bytes(_MESSAGE_LIMIT))
                 if not isinstance(answer, dict):
-                    raise ValueError("no answer of a decoder")
+                    raise ValueError("no valid response from the decoder")
                 result = pipe.recv_bytes(max(limit, 1))
             except (EOFError, OSError, ValueError, RecursionError) as error:
                 code = self._kill()
@@ -186,11 +186,11 @@ class IsolatedDecoder:
         return answer, result
 
     def close(self) -> None:
-        """Kill the process, even while it works; later tasks fail."""
+        """Kill the process, even during a task; later tasks fail."""
         self._closed = True
         process = self._process
         if process is not None:
-            # Another thread may end it at the same time.
+            # Another thread may end the process at the same time.
             with suppress(ValueError, AttributeError):
                 process.kill()
         with self._lock:
@@ -273,13 +273,13 @@ def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
         limit_memory(_ROOM + _COPIES * (limit + len(data)))
         answer, result = task(header, data)
         if len(result) > limit:
-            raise LimitExceeded(f"the decoder returns {grouped_digits(len(result))} bytes; the limit is {limit:,}")
+            raise LimitExceeded(f"the result has {grouped_digits(len(result))} bytes; the limit is {limit:,}")
     except ShardError as error:
         return {"error": type(error).__name__, "message": error.message[:1000]}, b""
     except ModuleNotFoundError as error:
         return {"error": "PackageMissing", "message": not_installed(error.name or name)}, b""
     except MemoryError:
-        return {"error": "LimitExceeded", "message": "the decoder needs more memory than it may have"}, b""
+        return {"error": "LimitExceeded", "message": "the decoder exceeds its memory limit"}, b""
     except Exception as error:  # noqa: BLE001 - decoders raise any error on corrupt bytes
         return {"error": "FormatError", "message": f"the decoder failed: {error!r}"[:1000]}, b""
     return answer, result

@@ -1,4 +1,4 @@
-"""Byte ranges of the values of a JSON text: one NumPy pass over its brackets, then members on demand."""
+"""Byte ranges of the values in a JSON text: one NumPy pass over the brackets, then members on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS = {b"{": "object", b"[": "array", b'"': "string", b"t": "boolean", b"f": 
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """Value `[start, stop)` in a JSON text, without its name, which is `key` and begins at `key_start`.
+    """Value at `[start, stop)` in a JSON text; its name `key` begins at `key_start`.
 
     `kind` is `object`, `array`, `string`, `number`, `boolean` or `null`; `count` the number of members or items.
     """
@@ -35,13 +35,13 @@ class JsonValue:
 class JsonSpans:
     """Byte ranges of the values of a JSON text, in an encoding that extends ASCII.
 
-    For a text that is not JSON, ranges are wrong but inside the text: parse it first. Raises `FormatError` if the text
+    Parse the text first: if it is not JSON, the ranges are wrong, but inside the text. Raises `FormatError` if the text
     exceeds the limits, or its brackets do not match.
     """
 
     def __init__(self, data: bytes, encoding: str = "utf-8", *, limits: JsonLimits = FREE) -> None:
         if len(data) > limits.size:
-            raise FormatError(f"the JSON text has {len(data)} bytes; at most {limits.size} are read")
+            raise FormatError(f"the JSON text has {len(data):,} bytes; the limit is {limits.size:,}")
         if fault := structure_fault(data, limits):
             raise FormatError(f"the JSON text: {fault}")
         self._data = data
@@ -53,7 +53,7 @@ class JsonSpans:
         closes = np.isin(marks, np.frombuffer(b"]}", np.uint8))
         levels = np.cumsum(opens.astype(np.int32) - closes) + closes
         if np.count_nonzero(opens) != np.count_nonzero(closes) or (len(levels) and int(levels.min()) < 1):
-            raise FormatError("the JSON text: the brackets do not match")
+            raise FormatError("the JSON text has unbalanced brackets")
         self._ends = self._pairs(places, levels, opens, closes)
         commas, colons = marks == ord(","), marks == ord(":")
         self._commas = {int(n): places[commas & (levels == n)] for n in np.unique(levels[commas])}
@@ -94,7 +94,7 @@ class JsonSpans:
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
 
     def path(self, offset: int) -> tuple[int, ...]:
-        """Return the member numbers from the root to the smallest value with a byte.
+        """Return the member numbers on the path from the root to the smallest value that contains a byte.
 
         The name of a member, and white space before it, belong to its value.
         """
@@ -113,7 +113,7 @@ class JsonSpans:
         return self._data[start:stop].decode(self._encoding, "replace")
 
     def text(self, start: int, stop: int) -> str:
-        """Return a value as text: strings unescaped, other values as written."""
+        """Return a value as text: strings are unescaped, other values unchanged."""
         raw = self.raw(start, stop)
         if raw.startswith('"'):
             try:

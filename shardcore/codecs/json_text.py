@@ -1,6 +1,6 @@
 """JSON parsing with limits on size, depth, number of values, and digits.
 
-The standard parser has none: 10 MB of `[],[],` need 250 MB of memory, and 1,000 brackets raise `RecursionError`.
+The standard parser has no limits: 10 MB of `[],[],` take 250 MB of memory, and 1,000 brackets raise `RecursionError`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 INTEGER_DIGITS = 20
-"""Digits of an unsigned 64-bit integer: enough for every format."""
+"""Maximum digits of an integer: those of an unsigned 64-bit integer, which every format fits in."""
 FREE_DIGITS = 1000
-"""Digits of an integer in user metadata; Python prints up to 4,300."""
+"""Maximum digits of an integer in user metadata; Python prints up to 4,300."""
 FLOAT_LETTERS = 1000
-"""Characters of a number with a point or exponent."""
+"""Maximum characters of a number with a decimal point or exponent."""
 
-_COMMA = "there is a comma before the closing bracket"
+_COMMA = "trailing comma before a closing bracket"
 _SMALL = 4096  # shorter texts are parsed without counting: they cannot have many values
 _BLOCK = 1 << 20
 _QUOTE = 0x22
@@ -36,10 +36,10 @@ class JsonLimits:
     """Limits of a JSON text.
 
     Attributes:
-        size: Bytes.
-        depth: Nested containers.
-        values: Values and names of members; at least one per 16 bytes of the text.
-        containers: Arrays and objects, which need ten times the memory; at least one per 64 bytes.
+        size: Size of the text in bytes.
+        depth: Levels of nested containers.
+        values: Number of values and member names; one per 16 bytes of the text is always allowed.
+        containers: Number of arrays and objects, which take ten times the memory; one per 64 bytes is always allowed.
         digits: Digits of an integer.
     """
 
@@ -51,7 +51,7 @@ class JsonLimits:
 
     def fault(self, values: int, containers: int, depth: int, size: int) -> str:
         if depth > self.depth:
-            return f"nested more than {self.depth} deep"
+            return f"nested deeper than {self.depth} levels"
         if values > max(self.values, size // 16):
             return f"more than {max(self.values, size // 16)} values"
         if containers > max(self.containers, size // 64):
@@ -69,7 +69,7 @@ def parse_json(
 ) -> Any:
     """Return the value of a JSON text; `what` names it in errors, such as `the info`."""
     if len(text) > limits.size:
-        raise FormatError(f"{what} has {len(text)} bytes; at most {limits.size} are read", span=span)
+        raise FormatError(f"{what} has {len(text):,} bytes; the limit is {limits.size:,}", span=span)
     fault = structure_fault(text, limits)
     if fault:
         raise FormatError(f"{what}: {fault}", span=span)
@@ -78,7 +78,7 @@ def parse_json(
             text = text.decode(encoding)
         decoder = _decoder(limits.digits)
         if text.startswith("{"):
-            # Faster than `decode`, which also searches white space.
+            # Faster than `decode`, which also skips white space.
             value, end = decoder.raw_decode(text)
             if not text[end:].strip(" \t\r\n"):
                 return value
@@ -88,13 +88,13 @@ def parse_json(
     except _TooLong as error:
         raise FormatError(f"{what}: {error}", span=span) from None
     except RecursionError:
-        raise FormatError(f"{what}: nested more than {limits.depth} deep", span=span) from None
+        raise FormatError(f"{what}: nested deeper than {limits.depth} levels", span=span) from None
     except json.JSONDecodeError as error:
         raise FormatError(f"{what} is not JSON: {json_fault(error)}", span=span) from None
 
 
 def json_fault(error: json.JSONDecodeError) -> str:
-    """Return the parser error in plain words, with its location."""
+    """Return the text of a parser error, with its location."""
     if error.msg.startswith("Illegal trailing comma"):
         # Python 3.13 reports the comma, other versions the bracket after it.
         rest = error.doc[error.pos + 1 :]
@@ -102,25 +102,25 @@ def json_fault(error: json.JSONDecodeError) -> str:
         error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
     message, close = error.msg, error.doc[error.pos : error.pos + 1]
     if message.startswith("Extra data"):
-        text = "unexpected text after its end"
+        text = "unexpected text after the end"
     elif message.startswith("Unterminated string"):
-        text = "a string begins here and does not end"
+        text = "unterminated string"
     elif "control character" in message:
         text = "a string contains a control character; write it as an escape such as \\n"
     elif "\\" in message:
         text = "a string contains an invalid escape"
     elif close == "\ufeff":
-        text = "it begins with a byte order mark"
+        text = "unexpected byte order mark at the start"
     elif not close:
-        text = "it ends too early"
+        text = "unexpected end of the text"
     elif message.startswith("Expecting property name"):
-        text = _COMMA if close == "}" else "a name in double quotes is missing here"
+        text = _COMMA if close == "}" else "expected a name in double quotes"
     elif message.startswith("Expecting ':'"):
-        text = "a colon is missing after a name"
+        text = "expected a colon after a name"
     elif message.startswith("Expecting ','"):
-        text = "a comma or a closing bracket is missing"
+        text = "expected a comma or a closing bracket"
     else:
-        text = _COMMA if close == "]" else "a value is missing"
+        text = _COMMA if close == "]" else "expected a value"
     place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
     return f"{text} ({place})"
 
@@ -130,14 +130,14 @@ def whole_number(value: object, what: str, low: int, high: int, *, span: Span | 
     if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**64:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise FormatError(f"{what} is {short(value)}, not a whole number", span=span)
+        raise FormatError(f"{what} is {short(value)}, not an integer", span=span)
     if not low <= value <= high:
-        raise FormatError(f"{what} is {short(value)}, outside {low} to {high}", span=span)
+        raise FormatError(f"{what} is {short(value)}; valid: {low} to {high}", span=span)
     return value
 
 
 def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
-    """Return which limit on depth or values a text exceeds, without parsing it; empty if none."""
+    """Return an error text if a text exceeds the limits on depth or values, else ""; does not parse the text."""
     opening = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if len(text) <= _SMALL and opening <= limits.depth:
         return ""
@@ -162,7 +162,7 @@ def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
 
 def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
     """Yield the offsets (int64) and characters (uint8) of `{ } [ ] , :` outside strings, block by block."""
-    # Blank the escapes: all remaining quotes delimit strings.
+    # Blank the escapes, so that all remaining quotes delimit strings.
     if b"\\" in data:
         data = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     whole = np.frombuffer(data, np.uint8)
@@ -188,12 +188,12 @@ class _TooLong(ValueError):
 def _decoder(digits: int) -> json.JSONDecoder:
     def integer(text: str) -> int:
         if len(text) > digits and len(text.lstrip("-")) > digits:
-            raise _TooLong(f"a number of {len(text.lstrip('-'))} digits; at most {digits} are read")
+            raise _TooLong(f"a number has {len(text.lstrip('-'))} digits; the limit is {digits}")
         return int(text)
 
     def number(text: str) -> float:
         if len(text) > FLOAT_LETTERS:
-            raise _TooLong(f"a number of {len(text)} letters; at most {FLOAT_LETTERS} are read")
+            raise _TooLong(f"a number has {len(text)} characters; the limit is {FLOAT_LETTERS}")
         return float(text)
 
     return json.JSONDecoder(parse_int=integer, parse_float=number)

@@ -16,7 +16,7 @@ from shardcore.model.text import said
 MAGIC = b"\x93NUMPY"
 
 MOST_LETTERS = 1 << 16
-"""Maximum characters of a header; NumPy itself reads 10,000."""
+"""Maximum length of a header in characters; NumPy reads up to 10,000."""
 
 _LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 _KEYS = {"descr", "fortran_order", "shape"}
@@ -34,8 +34,8 @@ def npy_layout(head: bytes) -> ArrayLayout:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
-        raise Unsupported("elements of type Python object are not supported")
-    # Like NumPy: arrays with one axis or without elements have C order, whatever the header says.
+        raise Unsupported("Python objects as elements are not supported")
+    # As in NumPy, arrays with one axis or without elements have C order, even if the header differs.
     transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
     return ArrayLayout(dtype, shape, "F" if transposed else "C", start=start)
 
@@ -49,7 +49,7 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     begin = 8 + _LENGTHS[version]
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
-        raise ValueError(f"it needs {start - begin:,} bytes; {max(len(head) - begin, 0):,} are available")
+        raise ValueError(f"it has {start - begin:,} bytes, but only {max(len(head) - begin, 0):,} are available")
     found = None
     # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))

@@ -1,4 +1,4 @@
-"""Pictures: headers, parsed here with bounds checks, and pixels, decoded by Pillow."""
+"""Decoding images: headers are parsed here with bounds checks, pixels are decoded by Pillow."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from shardcore.codecs.isolated import TaskRunner
 
 MOST_PIXELS = 1 << 26
-"""Maximum pixels of a decoded picture."""
+"""Maximum number of pixels of a decoded image."""
 
 MOST_SCANS = 16
-"""Maximum scans of a JPEG with so many pixels; progressive ones have about ten."""
+"""Maximum number of scans of a JPEG with `MOST_PIXELS` pixels; progressive files have about ten scans."""
 
 MOST_FRAMES = 100_000
-"""Maximum frames counted."""
+"""Maximum number of frames counted."""
 
 _STEPS = 1 << 18
-"""Maximum chunks, segments or blocks parsed in a file."""
+"""Maximum number of chunks, segments or blocks parsed in a file."""
 
 RGBA, SAMPLES = "rgba", "samples"
-"""8-bit RGBA, or the original samples."""
+"""Forms of the result: 8-bit RGBA, or the original samples."""
 
 _JPEG_SCAN = b"\xff\xda"
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -43,15 +43,15 @@ _COMPONENTS = {1: "grey", 2: "grey and alpha", 3: "RGB", 4: "CMYK"}
 _JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _DTYPES = {"L": "|u1", "RGB": "|u1", "RGBA": "|u1", "LA": "|u1", "I;16": "<u2", "I;16L": "<u2", "I": "<i4", "F": "<f4"}
 _DEEP = {"LA;16B": ("RGBA",), "RGB;16B": ("RGB;16B", "RGB;16L"), "RGBA;16B": ("RGBA;16B", "RGBA;16L")}
-"""Raw modes of which Pillow keeps 8 of 16 bits, and the modes that return the high and low bytes."""
+"""Raw modes of which Pillow keeps only 8 of 16 bits, with the modes that return the high and the low bytes."""
 _warnings = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class PictureHeader:
-    """Header of a picture; width and height are 0, and frames fewer, if not all bytes were read.
+    """Header of an image; from incomplete data, width and height may be 0 and frames too few.
 
-    `format` is `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`; `mode` such as `RGB and alpha`, with other bits than 8.
+    `format` is `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`; `mode` is text such as `RGB and alpha`.
     """
 
     format: str
@@ -87,7 +87,7 @@ def decode_picture(
 ) -> NDArray[np.uint8]:
     """Return the pixels of the first frame: read-only uint8, shape `(rows, columns, 4)`, RGBA.
 
-    16-bit values are scaled by 1/256, other deep ones from their minimum to their maximum. `LimitExceeded` is raised
+    16-bit values are scaled by 1/256, other deep values from their minimum to their maximum. `LimitExceeded` is raised
     for more than `most` pixels.
     """
     header, pixels = _decoded(data, RGBA, 4 * most, decoder, most, place)
@@ -103,7 +103,7 @@ def decode_samples(
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return a PNG of pixels of shape `(rows, columns)` (grey), `(rows, columns, 3)` or `(rows, columns, 4)`."""
+    """Encode pixels of shape `(rows, columns)` (grey), `(rows, columns, 3)` or `(rows, columns, 4)` as PNG."""
     image = optional("PIL.Image")
     target = io.BytesIO()
     image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
@@ -115,14 +115,14 @@ def _decoded(
 ) -> tuple[dict[str, Any], bytes]:
     header = picture_header(data)
     if header is None or not (header.width and header.height):
-        raise FormatError("no picture, or one without a valid header", span=place)
+        raise FormatError("not an image, or its header is invalid", span=place)
     if header.width * header.height > most:
         size = f"{header.width:,} × {header.height:,} pixels"
-        raise LimitExceeded(f"a picture of {size}; at most {most:,} are decoded", span=place)
+        raise LimitExceeded(f"the image has {size}; the limit is {most:,}", span=place)
     scans = data.count(_JPEG_SCAN) if header.format == "jpeg" else 0
     if header.width * header.height * scans > MOST_SCANS * most:
         size = f"{scans:,} scans of {header.width * header.height:,} pixels"
-        raise LimitExceeded(f"a picture of {size}; at most {MOST_SCANS} of {most:,} are decoded", span=place)
+        raise LimitExceeded(f"the image has {size}; the limit is {MOST_SCANS} scans of {most:,} pixels", span=place)
     return decoder("picture", {"format": header.format, "form": form, "most": most}, data, limit=limit, place=place)
 
 
@@ -130,12 +130,12 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
     from PIL import Image, UnidentifiedImageError
 
     try:
-        # Pillow warns when it repairs a picture; here that is an error.
+        # Pillow warns if it repairs an image; here that is an error.
         with _warnings, warnings.catch_warnings():
             warnings.simplefilter("error")
             with Image.open(io.BytesIO(data), formats=[header["format"].upper()]) as image:
                 if image.width * image.height > header["most"]:
-                    raise LimitExceeded(f"a picture of {image.width:,} × {image.height:,} pixels")
+                    raise LimitExceeded(f"the image has {image.width:,} × {image.height:,} pixels")
                 deep = _DEEP.get(str(image.tile[0][3]), ()) if image.tile and header["form"] == SAMPLES else ()
                 image.load()
                 if deep:
@@ -144,13 +144,13 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
                     pixels = _rgba(image) if header["form"] == RGBA else _samples(image)
                 result = {"width": image.width, "height": image.height, "dtype": pixels.dtype.str, "mode": image.mode}
     except UnidentifiedImageError as error:
-        raise FormatError(f"invalid {header['format']} picture") from error
+        raise FormatError(f"invalid {header['format']} image") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise LimitExceeded(f"the picture has too many pixels: {error}") from error
+        raise LimitExceeded(f"the image has too many pixels: {error}") from error
     except (OSError, ValueError, SyntaxError, LookupError, TypeError, OverflowError, EOFError, Warning) as error:
-        raise FormatError(f"invalid {header['format']} picture: {error}") from error
+        raise FormatError(f"invalid {header['format']} image: {error}") from error
     except (ArithmeticError, AttributeError, RuntimeError) as error:
-        raise FormatError(f"invalid {header['format']} picture: {error!r}") from error
+        raise FormatError(f"invalid {header['format']} image: {error!r}") from error
     return result, pixels.tobytes()
 
 
@@ -169,7 +169,7 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
 
 
 def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
-    """Return 16-bit samples of a PNG with several channels, of which Pillow itself keeps 8 bits."""
+    """Return the 16-bit samples of a PNG with several channels, of which Pillow normally keeps 8 bits."""
     from PIL import Image
 
     halves = []
@@ -187,7 +187,7 @@ def _samples(image: Any) -> NDArray[Any]:
     if image.mode in ("1", "P", "CMYK", "YCbCr"):
         image = image.convert("L" if image.mode == "1" else "RGB")
     if image.mode not in _DTYPES:
-        raise Unsupported(f"pictures of mode {image.mode} have no samples that are decoded here")
+        raise Unsupported(f"samples of images with mode {image.mode} are not supported")
     samples = np.asarray(image)
     return samples.astype(samples.dtype.newbyteorder("<"))
 
@@ -234,7 +234,7 @@ def _jpeg(data: bytes) -> PictureHeader:
 
 
 def _gif(data: bytes) -> PictureHeader:
-    """Return the header of a GIF; frames beyond the screen enlarge the picture, as in Pillow."""
+    """Return the header of a GIF; frames that exceed the logical screen enlarge the image, as in Pillow."""
     if len(data) < 13:
         return PictureHeader("gif")
     width, height = _number(data, 6, 2), _number(data, 8, 2)
@@ -257,7 +257,7 @@ def _color_table(flags: int) -> int:
 
 
 def _after_blocks(data: bytes, at: int, room: Iterator[int]) -> int:
-    """Return the offset after a chain of GIF sub-blocks; the end of the data if `room` is used up."""
+    """Return the offset after a chain of GIF sub-blocks; the end of the data if the step limit `room` is used up."""
     while at < len(data) and next(room, None) is not None:
         if not data[at]:
             return at + 1

@@ -9,16 +9,16 @@ from shardcore.model.array_layout import is_length
 from shardcore.model.text import short
 
 LENGTH = 8
-"""Bytes of the length field."""
+"""Size of the length field, in bytes."""
 
 MOST_HEADER = 16 << 20
-"""Maximum bytes of a header here."""
+"""Maximum size of a header that is read, in bytes."""
 
 _MOST_STATED = 100_000_000
-"""Maximum bytes of a header in other readers."""
+"""Maximum size of a header in the reference implementation, in bytes."""
 
 METADATA = "__metadata__"
-"""Entry of the header with texts of the writer."""
+"""Header entry with free text metadata of the writer."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
@@ -28,7 +28,7 @@ DTYPES = {
 
 
 def header_stop(head: bytes) -> int | None:
-    """Return the end of the header; None if the first bytes are not those of safetensors."""
+    """Return the end offset of the header; None if the bytes are not the start of a safetensors file."""
     length = int.from_bytes(head[:LENGTH], "little")
     return LENGTH + length if head[LENGTH : LENGTH + 1] == b"{" and 2 <= length <= _MOST_STATED else None
 
@@ -40,5 +40,5 @@ def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]
     shape: Any = found.get("shape")
     lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
     if not lists or not all(map(is_length, offsets + shape)) or offsets[0] > offsets[1]:
-        raise FormatError(f"{short(name)} has no valid shape and data_offsets")
+        raise FormatError(f"shape or data_offsets of {short(name)} are invalid")
     return str(found.get("dtype")), tuple(shape), offsets[0], offsets[1]

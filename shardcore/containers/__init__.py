@@ -1,4 +1,4 @@
-"""Containers: files with parts that are not shards, opened directly or as an object of a shard. Read-only."""
+"""Containers (zip, gzip, zstd, npy, safetensors), opened as files or as objects of a shard. Read-only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-"""Local header of a member, or end record of an empty archive."""
+"""Magic of the local header of a member, or of the end record of an empty archive."""
 
 SKIPPABLE = tuple(bytes((0x50 + low, 0x2A, 0x4D, 0x18)) for low in range(16))
 """Magic numbers of skippable zstd frames."""
@@ -24,7 +24,7 @@ def _by_magic(what: str) -> Verdict:
 
 
 def _safetensors(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a plausible length, and a JSON object of that length."""
+    """Detect safetensors by a plausible length followed by a JSON object."""
     stop = header_stop(probe.head(10))
     if stop is None or stop > min(probe.size, LENGTH + MOST_HEADER):
         return None
@@ -73,4 +73,4 @@ CONTAINERS = (
         open=lazily("shardcore.containers.zstd:open_shard"),
     ),
 )
-"""In the order of detection."""
+"""Container formats in the order of detection."""

@@ -1,4 +1,4 @@
-"""Base of all containers: parts as objects, with lookup, content and verification."""
+"""Base classes of containers: parts as objects, with lookup, content and verification."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ContainerPart:
-    """A member, tensor, frame or array.
+    """Part of a container: a member, tensor, frame or array.
 
     Attributes:
         key: Name or number in the container.
-        start: First byte of the stored content.
+        start: Start of the stored content.
         stop: End of the stored content.
-        size: Uncompressed bytes; -1 if unknown.
-        record: Bytes that describe the part.
-        error: Why it cannot be read, or empty.
+        size: Uncompressed size in bytes; -1 if unknown.
+        record: Span of the bytes that describe the part.
+        error: Error if the part cannot be read; otherwise empty.
     """
 
     key: str
@@ -75,7 +75,7 @@ class OpeningStep:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Defect of a container; `code` is without the format, `is_error` false for a warning."""
+    """Defect of a container; `code` does not include the format, `is_error` is False for a warning."""
 
     code: str
     message: str
@@ -124,15 +124,15 @@ class PartObjects(ColumnObjects):
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
-    """Mark a part as damaged if its sizes do not fit the columns of objects: files declare up to 2^64 bytes."""
+    """Mark a part as damaged if its sizes exceed the int64 columns of objects; files can declare up to 2^64 bytes."""
     if part.size < _MOST and part.stop < _MOST:
         return part
-    error = part.error or f"{short(part.key)} states {plural(max(part.size, part.stop - part.start), 'byte')}"
+    error = part.error or f"{short(part.key)} declares {plural(max(part.size, part.stop - part.start), 'byte')}"
     return replace(part, start=0, stop=0, size=-1, error=error)
 
 
 class ScannedObjects(Objects):
-    """Objects that are found by reading the whole file, on first access."""
+    """Objects of a container without a list; the first access reads the whole file to find them."""
 
     def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
         self._find, self._found = find, Once[PartObjects]()
@@ -163,10 +163,10 @@ class ContainerFile:
     """Base of container files.
 
     Attributes:
-        header: Fields at the beginning or end, by name.
+        header: Header or trailer fields, by name.
         steps: First steps of each lookup.
         faults: Defects found while opening.
-        list_title: What lists the parts, such as `Central directory`.
+        list_title: Name of the list of parts, such as `Central directory`.
     """
 
     title = "container"
@@ -199,7 +199,7 @@ class ContainerFile:
 
 
 class SequentialFile(ContainerFile):
-    """A container without a list: its parts are found by reading the whole file, on first access."""
+    """Container without a list of its parts; the first access reads the whole file to find them."""
 
     objects: ScannedObjects
 
@@ -224,7 +224,7 @@ class ContainerTree:
 
 
 class ContainerShard(FileShard):
-    """An open container. Keys are names of members and tensors, or numbers of frames."""
+    """Open container. Keys are names of members and tensors, or numbers of frames."""
 
     no_loads = "Containers have no slots or buckets, so there is no occupancy to show."
 
@@ -234,7 +234,7 @@ class ContainerShard(FileShard):
         self._rows: Once[dict[str, int]] = Once()
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        """Find a key in the list of parts; the last of equal names, as other readers do."""
+        """Find a key in the list of parts; if a name is repeated, the last part is returned, as in other readers."""
         for step in self.file.steps:
             recorder.step(step.title, step.text, step.span, why=step.why)
         rows = self._rows.get(self._by_key)
@@ -244,7 +244,7 @@ class ContainerShard(FileShard):
                 self.file.list_title,
                 f"{plural(count, self.file.kind)}; none is named {short(key)}.",
                 place,
-                why="A part that is not listed is not in the file.",
+                why="All parts are listed, so this one does not exist.",
             )
             raise KeyAbsent(key, span=place)
         ref: ObjectRef = self.objects.ref(rows[key])
@@ -276,7 +276,7 @@ class ContainerShard(FileShard):
             crc = zlib.crc32(piece, crc) if wanted is not None else 0
             yield piece
         if wanted is not None and f"{crc:08x}" != wanted:
-            raise BadChecksum(f"the CRC-32 of {short(ref.key)} is {crc:08x}; {wanted} is stored", span=span)
+            raise BadChecksum(f"CRC-32 of {short(ref.key)}: computed {crc:08x}, stored {wanted}", span=span)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         if ref.codec != "none":
@@ -284,7 +284,7 @@ class ContainerShard(FileShard):
         span = self.file.content_span(ref)
         first, last = min(span.start + start, span.stop), min(span.start + stop, span.stop)
         if last - first > limit:
-            raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
+            raise LimitExceeded(f"the range of {ref.key} exceeds the limit of {plural(limit, 'byte')}")
         found: bytes = self.file.source.read(first, last)
         return found
 
@@ -320,7 +320,7 @@ class ContainerShard(FileShard):
         return Report(depth, total, findings.all(), checked, without)
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
-        """Read the content of a part; return 1 if the file has no checksum of it, else 0."""
+        """Read the content of a part; return 1 if the file has no checksum for it, else 0."""
         try:
             if ref.codec == "none" and "crc32" not in ref.extras:
                 self.file.content_span(ref)

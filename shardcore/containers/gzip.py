@@ -1,4 +1,4 @@
-"""gzip: members (usually one), each with a header, deflate data and a trailer."""
+"""gzip files: members (usually one), each with a header, deflate data and a trailer."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ HEADER = Record(
         Field("id", ("u1", 2), FieldRole.MAGIC, "The bytes 1f and 8b (hex).", GZIP_MAGIC[:2]),
         Field("method", "u1", FieldRole.CODEC, "Compression method: 8 is deflate."),
         Field("flags", "u1", FieldRole.FLAGS, "Bits: text, header CRC, extra field, name, comment."),
-        Field("mtime", "<u4", FieldRole.TIME, "Time of change, Unix seconds; 0 for none."),
-        Field("xfl", "u1", FieldRole.FLAGS, "2: slowest compression; 4: fastest."),
-        Field("os", "u1", FieldRole.NUMBER, "File system of the writer: 3 is Unix, 255 unknown."),
+        Field("mtime", "<u4", FieldRole.TIME, "Modification time in Unix seconds; 0 if not available."),
+        Field("xfl", "u1", FieldRole.FLAGS, "Compression level: 2 slowest, 4 fastest."),
+        Field("os", "u1", FieldRole.NUMBER, "Operating system of the writer: 3 Unix, 255 unknown."),
     ),
 )
 TRAILER = Record(
@@ -52,20 +52,20 @@ TRAILER = Record(
     source=PAGE,
     fields=(
         Field("crc32", "<u4", FieldRole.HASH, "CRC-32 of the uncompressed content."),
-        Field("isize", "<u4", FieldRole.SIZE, "Uncompressed bytes, modulo 2 to the power of 32."),
+        Field("isize", "<u4", FieldRole.SIZE, "Uncompressed size in bytes, modulo 2^32."),
     ),
 )
 
 HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
 MOST_HEADER = 1 << 17
-"""Maximum bytes of a header with extra field, name and comment."""
+"""Maximum size of a header, including extra field, name and comment, in bytes."""
 
 FEED = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class GzipHeader:
-    """Header of a member; `parts` are the fields of variable length: name, start, stop, text."""
+    """Header of a member; `parts` has the fields of variable length, each as name, start, stop and text."""
 
     fields: dict[str, Any]
     parts: tuple[tuple[str, int, int, str], ...]
@@ -81,7 +81,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
     place = Span("", at, at + len(data))
     fields, end = HEADER.read_one(data, place=place), HEADER.size
     if fields["id"] != HEADER.fields[0].default or fields["method"] != 8:
-        raise BadMagic("a gzip member begins with 1f 8b 08", span=Span("", at, at + 3))
+        raise BadMagic("not a gzip member: does not begin with 1f 8b 08", span=Span("", at, at + 3))
     parts: list[tuple[str, int, int, str]] = []
 
     def add(name: str, stop: int, text: str = "") -> None:
@@ -103,7 +103,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
 
 
 class GzipFile(SequentialFile):
-    """A gzip file. Opening reads the first header; finding the members decompresses the whole file."""
+    """gzip file. Opening reads the first header; finding the members decompresses the whole file."""
 
     title = "gzip file"
 
@@ -125,7 +125,7 @@ class GzipFile(SequentialFile):
             OpeningStep(
                 "Header",
                 "The first member begins with its header.",
-                "A gzip file has no list: each member begins where the one before ends.",
+                "A gzip file has no list of members; each begins at the end of the previous one.",
                 Span("", 0, self.first.stop),
             )
         )
@@ -140,14 +140,14 @@ class GzipFile(SequentialFile):
             charge_items(1)
             head = self.source.read(at, min(at + MOST_HEADER, size))
             if parts and not head.strip(b"\0") and _only_zeros(self.source, at):
-                break  # zero padding from tapes, which every reader skips
+                break  # zero padding, as on tapes, which every reader skips
             try:
                 header = read_header(head, at)
                 stop, expanded = _member_end(self.source, header, at)
             except FormatError as error:
                 if parts and isinstance(error, BadMagic):
                     self.faults.append(
-                        Fault("trailing", "bytes follow the last member", Span("", at, size), is_error=False)
+                        Fault("trailing", "trailing bytes after the last member", Span("", at, size), is_error=False)
                     )
                     break
                 rest = Span("", at, size)
@@ -184,7 +184,7 @@ class GzipFile(SequentialFile):
         return Node("members", span, text=text, role=FieldRole.DATA, doc=section.doc, children=kids)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
-        """Return a member, without its bytes in the header and trailer sections."""
+        """Return the node of a member, without the bytes that are in the header and trailer sections."""
         start, stop = max(part.start, section.start), max(min(part.stop, section.stop), section.start)
         kids: list[Node] = []
         data = self.first.stop
@@ -197,7 +197,7 @@ class GzipFile(SequentialFile):
                 "deflate data",
                 Span("", min(data, stop), max(min(data_stop, stop), min(data, stop))),
                 role=FieldRole.DATA,
-                doc="The content, compressed.",
+                doc="The compressed content.",
                 error=part.error,
             )
         )
@@ -217,7 +217,7 @@ class GzipFile(SequentialFile):
     def _trailer_node(self, section: Section) -> Node:
         span, found = Span("", section.start, section.stop), self.objects.found.parts if self.loaded else ()
         if section.size < TRAILER.size or (found and (found[-1].error or found[-1].stop != section.stop)):
-            return Node("trailer", span, role=FieldRole.UNKNOWN, doc="No trailer: the last member does not end here.")
+            return Node("trailer", span, role=FieldRole.UNKNOWN, doc="No trailer: the last member is truncated.")
         row = len(found) - 1 if found else None
         kids = trailer_nodes(self.source, section.start)
         return Node("trailer", span, doc=section.doc, children=kids, row=row)
@@ -226,8 +226,8 @@ class GzipFile(SequentialFile):
 def header_nodes(header: GzipHeader, at: int) -> tuple[Node, ...]:
     docs = {
         "extra": "Extra field: its length and its bytes.",
-        "name": "Name of the file that was compressed, ended by a zero.",
-        "comment": "A comment, ended by a zero.",
+        "name": "Name of the file that was compressed, terminated by a zero byte.",
+        "comment": "A comment, terminated by a zero byte.",
         "header crc": "The low two bytes of the CRC-32 of the header.",
     }
     roles = {"extra": FieldRole.UNUSED, "header crc": FieldRole.HASH}
@@ -243,7 +243,7 @@ def trailer_nodes(source: Source, at: int) -> tuple[Node, ...]:
 
 
 def _head(probe: PrefetchedSource) -> bytes:
-    """Return enough bytes for the first header: 4 KiB, unless it has long texts."""
+    """Return enough bytes for the first header: 4 KiB, more if it has long texts."""
     head = probe.head(1 << 12)
     try:
         read_header(head, 0)
@@ -257,7 +257,7 @@ def _only_zeros(source: Source, at: int) -> bool:
 
 
 def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
-    """Return the end of a member and its uncompressed size, by decompressing it."""
+    """Return end and uncompressed size of a member; decompresses it."""
     engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
     while place < source.size:
         chunk = source.read(place, min(place + FEED, source.size))
@@ -278,7 +278,7 @@ def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
             if stop > source.size:
                 break
             return stop, expanded
-    raise Truncated("the gzip member ends early", span=Span("", at, source.size))
+    raise Truncated("the gzip member is truncated", span=Span("", at, source.size))
 
 
 class GzipShard(ContainerShard):

@@ -1,4 +1,4 @@
-"""NumPy `.npy`: a header with type and shape, then the elements."""
+"""NumPy `.npy` files: a header with type and shape, then the elements."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ PREAMBLE = Record(
 LENGTH_1 = Record(
     "length",
     source=PAGE,
-    fields=(Field("header_len", "<u2", FieldRole.SIZE, "Bytes of the header text, with the spaces that fill it up."),),
+    fields=(Field("header_len", "<u2", FieldRole.SIZE, "Size of the header text in bytes."),),
 )
 LENGTH_2 = Record(
     "length",
     source=PAGE,
-    fields=(Field("header_len", "<u4", FieldRole.SIZE, "Bytes of the header text; four bytes from version 2 on."),),
+    fields=(Field("header_len", "<u4", FieldRole.SIZE, "Size of the header text in bytes."),),
 )
 
 
@@ -78,7 +78,7 @@ class NpyFile(ContainerFile):
         start = self._text_start + size
         place = Span("", PREAMBLE.size, self._text_start)
         if start > min(probe.size, MOST_HEADER):
-            raise Truncated(f"the header has {plural(size, 'byte')}; the file has {probe.size:,}", span=place)
+            raise Truncated(f"the header has {plural(size, 'byte')}, but the file only {probe.size:,}", span=place)
         data = probe.head(start)
         self._text = data[self._text_start :]
         self.layout: ArrayLayout = npy_layout(data)
@@ -87,10 +87,10 @@ class NpyFile(ContainerFile):
         stop = start + self.layout.nbytes
         end = min(stop, probe.size)
         if stop > probe.size:
-            needed = f"the array needs {plural(self.layout.nbytes, 'byte')}; {probe.size - start:,} are there"
+            needed = f"the array has {plural(self.layout.nbytes, 'byte')}; only {probe.size - start:,} follow"
             self.faults.append(Fault("size", needed, Span("", start, probe.size)))
         elif stop < probe.size:
-            self.faults.append(Fault("trailing", "bytes follow the array", Span("", stop, probe.size), is_error=False))
+            self.faults.append(Fault("trailing", "trailing bytes", Span("", stop, probe.size), is_error=False))
         claims = [
             Section("header", SectionRole.HEADER, 0, start, "Type, order and shape of the array."),
             Section("elements", SectionRole.DATA, start, end, "The elements, one after the other."),
@@ -112,7 +112,7 @@ class NpyFile(ContainerFile):
             OpeningStep(
                 "Preamble",
                 f"Version {fields['major']}.{fields['minor']}: the header has {plural(size, 'byte')}.",
-                "The header has its own length; the elements follow it.",
+                "The length of the header gives the start of the elements.",
                 Span("", 0, self._text_start),
             )
         )
@@ -132,7 +132,7 @@ class NpyFile(ContainerFile):
                 value=str(self.header["header"]),
                 text=str(self.header["header"]),
                 role=FieldRole.TEXT,
-                doc="A Python dictionary: type of the elements, whether the first axis is fastest, and the shape.",
+                doc="A Python dictionary with the type of the elements, the order of the axes and the shape.",
                 row=0,
             ),
         )

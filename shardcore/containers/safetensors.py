@@ -1,4 +1,4 @@
-"""safetensors: a length, a JSON header that lists the tensors, then their elements."""
+"""safetensors files: a length, a JSON header that lists the tensors, then their elements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGE = "safetensors, Format"
 LENGTH = Record(
     "length",
     source=PAGE,
-    fields=(Field("header_size", "<u8", FieldRole.SIZE, "Bytes of the JSON header, with the spaces that fill it up."),),
+    fields=(Field("header_size", "<u8", FieldRole.SIZE, "Size of the JSON header in bytes, including padding."),),
 )
 
 
@@ -60,16 +60,16 @@ class SafetensorsFile(ContainerFile):
         )
         self.base = LENGTH.size + size
         if size > min(probe.size - LENGTH.size, MOST_HEADER):
-            there = f"the file has {probe.size:,}, and at most {MOST_HEADER:,} are read"
-            raise Truncated(f"a JSON header of {plural(size, 'byte')}; {there}", span=length_span)
+            there = f"the file has {probe.size:,}, and the limit is {MOST_HEADER:,}"
+            raise Truncated(f"the JSON header has {plural(size, 'byte')}; {there}", span=length_span)
         text = probe.read(LENGTH.size, self.base)
         self.header = dict(fields)
         self._entries = self._entries_of(text)
         self.metadata: dict[str, Any] = {}
         self.parts = [part for entry in self._entries if (part := self._part_of(*entry, probe.size)) is not None]
         claims = [
-            Section("length", SectionRole.HEADER, 0, LENGTH.size, "Length of the JSON header."),
-            Section("header", SectionRole.INDEX, LENGTH.size, self.base, "Type, shape and bytes of each tensor."),
+            Section("length", SectionRole.HEADER, 0, LENGTH.size, "Size of the JSON header."),
+            Section("header", SectionRole.INDEX, LENGTH.size, self.base, "Type, shape and byte range of each tensor."),
             Section("tensors", SectionRole.DATA, self.base, probe.size, "The elements of the tensors."),
         ]
         self.sections, _ = tile(claims, probe.size)
@@ -79,13 +79,13 @@ class SafetensorsFile(ContainerFile):
             OpeningStep(
                 "Length",
                 f"The JSON header has {plural(size, 'byte')}.",
-                "The header has its own length; offsets of tensors count from its end.",
+                "The length gives the end of the header, to which the offsets of tensors are relative.",
                 length_span,
             )
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
-        """Return the entries of the header: name, value, and the bytes `[start, stop)` of both."""
+        """Return the entries of the header: name, value, and the byte range `[start, stop)` of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
             raise FormatError("the header is not a JSON object", span=place)
@@ -121,17 +121,17 @@ class SafetensorsFile(ContainerFile):
         except FormatError as fault:
             return ContainerPart(name, 0, 0, -1, record=record, error=fault.message)
         first, last = self.base + first, self.base + last
-        error = f"{short(name)} is outside the file: its bytes end at {last:#x}" if last > size else ""
+        error = f"{short(name)} is outside the file: it ends at {last:#x}" if last > size else ""
         extras = {"dtype": dtype, "shape": list(shape)}
         layout = layout_of(dtype, shape)
         if not error and layout is not None and layout.nbytes != last - first:
-            error = f"{short(name)} has {plural(last - first, 'byte')}; its type and shape need {layout.nbytes:,}"
+            error = f"{short(name)} has {plural(last - first, 'byte')}; its type and shape require {layout.nbytes:,}"
         if error:
             return ContainerPart(name, 0, 0, last - first, record=record, error=error, extras=extras)
         return ContainerPart(name, first, last, last - first, record=record, extras=extras)
 
     def _check_order(self, size: int) -> None:
-        """Record holes and overlaps between tensors, which the specification forbids."""
+        """Record gaps and overlaps between tensors, which the specification forbids."""
         at = self.base
         for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
             if part.start != at:
@@ -140,7 +140,7 @@ class SafetensorsFile(ContainerFile):
             at = max(at, part.stop)
         if at < size:
             span = Span("", at, size)
-            self.faults.append(Fault("trailing", "bytes follow the last tensor", span, is_error=False))
+            self.faults.append(Fault("trailing", "trailing bytes after the last tensor", span, is_error=False))
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
         return {"length": self._length_node, "header": self._header_node, "tensors": self._tensors_node}
@@ -176,7 +176,7 @@ class SafetensorsFile(ContainerFile):
             Span("", start, stop),
             text=described,
             role=FieldRole.TEXT,
-            doc="Type, shape and bytes of a tensor." if part is not None else "Texts that the writer added.",
+            doc="Type, shape and byte range of a tensor." if part is not None else "Text metadata of the writer.",
             error=part.error if part is not None else "",
             target=target,
             row=row,
@@ -193,7 +193,7 @@ _CLOSING = np.frombuffer(b"]}", np.uint8)
 
 
 def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
-    """Return the layout of a tensor; None if NumPy does not have its type."""
+    """Return the layout of a tensor; None if NumPy does not support its type."""
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 
 

@@ -1,4 +1,4 @@
-"""zip: members with a local header each, the central directory, and the end record."""
+"""zip archives: members, each with a local header, then the central directory and the end record."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from shardcore.sources.opening import PrefetchedSource
 PAGE = "APPNOTE.TXT, .ZIP File Format Specification"
 LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
 
-_VERSION = Field("version_needed", "<u2", FieldRole.VERSION, "Version that a reader needs, times 10.")
+_VERSION = Field("version_needed", "<u2", FieldRole.VERSION, "Version that a reader must support, times 10.")
 _SHARED = (
-    Field("flags", "<u2", FieldRole.FLAGS, "Bit 0: encrypted; bit 3: sizes follow the content; bit 11: UTF-8 name."),
+    Field("flags", "<u2", FieldRole.FLAGS, "Bit 0: encrypted; bit 3: sizes are after the content; bit 11: UTF-8 name."),
     Field("method", "<u2", FieldRole.CODEC, "Compression: 0 none, 8 deflate, 93 zstd."),
-    Field("time", "<u2", FieldRole.TIME, "Time of change: hours, minutes and pairs of seconds, as bits."),
-    Field("date", "<u2", FieldRole.TIME, "Date of change: years since 1980, month and day, as bits."),
+    Field("time", "<u2", FieldRole.TIME, "Modification time: hours, minutes and seconds / 2 as bit fields."),
+    Field("date", "<u2", FieldRole.TIME, "Modification date: years since 1980, month and day as bit fields."),
     Field("crc32", "<u4", FieldRole.HASH, "CRC-32 of the uncompressed content."),
-    Field("compressed_size", "<u4", FieldRole.SIZE, "Bytes of the stored content; all ones: see the zip64 field."),
-    Field("size", "<u4", FieldRole.SIZE, "Uncompressed bytes; all ones: see the zip64 field."),
-    Field("name_length", "<u2", FieldRole.SIZE, "Bytes of the name."),
-    Field("extra_length", "<u2", FieldRole.SIZE, "Bytes of the extra fields."),
+    Field("compressed_size", "<u4", FieldRole.SIZE, "Stored size in bytes; all bits one: see the zip64 field."),
+    Field("size", "<u4", FieldRole.SIZE, "Uncompressed size in bytes; all bits one: see the zip64 field."),
+    Field("name_length", "<u2", FieldRole.SIZE, "Size of the name in bytes."),
+    Field("extra_length", "<u2", FieldRole.SIZE, "Size of the extra fields in bytes."),
 )
 LOCAL = Record(
     "local file header",
@@ -64,11 +64,11 @@ CENTRAL = Record(
         Field("version_made", "<u2", FieldRole.VERSION, "Version and system of the writer."),
         _VERSION,
         *_SHARED,
-        Field("comment_length", "<u2", FieldRole.SIZE, "Bytes of the comment on the member."),
+        Field("comment_length", "<u2", FieldRole.SIZE, "Size of the member's comment in bytes."),
         Field("disk", "<u2", FieldRole.NUMBER, "Number of the disk on which the member begins."),
         Field("internal", "<u2", FieldRole.FLAGS, "Bit 0: the content is text."),
-        Field("external", "<u4", FieldRole.FLAGS, "Attributes of the file in the writer's system."),
-        Field("offset", "<u4", FieldRole.OFFSET, "Offset of the local header; all ones: see the zip64 field."),
+        Field("external", "<u4", FieldRole.FLAGS, "File attributes in the writer's system."),
+        Field("offset", "<u4", FieldRole.OFFSET, "Offset of the local header; all bits one: see the zip64 field."),
     ),
 )
 END = Record(
@@ -78,11 +78,11 @@ END = Record(
         Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 5 and 6.", END_MAGIC),
         Field("disk", "<u2", FieldRole.NUMBER, "Number of this disk."),
         Field("directory_disk", "<u2", FieldRole.NUMBER, "Number of the disk on which the central directory begins."),
-        Field("disk_entries", "<u2", FieldRole.COUNT, "Members on this disk."),
-        Field("entries", "<u2", FieldRole.COUNT, "Members; all ones: see the zip64 record."),
-        Field("directory_size", "<u4", FieldRole.SIZE, "Bytes of the central directory."),
+        Field("disk_entries", "<u2", FieldRole.COUNT, "Number of members on this disk."),
+        Field("entries", "<u2", FieldRole.COUNT, "Number of members; all bits one: see the zip64 record."),
+        Field("directory_size", "<u4", FieldRole.SIZE, "Size of the central directory in bytes."),
         Field("directory_offset", "<u4", FieldRole.OFFSET, "Offset of the central directory."),
-        Field("comment_length", "<u2", FieldRole.SIZE, "Bytes of the comment on the archive."),
+        Field("comment_length", "<u2", FieldRole.SIZE, "Size of the archive's comment in bytes."),
     ),
 )
 END64 = Record(
@@ -90,14 +90,14 @@ END64 = Record(
     source=PAGE,
     fields=(
         Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 6 and 6.", b"PK\x06\x06"),
-        Field("record_size", "<u8", FieldRole.SIZE, "Bytes of the record after this field."),
+        Field("record_size", "<u8", FieldRole.SIZE, "Size of the record after this field, in bytes."),
         Field("version_made", "<u2", FieldRole.VERSION, "Version and system of the writer."),
         _VERSION,
         Field("disk", "<u4", FieldRole.NUMBER, "Number of this disk."),
         Field("directory_disk", "<u4", FieldRole.NUMBER, "Number of the disk on which the central directory begins."),
-        Field("disk_entries", "<u8", FieldRole.COUNT, "Members on this disk."),
+        Field("disk_entries", "<u8", FieldRole.COUNT, "Number of members on this disk."),
         Field("entries", "<u8", FieldRole.COUNT, "Members."),
-        Field("directory_size", "<u8", FieldRole.SIZE, "Bytes of the central directory."),
+        Field("directory_size", "<u8", FieldRole.SIZE, "Size of the central directory in bytes."),
         Field("directory_offset", "<u8", FieldRole.OFFSET, "Offset of the central directory."),
     ),
 )
@@ -118,7 +118,7 @@ _FLAGS, _METHOD, _STORED, _SIZE, _NAME_LENGTH, _OFFSET = (
 )
 
 CODECS = {0: "none", 8: "deflate", 93: "zstd"}
-"""Supported compression methods."""
+"""Names of the supported compression methods."""
 
 ENCRYPTED, SIZES_FOLLOW, UTF8 = 1, 8, 1 << 11
 MOST_COMMENT = 0xFFFF
@@ -127,13 +127,13 @@ _FILE_KIND, _LINK = 0o170000, 0o120000
 ONES16, ONES32 = 0xFFFF, 0xFFFFFFFF
 ZIP64 = 1
 MOST_DIRECTORY = 256 << 20
-"""Maximum bytes of a central directory."""
+"""Maximum size of a central directory in bytes."""
 
 
 class ZipFile(ContainerFile):
-    """A zip archive; opening reads the end record and the central directory.
+    """zip archive; opening reads the end record and the central directory.
 
-    Without an end record (`BadMagic`), consecutive members from the start of the file are in the draft.
+    Without an end record, opening raises `BadMagic`, and the draft has the consecutive members from the start on.
     """
 
     title = "zip archive"
@@ -153,16 +153,16 @@ class ZipFile(ContainerFile):
         end, self._end64 = self._end_at, dict[str, Any]()
         if count == ONES16 or ONES32 in (size, offset):
             count, size, offset, end = self._read_end64(probe, count, size, offset)
-        # Prepended bytes shift all offsets; the directory still ends at the end record.
+        # Prepended bytes shift all offsets, but the directory still ends at the end record.
         self._shift = end - size - offset
         self._start: int = end - size
         place = Span("", self._end_at, min(self._end_at + END.size, probe.size))
         if self._shift < 0 or size > MOST_DIRECTORY:
-            raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit the file", span=place)
+            raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit in the file", span=place)
         self._directory = probe.read(self._start, end)
         self.entries = self._read_directory(count)
         self._claims += [
-            Section("members", SectionRole.DATA, self._first_member(), self._start, "Members after their headers."),
+            Section("members", SectionRole.DATA, self._first_member(), self._start, "Local headers and members."),
             Section("central directory", SectionRole.INDEX, self._start, end, "Lists the members."),
         ]
         self.sections, _ = tile(self._claims, probe.size)
@@ -171,7 +171,7 @@ class ZipFile(ContainerFile):
             OpeningStep(
                 "End record",
                 f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
-                "A zip archive is read from its end: the directory there counts, not the bytes before it.",
+                "A zip archive is read from its end, because the central directory is there.",
                 place,
             )
         ]
@@ -196,7 +196,7 @@ class ZipFile(ContainerFile):
         raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        """Add members to the draft, as long as each begins where the one before ends."""
+        """Add members to the draft, as long as each begins at the end of the previous one."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:
@@ -216,17 +216,17 @@ class ZipFile(ContainerFile):
         if nodes:
             stop = nodes[-1].span.stop
             node = Node("members", Span("", 0, stop), text=plural(len(nodes), "member"), children=tuple(nodes))
-            context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members, found without directory."), node)
+            context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members found without directory."), node)
 
     def _read_end64(self, probe: PrefetchedSource, count: int, size: int, offset: int) -> tuple[int, int, int, int]:
         at = self._end_at - LOCATOR.size
         data = probe.read(at, self._end_at) if at >= 0 else b""
         if not data.startswith(b"PK\x06\x07"):
             if count == ONES16 and ONES32 not in (size, offset):
-                return count, size, offset, self._end_at  # exactly 65,535 members
+                return count, size, offset, self._end_at  # there may be exactly 65,535 members
             raise FormatError("the zip64 locator is missing", span=Span("", self._end_at, self._end_at + END.size))
         locator = LOCATOR.read_one(data)
-        # Prepended bytes shift it; then it is right before the locator.
+        # If prepended bytes shift the record, it is directly before the locator.
         place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
@@ -234,7 +234,7 @@ class ZipFile(ContainerFile):
         self._end64 = END64.read_one(probe.read(place, place + END64.size))
         self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
         self._claims += [
-            Section("zip64 record", SectionRole.FOOTER, place, at, "The end record with numbers of 8 bytes."),
+            Section("zip64 record", SectionRole.FOOTER, place, at, "End record with 8-byte numbers."),
             Section("zip64 locator", SectionRole.FOOTER, at, self._end_at, "Location of the zip64 record."),
         ]
         self._end64_at, self._locator, self._locator_at = place, locator, at
@@ -258,12 +258,12 @@ class ZipFile(ContainerFile):
             at = stop
         if len(found) != count or at != len(data):
             place = Span("", self._start + at, self._start + len(data))
-            listed = f"the end record counts {plural(count, 'member')}; the central directory lists {len(found):,}"
+            listed = f"the end record declares {plural(count, 'member')}; the central directory lists {len(found):,}"
             self.faults.append(Fault("directory", listed, place))
         return found
 
     def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
-        """Return a member; its span begins at the local header: the content offset is unknown before that is read."""
+        """Return a member; its span begins at the local header, which must be read to know the content offset."""
         size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
         if extra and ONES32 in (size, stored, offset):
             size, stored, offset = _large(size, stored, offset, extra)
@@ -272,7 +272,7 @@ class ZipFile(ContainerFile):
         record = Span("", self._start + at, self._start + stop)
         error = ""
         if start + LOCAL.size + stored > self._start or start < 0:
-            error = f"{short(name)} is outside the members of the file"
+            error = f"{short(name)} is outside the section of the members"
         return ContainerPart(name, start, start + stored, size, codec, record, error)
 
     def extras_of(self, row: int) -> dict[str, Any]:
@@ -352,7 +352,7 @@ class ZipFile(ContainerFile):
             Span("", part.start, stop),
             text=f"{plural(max(part.size, 0), 'byte')}, {part.codec}",
             role=FieldRole.PADDING,
-            doc="A member: its local header, its name, its content.",
+            doc="A member: local header, name and content.",
             children=Deferred(kids),
             row=row,
         )
@@ -371,19 +371,19 @@ class ZipFile(ContainerFile):
         kids = [
             *field_nodes(LOCAL, local, at),
             Node("name", Span("", at + LOCAL.size, name_stop), value=name, text=name, role=FieldRole.TEXT,
-                 doc="The name, with / between folders."),
+                 doc="The path, with / as separator."),
             Node("extra", Span("", name_stop, start), role=FieldRole.UNUSED, doc="Extra fields."),
             Node(
                 "content",
                 Span("", start, max(data_stop, start)),
                 text=f"{plural(max(data_stop - start, 0), 'byte')}, {codec}",
                 role=FieldRole.DATA,
-                doc="The content, as it is stored.",
+                doc="The stored content.",
                 decoded=decoded_name(start, data_stop) if row is not None and codec in ("deflate", "zstd") else "",
             ),
         ]  # fmt: skip
         if local["flags"] & SIZES_FOLLOW and data_stop < stop:
-            doc = "CRC-32 and sizes, which the writer knew only after the content."
+            doc = "CRC-32 and sizes, written after the content."
             kids.append(Node("data descriptor", Span("", data_stop, stop), role=FieldRole.HASH, doc=doc))
         return Node(
             name or '""', Span("", at, stop), role=FieldRole.PADDING,
@@ -425,14 +425,14 @@ class ZipFile(ContainerFile):
         kids, edge = list(field_nodes(END, self._end, section.start)), section.start + END.size
         if edge < section.stop:
             comment = Span("", edge, section.stop)
-            kids.append(Node("comment", comment, role=FieldRole.TEXT, doc="A comment on the archive."))
+            kids.append(Node("comment", comment, role=FieldRole.TEXT, doc="The archive's comment."))
         return Node("end record", Span("", section.start, section.stop), doc=section.doc, children=tuple(kids))
 
 
 _MOST_FOLLOWED = 10_000
-"""Members shown of an archive without end record."""
+"""Maximum number of members shown for an archive without end record."""
 _MOST_REMOTE = 16
-"""The same for a remote archive: each costs a request."""
+"""Maximum for a remote archive, in which each member costs a request."""
 
 
 class ZipObjects(PartObjects):
@@ -459,7 +459,7 @@ class ZipObjects(PartObjects):
         return super().columns(np.arange(first, last, dtype=np.int64))
 
     def resolve(self, rows: NDArray[np.int64]) -> None:
-        """Read the local headers of rows that were not read before."""
+        """Read the local headers of the rows whose headers were not read before."""
         wanted = np.unique(rows[~self._read[rows]]).tolist()
         for first in range(0, len(wanted), 1024):
             some = wanted[first : first + 1024]
@@ -484,9 +484,9 @@ class ZipObjects(PartObjects):
 class ZipShard(ContainerShard):
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.codec not in CODECS.values():
-            raise Unsupported(f"{short(ref.key)} is compressed with {ref.codec}, which is not decoded", span=ref.record)
+            raise Unsupported(f"{short(ref.key)} is compressed with {ref.codec} (not supported)", span=ref.record)
         if ref.extras.get("encrypted"):
-            raise Unsupported(f"{short(ref.key)} is encrypted", span=ref.record)
+            raise Unsupported(f"{short(ref.key)} is encrypted (not supported)", span=ref.record)
         yield from super().stream(ref)
 
 
@@ -506,7 +506,7 @@ def _name(raw: bytes, flags: int) -> str:
 
 
 def _large(size: int, stored: int, offset: int, extra: bytes) -> tuple[int, int, int]:
-    """Return uncompressed size, stored size and offset, with values from the zip64 extra field."""
+    """Return uncompressed size, stored size and offset, replaced by those in the zip64 extra field, if any."""
     values = [size, stored, offset]
     at = 0
     while at + 4 <= len(extra):

@@ -1,4 +1,4 @@
-"""zstd: frames with header, blocks and optional checksum; skippable frames may be in between."""
+"""zstd files: frames with header, blocks and optional checksum; skippable frames may be in between."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRAME = Record(
     source=PAGE,
     fields=(
         Field("magic", ("u1", 4), FieldRole.MAGIC, "The bytes 28 b5 2f fd (hex).", ZSTD_MAGIC),
-        Field("descriptor", "u1", FieldRole.FLAGS, "Which fields follow: window, dictionary, content size, checksum."),
+        Field("descriptor", "u1", FieldRole.FLAGS, "Flags: presence of window, dictionary, content size, checksum."),
     ),
 )
 SKIPPED = Record(
@@ -46,27 +46,27 @@ SKIPPED = Record(
     source=PAGE,
     fields=(
         Field("magic", ("u1", 4), FieldRole.MAGIC, "The bytes 50 to 5f, then 2a 4d 18 (hex)."),
-        Field("frame_size", "<u4", FieldRole.SIZE, "Bytes that follow, which decoders skip."),
+        Field("frame_size", "<u4", FieldRole.SIZE, "Number of bytes that follow, which decoders skip."),
     ),
 )
 BLOCK = Record(
     "block header",
     source=PAGE,
     fields=(
-        Field("block", ("u1", 3), FieldRole.BITS, "Bit 0: last block; bits 1 and 2: type; the others: size in bytes."),
+        Field("block", ("u1", 3), FieldRole.BITS, "Bit 0: last block; bits 1 and 2: type; other bits: size in bytes."),
     ),
 )
 
 KINDS = ("raw", "one byte repeated", "compressed", "reserved")
 LARGEST_BLOCK = 1 << 17
 MOST_BLOCKS = 1 << 16
-"""Maximum blocks per frame: blocks of a hostile frame may be empty."""
+"""Maximum number of blocks per frame, because a hostile frame may have any number of empty blocks."""
 
 NEAR = 1 << 12
-"""Bytes read at a block header."""
+"""Number of bytes read at a block header."""
 
 MOST_NODES = 100_000
-"""Blocks shown per frame."""
+"""Maximum number of blocks shown per frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
     """Return the frame header at the start of `data`; `at` is its offset in the file."""
     values = FRAME.read_one(data, place=Span("", at, at + len(data)))
     if values["magic"] != ZSTD_MAGIC:
-        raise BadMagic("a zstd frame begins with 28 b5 2f fd", span=Span("", at, at + 4))
+        raise BadMagic("not a zstd frame: does not begin with 28 b5 2f fd", span=Span("", at, at + 4))
     descriptor, end, fields, size = values["descriptor"], FRAME.size, list[tuple[str, int, int, int]](), -1
     single = bool(descriptor & 0x20)
     widths = {
@@ -108,7 +108,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
 
 
 class ZstdFile(SequentialFile):
-    """A zstd file. Opening reads the first frame header; finding the frames follows all block headers."""
+    """zstd file. Opening reads the first frame header; finding the frames reads all block headers."""
 
     title = "zstd file"
     kind = "frame"
@@ -128,7 +128,7 @@ class ZstdFile(SequentialFile):
             OpeningStep(
                 "First frame",
                 "The file begins with the magic number of a frame.",
-                "A zstd file has no list: each frame begins where the one before ends.",
+                "A zstd file has no list of frames; each begins at the end of the previous one.",
                 Span("", 0, min(4, probe.size)),
             )
         )
@@ -147,7 +147,7 @@ class ZstdFile(SequentialFile):
             if _is_skipped(head):
                 stop = at + SKIPPED.size + SKIPPED.read_one(head)["frame_size"]
                 if stop > size:
-                    self.faults.append(Fault("truncated", "the last skippable frame ends early", place))
+                    self.faults.append(Fault("truncated", "the last skippable frame is truncated", place))
                 skipped.append((at, min(stop, size)))
                 at = stop
                 continue
@@ -155,10 +155,10 @@ class ZstdFile(SequentialFile):
                 header = read_frame(head, at)
                 *_, stop = _edges(self.source, header)
                 if stop > size:
-                    raise Truncated("the zstd frame ends early", span=place)
+                    raise Truncated("the zstd frame is truncated", span=place)
             except FormatError as error:
                 if isinstance(error, BadMagic) and parts:
-                    self.faults.append(Fault("trailing", "bytes follow the last frame", place, is_error=False))
+                    self.faults.append(Fault("trailing", "trailing bytes after the last frame", place, is_error=False))
                 else:
                     parts.append(ContainerPart(str(len(parts)), at, size, -1, "zstd", place, error=error.message))
                 break
@@ -239,7 +239,7 @@ def _block_node(number: int, start: int, stop: int, raw: bytes) -> Node:
     text = f"{kind}, {plural(value >> 3, 'byte')}" + (", the last" if value & 1 else "")
     kids = (
         *field_nodes(BLOCK, {"block": raw}, start, texts={"block": text}),
-        Node("data", data, text=plural(data.size, "byte"), role=FieldRole.DATA, doc="The block, as it is stored."),
+        Node("data", data, text=plural(data.size, "byte"), role=FieldRole.DATA, doc="The stored block."),
     )
     return Node(f"block {number}", Span("", start, max(stop, start + BLOCK.size)), text=text, children=kids)
 
@@ -251,10 +251,10 @@ def _is_skipped(head: bytes) -> bool:
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
     """Yield the offset of each block, then the end of the frame."""
     at, size = header.stop, source.size
-    kept, first = b"", at  # small blocks share one read
+    kept, first = b"", at  # one read covers several small blocks
     for _ in range(MOST_BLOCKS):
         if at + BLOCK.size > size:
-            raise Truncated("the zstd frame ends early", span=Span("", at, max(size, at)))
+            raise Truncated("the zstd frame is truncated", span=Span("", at, max(size, at)))
         yield at
         if not first <= at <= first + len(kept) - BLOCK.size:
             charge_items(1)
@@ -267,7 +267,7 @@ def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
         if value & 1:
             yield at + header.checksum_size
             return
-    raise FormatError(f"the zstd frame has over {plural(MOST_BLOCKS, 'block')}", span=Span("", header.stop, at))
+    raise FormatError(f"the zstd frame has more than {plural(MOST_BLOCKS, 'block')}", span=Span("", header.stop, at))
 
 
 class ZstdShard(ContainerShard):

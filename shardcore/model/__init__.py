@@ -1,1 +1,1 @@
-"""Model of a shard: spans, records, nodes, objects, findings, and options. Nothing here reads."""
+"""Model of a shard: spans, records, nodes, objects, findings, and options. These modules read no files."""

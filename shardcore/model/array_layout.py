@@ -22,11 +22,11 @@ class ArrayLayout:
     """Layout of an array in the decoded bytes of an object.
 
     Attributes:
-        order: `C` (last axis fastest) or `F` (first axis fastest).
-        begin: Coordinates of the first element; empty for zeros.
+        order: `C` (last axis varies fastest) or `F` (first axis varies fastest).
+        begin: Coordinates of the first element; empty: zeros.
         encoding: `raw`, or an encoding of the format (`jpeg`, `compressed_segmentation`).
         start: Offset of the first element.
-        block: Edge lengths of the blocks of the encoding; empty without blocks.
+        block: Edge lengths of the blocks of the encoding; empty if it has no blocks.
         resolution: Length of an element along each axis, in `units`; empty if unknown.
     """
 
@@ -47,11 +47,11 @@ class ArrayLayout:
 
     @property
     def stride(self) -> int:
-        """Uncompressed bytes between neighbours on the first axis, in C order; `shape` must not be empty."""
+        """Return the uncompressed bytes per step along the first axis, in C order; `shape` must not be empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:
-        """Return the layout of the elements in the first `size` bytes; the slowest axis is cut to whole steps."""
+        """Return the layout of the elements in the first `size` bytes; the slowest axis is cut to complete steps."""
         if not self.shape:
             return self
         axis = 0 if self.order == "C" else len(self.shape) - 1
@@ -60,7 +60,7 @@ class ArrayLayout:
         return replace(self, shape=(*self.shape[:axis], there, *self.shape[axis + 1 :]))
 
     def of(self, data: bytes) -> NDArray[Any]:
-        """Return a read-only array; raise `FormatError` if the size of `data` differs from the layout."""
+        """Return the elements of `data` as a read-only array; FormatError if its size differs from the layout."""
         size = len(data) - self.start
         if self.nbytes != size:
             described = plural(self.nbytes, "byte")
@@ -88,7 +88,7 @@ class ArrayLayout:
         return tuple(low), tuple(high)
 
     def index_at(self, offset: int) -> tuple[int, ...] | None:
-        """Return the index of the element that contains a byte; None for other bytes and encodings."""
+        """Return the index of the element that contains a byte; None if no element does, or if elements are encoded."""
         at = (offset - self.start) // self.dtype.itemsize if self.dtype.itemsize else -1
         if self.encoding != RAW or not 0 <= at < math.prod(self.shape):
             return None

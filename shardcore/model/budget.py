@@ -1,7 +1,7 @@
 """Limits on the work of one operation: bytes read, decompressed and checked, and items created. Time is not limited.
 
-The budget is a context variable that every read, decompression and table charges. The limits grow with the bytes that
-the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
+The budget is a context variable: every read, decompression and table counts against it. The limits grow with the bytes
+that the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that any operation may read, decompress and check, each."""
+"""Bytes that any operation may read, decompress, and check (one limit each)."""
 WORK_RATIO = 256
-"""Further bytes per stored byte: LZ4 and Blosc never compress better."""
+"""Additional bytes per stored byte: LZ4 and Blosc never compress better."""
 UNLIMITED = 1 << 62
 ITEM_FLOOR = 1_000_000
 """Rows, nodes and records that any operation may create."""
 ITEM_RATIO = 8
-"""Further items per stored byte."""
+"""Additional items per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Bytes of one allocation whose size a file declares."""
+"""Bytes that any operation may allocate at once, if a file declares the size."""
 MEMORY_RATIO = 8
 """Further bytes per stored byte."""
 SMALLEST = 4096
-"""Minimum stored bytes of a file: one block of the disk."""
+"""Minimum stored bytes counted per file: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""Exceptions of Python and parsers on bytes that no reader foresees."""
+"""Exceptions of Python and parsers that damaged bytes may cause at any point."""
 
 
 class Charged(Protocol):
@@ -46,11 +46,11 @@ class Charged(Protocol):
 
     @property
     def stored(self) -> int:
-        """Bytes on disk, without holes."""
+        """Bytes on disk, without the holes of a sparse file."""
 
 
 class OverBudget(BaseException):
-    """A limit is exceeded. A `BaseException`, so that handlers of damaged objects do not catch it; see `budgeted`."""
+    """A limit is exceeded. Not an `Exception`, so that handlers of damaged objects do not catch it; see `budgeted`."""
 
     def __init__(self, budget: Budget, what: str) -> None:
         super().__init__(what)
@@ -60,7 +60,7 @@ class OverBudget(BaseException):
     @property
     def message(self) -> str:
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
-        return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
+        return f"{name}stopped {self.what}: too much for {plural(self.budget.stored, 'stored byte')}"
 
 
 class BudgetExceeded(LimitExceeded):
@@ -72,11 +72,11 @@ class Budget:
 
     Args:
         taking: Whether the operation writes or returns contents; then only single allocations are limited.
-        allowed: Bytes that the caller allows, for each counter, where that is more than the floor; also rows.
+        allowed: Limit set by the caller, in bytes per counter (also in rows); used if higher than the default.
 
     Attributes:
         stored: Bytes really stored by the files read so far.
-        name: Name of the first of them.
+        name: Name of the first file.
     """
 
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
@@ -120,13 +120,13 @@ class Budget:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
-        """Raise `OverBudget` if one allocation is far larger than what is stored; allocations are not summed."""
+        """Raise `OverBudget` if one allocation is far larger than the stored bytes; allocations are not summed."""
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
     def left(self) -> int:
-        """Bytes that `verify` or `salvage` may still check; negative when used up."""
+        """Number of bytes that `verify` or `salvage` may still check; negative if the limit is exceeded."""
         return self.most - self.checked
 
     def _end(self, what: str) -> None:
@@ -146,7 +146,7 @@ def budget() -> Budget | None:
 def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> Iterator[Budget]:
     """Run an operation within a budget: raise `LimitExceeded` beyond it, and `ShardError` for errors in `UNFORESEEN`.
 
-    An operation inside another shares its budget. Exception: one that returns no contents, inside one that does.
+    A nested operation shares the budget, unless it returns no contents and the outer one does (`taking`).
     Without `unread`, unforeseen errors pass unchanged if nothing was read.
     """
     outer = _current.get()
@@ -196,14 +196,14 @@ def allowing(limit: int | None) -> Iterator[None]:
 
 
 def raised(limit: int) -> int:
-    """Return a limit, or what the caller of the current operation allows if that is more."""
+    """Return `limit`, or the limit set by the caller of the current operation (`allowing`) if that is higher."""
     return max(limit, current.allowed) if (current := _current.get()) is not None else limit
 
 
 def unforeseen(error: Exception, name: str) -> ShardError:
     lead = f"{short(name)}: " if name else ""
     if isinstance(error, MemoryError):
-        return ShardError(f"{lead}not enough memory for what the file declares")
+        return ShardError(f"{lead}not enough memory for the sizes that the file declares")
     return FormatError(f"{lead}the file is damaged in an unexpected way ({_text(error)})")
 
 

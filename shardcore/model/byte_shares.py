@@ -1,4 +1,4 @@
-"""Shares of a file: bytes by use. They add up to its size."""
+"""Shares of a file: number of bytes per use. The shares add up to the file size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DOCS = {
     Use.PADDING: "Filler bytes, for alignment.",
     Use.SLACK: "Space that is reserved for later, or that the lookup requires.",
     Use.DEAD: "Bytes that readers no longer use: of deleted objects, or between objects.",
-    Use.UNKNOWN: "Bytes that no rule of the format claims.",
+    Use.UNKNOWN: "Bytes that are not part of any known structure.",
 }
 
 USE_OF_SECTION = {
@@ -59,7 +59,7 @@ USE_OF_SECTION = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Bytes of a file with one use; `span` is the first of `stretches` ranges, or None if unknown."""
+    """Bytes of a file with one use, in `stretches` ranges; `span` is the first range, None if unknown."""
 
     use: Use
     name: str
@@ -70,7 +70,7 @@ class Share:
 
 
 def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
-    """Return the share of many ranges `[starts, stops)` in any order; overlapping bytes count once."""
+    """Return the share that consists of many ranges `[starts, stops)` in any order; overlapping bytes count once."""
     first, last = np.atleast_1d(np.asarray(starts, np.int64)), np.atleast_1d(np.asarray(stops, np.int64))
     solid = last > first
     first, last = first[solid], last[solid]
@@ -88,9 +88,9 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
-    """Return the shares of a file; `inside` are the parts of sections, by section name.
+    """Return the shares of a file. `inside` divides sections, given by name, into parts.
 
-    The rest of a section becomes a share of its own. If the parts are larger than the section, it is one share.
+    The rest of a section becomes a share of its own. If the parts are larger than the section, it stays one share.
     """
     shares: list[Share] = []
     for section in sections:

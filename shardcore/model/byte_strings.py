@@ -1,4 +1,4 @@
-"""Byte strings of any lengths in one array: keys and contents, hashed and compared in bulk."""
+"""Byte strings of different lengths in one array: keys and contents, hashed and compared in bulk."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
-"""Odd, so that they have inverses modulo 2^64."""
+"""Multipliers of the hashes; odd, so that they have inverses modulo 2^64."""
 
 _INVERSES = tuple(pow(factor, -1, 1 << 64) for factor in _FACTORS)
 
 _TABLE: U64 = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
-"""Random number per byte value, of this process."""
+"""Random number per byte value, different in each process."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Kinds of computed children: from a row number, an offset column, or one read."""
+"""Child nodes that are created on access: from a row number, from a column of offsets, or by one read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP_SIZE = 1000
 
 
 class Deferred(Children):
-    """A few children that need a read: created once, on first access."""
+    """A few child nodes that need a read; created together, on first access."""
 
     def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
         self._make = make
@@ -49,7 +49,7 @@ class Deferred(Children):
 
 
 class Grouped(Children):
-    """A long list as groups of `GROUP_SIZE`."""
+    """A long list of nodes, divided into groups of `GROUP_SIZE`."""
 
     def __init__(self, base: Children, doc: str = "") -> None:
         self.base = base
@@ -217,7 +217,7 @@ class Extents(Children):
 
 
 class BitFields(Children):
-    """Values of a bit-packed array: nodes with `bits` that own no byte alone, so `overlap` is empty."""
+    """Values of a bit-packed array: nodes with `bits`. They share bytes with others, so `overlap` is empty."""
 
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
         self.source = span.source
@@ -266,7 +266,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
 def section_nodes(
     sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
 ) -> tuple[Node, ...]:
-    """Return one node per section: from `makers` by section name, else a leaf."""
+    """Return one node per section, created by the function in `makers` for its name; otherwise a leaf."""
     return tuple(
         makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
         for section in sections
@@ -285,9 +285,9 @@ def field_nodes(
     roles: Sequence[int] | None = None,
     sums: dict[str, str] | None = None,
 ) -> tuple[Node, ...]:
-    """Return the nodes of the fields of one record at offset `start`; `row` is a row of `record.read`, or its `values`.
+    """Return the nodes of the fields of a record at offset `start`; `row` is a row of `record.read`, or its `values`.
 
-    By field name: texts instead of values, targets of pointers, errors, and sums such as `13 slots × 40`.
+    The mappings are by field name; `sums` are texts such as `13 slots × 40`.
     """
     values = row if isinstance(row, dict) else record.values(row)
     nodes = []
@@ -318,7 +318,7 @@ _IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
 
 
 def value_text(value: Value, role: FieldRole | None = None) -> str:
-    """Return a value for people: offsets and bytes in hex (at most 64 digits), magics and names as text."""
+    """Return a value as displayed: offsets and bytes in hex (at most 64 digits), magic numbers and names as text."""
     if value is None:
         return ""
     if isinstance(value, bytes):

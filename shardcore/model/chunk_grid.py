@@ -21,7 +21,7 @@ from shardcore.model.span import Span
 AxisIndex = slice | int
 
 Chunk = NDArray[Any] | ShardError | None
-"""Elements of a chunk; the error if unreadable; None if not stored."""
+"""Elements of a chunk; the error if it cannot be read; None if it is not stored."""
 
 MOST_CELLS = 1 << 20
 """Maximum chunks of one box."""
@@ -49,9 +49,9 @@ class GridCell:
     Attributes:
         at: Index in the grid, in chunks.
         box: Elements of the chunk; the last cell of an axis is cut at the end of the array.
-        key: Key of the chunk; if chunks do not begin with rows, the key of its first element.
+        key: Key of the chunk; for a bcolz column, the key of its first element.
         shard: File of the chunk; empty for the open file.
-        minishard: Minishard of the chunk; None without minishards.
+        minishard: Number of the minishard of the chunk; None if there are no minishards.
     """
 
     at: tuple[int, ...]
@@ -165,7 +165,7 @@ class ChunkGrid(ABC):
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
         """Yield cells with their elements, in order; several are read at a time, neighbours with one request.
 
-        Missing cells are yielded with None, unreadable ones with their error. Shape: `(*cell.box.shape, *inner)`.
+        A cell that is not stored has None instead, an unreadable one its error. Shape: `(*cell.box.shape, *inner)`.
 
         Raises:
             Cancelled: The job was cancelled.
@@ -173,7 +173,7 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where an element is stored; reads the index and, for compressed chunks, the chunk.
+        """Return the location of an element; reads the index and, for compressed chunks, the chunk.
 
         Raises:
             UsageError: The element is outside the array.
@@ -208,25 +208,25 @@ class ChunkGrid(ABC):
         return out
 
     def box_of(self, index: Sequence[AxisIndex]) -> VoxelBox:
-        """Return the box of an index; an open end of a slice is the end of the array.
+        """Return the box that an index selects; a slice without an end extends to the end of the array.
 
         Raises:
             UsageError: The number of axes differs, a step is not 1, or a coordinate is outside the array.
         """
         axes = len(self.shape)
         if len(index) != axes:
-            raise UsageError(f"an index of {plural(axes, 'axis', 'axes')} is needed, not {len(index)}")
+            raise UsageError(f"the index must have {plural(axes, 'axis', 'axes')}, not {len(index)}")
         begin, end = [], []
         for one, first, last in zip(index, self.box.begin, self.box.end, strict=True):
             if isinstance(one, slice):
                 if one.step not in (None, 1):
-                    raise UsageError(f"a slice has the step 1, not {one.step}")
+                    raise UsageError(f"the step of a slice must be 1, not {one.step}")
                 start = first if one.start is None else int(one.start)
                 stop = last if one.stop is None else int(one.stop)
             else:
                 start, stop = int(one), int(one) + 1
             if not first <= start <= stop <= last:
-                raise UsageError(f"{start}..{stop} is outside the volume, {first}..{last} on this axis")
+                raise UsageError(f"{start}..{stop} is outside the array; this axis is {first}..{last}")
             begin.append(start)
             end.append(stop)
         return VoxelBox(tuple(begin), tuple(end))
@@ -243,7 +243,7 @@ class ChunkGrid(ABC):
 
 
 def copy_box(chunk: NDArray[Any], place: VoxelBox, out: NDArray[Any], box: VoxelBox) -> None:
-    """Copy the common elements of `chunk` (at `place`) into `out` (at `box`)."""
+    """Copy the elements that two boxes have in common from `chunk` (at `place`) to `out` (at `box`)."""
     begin = [max(a, b) for a, b in zip(place.begin, box.begin, strict=True)]
     end = [min(a, b) for a, b in zip(place.end, box.end, strict=True)]
     inside = tuple(slice(b - first, e - first) for b, e, first in zip(begin, end, place.begin, strict=True))

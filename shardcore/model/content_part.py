@@ -12,7 +12,7 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """Decoded bytes `[start, stop)` and the span that stores them; equal sizes mean byte by byte, uncompressed."""
+    """Decoded bytes `[start, stop)` and the span that stores them; uncompressed if both have the same size."""
 
     start: int
     stop: int
@@ -23,7 +23,7 @@ class ContentPart:
         return self.stored.size == self.stop - self.start
 
     def span_of(self, start: int, stop: int) -> Span:
-        """Return the stored bytes of a range: exact if uncompressed, else the whole part."""
+        """Return the stored bytes of a range of the content: exact if uncompressed, else those of the whole part."""
         if not self.exact:
             return self.stored
         first = max(start, self.start) - self.start + self.stored.start
@@ -34,15 +34,15 @@ class ContentPart:
 
 
 class ContentParts(Sequence[ContentPart]):
-    """Parts that are computed from their number, for contents with too many to keep in memory."""
+    """Parts created on access by their number, for contents with too many parts to keep in memory."""
 
     @abstractmethod
     def at_stored(self, span: Span) -> ContentPart | None:
-        """Return the first part that is stored where a span begins; None where none is."""
+        """Return the first part that contains the stored byte at the start of a span; None if no part does."""
 
     @abstractmethod
     def placed(self, place: Callable[[Span], Span]) -> ContentParts:
-        """Return the same parts with spans in other words: those of a data set."""
+        """Return the same parts with each span converted by `place`, for example to a span of the data set."""
 
 
 def part_at(parts: Sequence[ContentPart], offset: int) -> ContentPart | None:

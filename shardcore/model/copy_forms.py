@@ -13,7 +13,7 @@ from shardcore.model.text import key_text, shell_line, typed
 
 @dataclass(frozen=True, slots=True)
 class OpenedWith:
-    """Options that were used to open a shard, without keys and tokens; `partial`: it is damaged."""
+    """Options that a shard was opened with, except keys and tokens; `partial`: the readable part of a damaged shard."""
 
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ SHOWN_OPTIONS = ("endpoint_url", "region", "profile", "anonymous", "requester_pa
 
 
 def node_json(node: Node) -> dict[str, Any]:
-    """Return a node as `explain --json` prints it; byte strings in hex."""
+    """Return a node in the JSON form of `explain --json`; byte strings in hex."""
     value = node.value.hex() if isinstance(node.value, bytes) else node.value
     found: dict[str, Any] = {
         "name": node.name,
@@ -77,7 +77,7 @@ def explain_command(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
 
 
 def get_command(uri: str, key: str, how: OpenedWith = DEFAULTS) -> str:
-    """Return the shell command that writes an object to standard output; unprintable keys go through `--keys`."""
+    """Return the shell command that writes an object to standard output; a key that is not printable uses `--keys`."""
     words = ["shardcore", "get", typed(uri), *how.words]
     if key.isprintable():
         return shell_line([*words, *(["--"] if key.startswith("-") else []), key])

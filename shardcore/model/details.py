@@ -20,7 +20,7 @@ _GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)
 
 
 def headline(node: Node) -> str:
-    """Return the value of a node as it is shown large: `520 bytes`, `0x1171`, flags by name; empty for plain bytes."""
+    """Return the value of a node as a large heading: `520 bytes`, `0x1171`, names of flags; empty for raw bytes."""
     number = _plain_number(node)
     if number is not None and node.role is FieldRole.SIZE and number >= 0:
         return plural(number, "byte")
@@ -55,7 +55,7 @@ def _number_of(text: str) -> int | None:
 
 
 def grouped_value(node: Node) -> str:
-    """Return the value of a node for a narrow column: as `headline`, without a unit."""
+    """Return the value of a node for a narrow column: as `headline`, but without a unit."""
     number, target = _plain_number(node), node.target
     # The text may leave out the shard of a data set.
     if target is not None and node.text in (str(target), range_text(target.start, target.stop)):
@@ -74,7 +74,7 @@ def _plain_number(node: Node) -> int | None:
 
 
 def sum_text(node: Node) -> str:
-    """Return how a value adds up, such as `13 slots × 40`; empty if unknown."""
+    """Return the calculation behind a value, such as `13 slots × 40`; empty if unknown."""
     if node.sum:
         return node.sum
     table = table_of(node)
@@ -86,7 +86,7 @@ def sum_text(node: Node) -> str:
 
 
 def record_size(node: Node) -> int | None:
-    """Return the bytes per row if the children are rows of a table; else None."""
+    """Return the number of bytes per row if the child nodes are rows of a table; else None."""
     children = node.children
     while isinstance(children, (RowRange, PlacedChildren)):
         children = children.base
@@ -94,7 +94,7 @@ def record_size(node: Node) -> int | None:
 
 
 def table_of(node: Node) -> tuple[int, int] | None:
-    """Return bytes per row and number of rows, if the node is nothing but a table; else None."""
+    """Return bytes per row and number of rows, if all bytes of the node are rows of one table; else None."""
     children = node.children
     rows = len(children) if isinstance(children, (RecordTable, RowRange)) else 0
     if isinstance(children, Grouped):
@@ -141,7 +141,7 @@ class Card:
 def card_of(
     path: Sequence[Node], raw: bytes, uri: str, how: OpenedWith = DEFAULTS, key: str = "", chosen: Span | None = None
 ) -> Card:
-    """Return the details of the last node of a path; `raw` are its first bytes, `chosen` the part that is selected."""
+    """Return the details of the last node of a path; `raw` are its first bytes, `chosen` is the selected part."""
     node = path[-1]
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span

@@ -11,7 +11,7 @@ MOST_VISITED = 4000
 """Nodes visited."""
 
 FEW = 8
-"""Of more computed children than this, only the first is examined."""
+"""If there are more computed children than this, only the first is examined."""
 
 MOST_DEEP = 12
 

@@ -1,7 +1,7 @@
-"""Drawings as data: figures of items, each with the bytes that it represents, or computed.
+"""Drawings as data: figures with items. An item represents bytes of the file, or a computed value.
 
-Items are in units of the format (bits, bytes, slot numbers). `shardcore.teaching.drawing` decides where they are
-placed, for the window and SVG; `as_text` writes the same drawing as text.
+Items are in units of the format (bits, bytes, slot numbers). `shardcore.teaching.drawing` computes the layout, for the
+window and for SVG; `as_text` writes the same drawing as text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every control: `values` checked, defaults for the rest; raises `UsageError`."""
+    """Return the value of every control: the given `values`, checked, and defaults. UsageError for an invalid value."""
     names = [control.name for control in controls]
     for name in values:
         if name not in names:
@@ -40,7 +40,7 @@ def checked(control: Control, value: Any) -> Any:
     else:
         fits = isinstance(value, str)
     if not fits:
-        raise UsageError(f"{control.name} is {values_of(control)}, not {short(value)}")
+        raise UsageError(f"{control.name} must be {values_of(control)}, not {short(value)}")
     return value
 
 
@@ -64,7 +64,7 @@ def values_of(control: Control) -> str:
 
 
 def window(count: int, around: int, most: int) -> range:
-    """Return at most `most` of `count` cells, with `around` in the middle if possible."""
+    """Return at most `most` of `count` cell numbers, with the cell `around` in the middle if possible."""
     first = max(min(around - most // 2, count - most), 0)
     return range(first, min(first + most, count))
 
@@ -78,7 +78,7 @@ def moved(drawing: Drawing, place: Place) -> Drawing:
 
 @dataclass(frozen=True, slots=True)
 class MovedSketch:
-    """Sketch of a shard in a data set: `place` renames the spans."""
+    """Drawing of a shard, shown for its data set; `place` converts the spans."""
 
     base: Sketch
     place: Place
@@ -129,7 +129,7 @@ MOST_ITEMS = 60
 
 
 class Tone(StrEnum):
-    """Meaning of an item: its colour, and a letter or hatch for the same meaning without colour.
+    """Meaning of an item. Determines its colour, and a letter or hatch for displays without colour.
 
     `HIT`: result of the lookup. `MISS`: wrong or colliding. `EMPTY`: free. `DEAD`: deleted. `FAINT`: context only.
     `ONE` to `FOUR`: distinguish neighbours, such as the letters x, y, z of a Morton code.
@@ -157,18 +157,18 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One drawn item.
+    """One item of a figure.
 
     Attributes:
-        text: Short text in it.
+        text: Short text inside the item.
         spans: Bytes that it represents; empty if computed. They are highlighted when the pointer is on the item.
         at: Start, in the unit of its figure: a bit (0 is the lowest), a number on a ruler, a cell number.
-        size: Length in the same unit; 0 on a ruler is a mark.
+        size: Length in the same unit; an item of size 0 on a ruler is a mark.
         tone: Meaning, for the colour.
         doc: One sentence, shown as a tooltip.
-        name: Name for links; empty without links. Unique in a drawing.
-        here: Whether the lookup is at this item: it gets a frame.
-        handle: Control that is set by dragging the upper end (`at + size`); may be empty.
+        name: Name that arrows (`Link`) refer to, unique in a drawing; may be empty.
+        here: Whether the lookup is at this item, which then gets a frame.
+        handle: Name of the control that is set by dragging the upper end (`at + size`); may be empty.
         stage: Stage of the animation at which it appears; 0: from the start.
     """
 
@@ -191,9 +191,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """A row of at most 64 bit cells, highest bit on the left, with named fields above.
+    """A row of at most 64 bits, the highest on the left, with named bit fields above.
 
-    Fields have their lowest bit in `at`. `letters` replace 0 and 1, by bit number. Without a value, cells are empty.
+    `at` of a field is its lowest bit. `letters` replace 0 and 1, by bit number. Without a value, the bits are empty.
     """
 
     title: str
@@ -207,7 +207,7 @@ class Bits:
 class Ruler:
     """A number line `[start, stop)` with ranges and marks (`size` 0); overlapping ranges are drawn in rows.
 
-    With `ring`, arrows to the left go around the end, except dashed ones.
+    With `ring`, numbers continue at the start after the end: arrows to the left go around, except dashed ones.
     """
 
     title: str
@@ -220,7 +220,7 @@ class Ruler:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Numbered cells in rows: buckets, slots. At most `MOST_CELLS`; cells without an item are drawn empty.
+    """Numbered cells in rows, such as buckets or slots; at most `MOST_CELLS`. Cells without an item are drawn empty.
 
     `columns` is the number per row (0: as many as fit), `first` the number of the first cell; for `ring` see `Ruler`.
     """
@@ -251,7 +251,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Band of a ribbon, from the range of `item` above to the half-open range `below`; a point if that is empty."""
+    """Band between two rulers, from the range of `item` on the upper one to the range `below` on the lower one."""
 
     item: Item
     below: tuple[float, float]
@@ -271,7 +271,7 @@ class Ribbon:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An arrow between two named items; it appears at `stage`, or with its later end."""
+    """An arrow between two named items. It appears at `stage`, but not before both items."""
 
     start: str
     stop: str
@@ -289,10 +289,8 @@ class Drawing(Displayed):
     """A drawing: figures from top to bottom, and arrows between their items.
 
     Attributes:
-        title: Title.
-        figures: The figures.
         links: Arrows between named items.
-        caption: One or two sentences: what to look at.
+        caption: One or two sentences that explain the drawing.
         more: Number of items left out.
         what_if: Whether it shows a hypothetical state instead of the file.
         legend: Meaning of tones in this drawing, where it differs from the usual one.
@@ -319,7 +317,7 @@ class Drawing(Displayed):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """One sentence per stage of the animation, in order; empty if nothing moves."""
+        """One sentence per stage of the animation, in order; empty if the drawing is not animated."""
         # Sentences come from the figure that begins the animation.
         walks: list[Figure] = sorted(self.figures, key=lambda figure: all(item.stage != 1 for item in figure.items))
         parts: list[Item | Link] = [link for link in self.links if link.stage]
@@ -328,7 +326,7 @@ class Drawing(Displayed):
         return tuple(docs.get(stage, "") for stage in range(1, max((one.stage for one in parts), default=0) + 1))
 
     def stage_of(self, link: Link) -> int:
-        """Return the stage at which an arrow appears: not before its ends."""
+        """Return the stage at which an arrow appears: not before the items at its ends."""
         return max(link.stage, *(item.stage for item in self.items if item.name in (link.start, link.stop)))
 
     @property
@@ -353,8 +351,8 @@ class Control:
     """Control of a drawing.
 
     Attributes:
-        name: Name in `Sketch.draw`.
-        label: Label beside it.
+        name: Name in the `values` of `Sketch.draw`.
+        label: Label beside the control.
         kind: Kind of control.
         value: Initial value, from the file or the lookup; *Reset* restores it.
         low: Minimum of a slider.
@@ -376,12 +374,11 @@ class Control:
 
 
 class Sketch(Protocol):
-    """A drawing with controls, or a static one without.
+    """A drawing, with or without controls.
 
     Attributes:
         name: Short and stable, such as `parking`; used by lessons and tests.
         title: Label of its tab.
-        controls: The controls.
     """
 
     @property
@@ -396,13 +393,13 @@ class Sketch(Protocol):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """The controls; one whose value must be read is present from the first drawing on."""
+        """The controls. One whose initial value must be read from the file is present after the first `draw`."""
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing for values of the controls; controls that are not given keep their default.
+        """Return the drawing for given values of controls; other controls have their default.
 
-        May read, so the window calls it in a job. Takes under 50 ms, to follow a slider.
+        May read the file, so the window calls it in a job. Takes less than 50 ms, so that it can follow a slider.
 
         Raises:
             UsageError: A value is invalid; the message lists the valid ones.
@@ -417,7 +414,7 @@ def sketch_named(sketches: Iterable[Sketch], name: str) -> Sketch | None:
 
 
 def sketch_label(sketch: Sketch) -> str:
-    """Return the title as one word: `slot-placement`."""
+    """Return the title of a drawing as one word: `slot-placement`."""
     return sketch.title.lower().replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Findings of verification, and its report."""
+"""Findings of a verification, and the report that collects them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class Finding:
     """One result of verification.
 
     Attributes:
-        severity: Severity.
         code: Stable code, `format.what`.
         span: The bytes; None if it concerns the whole file.
         message: One sentence.
@@ -78,7 +77,7 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 
 @contextmanager
 def collecting() -> Iterator[list[Findings]]:
-    """Collect the `Findings` created in this context, so that they survive an interrupted verification."""
+    """Record the `Findings` created in this context, so that they remain available if verification is interrupted."""
     found: list[Findings] = []
     token = _collected.set(found)
     try:
@@ -117,14 +116,14 @@ class Findings:
         self.add(Finding(Severity.ERROR, code, span, message, key))
 
     def warning(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
-        """Add a violated rule that every reader tolerates."""
+        """Add a finding about a violated rule that all known readers tolerate."""
         self.add(Finding(Severity.WARNING, code, span, message, key))
 
     def note(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
         self.add(Finding(Severity.NOTE, code, span, message, key))
 
     def leave_out(self, code: str, span: Span | None, message: str, *, key: str | None = None, count: int = 1) -> None:
-        """Count objects that a limit leaves unchecked: the report is then not a success."""
+        """Add a finding about objects that a limit leaves unchecked; the report then does not count as a success."""
         self.left_out += count
         self.warning(code, span, message, key=key)
 
@@ -143,7 +142,7 @@ class Findings:
 
 
 class ContentBudget:
-    """Limit on the content checks of one file: a small file may refer to the same zeros a million times."""
+    """Limit on the content checks of one file, since a small file may refer to the same zeros a million times."""
 
     def __init__(self, size: int) -> None:
         current = budget()
@@ -158,7 +157,7 @@ class ContentBudget:
         return self._budget.left
 
     def takes(self, size: int) -> bool:
-        """Return whether an object of `size` bytes (read and expanded) may still be checked; otherwise count it."""
+        """Return whether an object of `size` bytes may still be checked; if not, count it as left out."""
         if self.unchecked or size > self.left:
             self.unchecked += 1
             return False
@@ -171,7 +170,7 @@ class ContentBudget:
     def report(self, findings: Findings, code: str) -> None:
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
-            text = f"{what}: together the objects have far more bytes than the file"
+            text = f"{what}: the objects are together far larger than the file"
             findings.leave_out(code, None, text, count=self.unchecked)
 
 
@@ -205,12 +204,12 @@ class Report(Displayed):
 
     @property
     def unverified(self) -> int:
-        """Objects whose content was not compared with anything: errors in them are not detected."""
+        """Number of objects whose content could not be compared with a checksum; errors in them are not detected."""
         return max(self.objects - self.checked, 0)
 
     @property
     def summary(self) -> str:
-        """The result in a few sentences: findings by severity, then contents that were not verified."""
+        """Result in a few sentences: findings by severity, then the number of unverified contents."""
         counts = Counter(finding.severity for finding in self.findings)
         errors = plural(counts[Severity.ERROR], "error") if counts[Severity.ERROR] else "No errors"
         warned = f", {plural(counts[Severity.WARNING], 'warning')}" if counts[Severity.WARNING] else ""

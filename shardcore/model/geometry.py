@@ -22,7 +22,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geometry:
-    """Geometry of an object; `unit` of the coordinates in model space is empty if unknown or different per axis."""
+    """Geometry of an object. `unit` is the unit of coordinates; empty if unknown or different per axis."""
 
     unit: str = "nm"
 
@@ -56,14 +56,14 @@ class MeshLevel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshLayout(Geometry):
-    """Layout of a multi-resolution mesh: a grid of cells, and for each level the cells with a fragment.
+    """Layout of a multi-resolution mesh: a grid, and for each level the grid cells that have a fragment.
 
     Attributes:
         chunk_shape: Size of a cell of the finest level along x, y, z: float64, shape `(3,)`.
-        grid_origin: First corner of the grid: float64, shape `(3,)`.
+        grid_origin: Lowest corner of the grid: float64, shape `(3,)`.
         levels: Levels, the finest first.
         bits: Bits of a quantised coordinate; 0: vertices are stored in model coordinates.
-        transform: Stored coordinates to model space: float64, shape `(3, 4)`.
+        transform: Matrix from stored coordinates to model space: float64, shape `(3, 4)`.
         stored: Bytes of all fragments.
     """
 
@@ -104,7 +104,7 @@ class MeshLayout(Geometry):
         return np.stack([placed.min(axis=1), placed.max(axis=1)], axis=1)
 
     def placed(self, level: int, fragment: int, quantised: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return vertices in model space, from quantised ones in `0 … 2^bits - 1`: float32, shape `(n, 3)`."""
+        """Convert quantised vertices of a fragment (`0 … 2^bits - 1`) to model space: float32, shape `(n, 3)`."""
         if not self.bits:
             return quantised
         one = self.levels[level]
@@ -174,7 +174,7 @@ class AnnotationsGeometry(Geometry):
         return self.start + row * size, self.start + (row + 1) * size
 
     def row_at(self, offset: int) -> int | None:
-        """Return the row of a byte of the content (of its values or its ID), or None."""
+        """Return the row whose values or ID contain a byte of the content; None if there is none."""
         if self.shape == POLYLINE and self.edges[0] <= offset < self.edges[-1]:
             return int(np.searchsorted(self.edges, offset, "right")) - 1
         size = 0 if self.shape == POLYLINE else self.rows.dtype.itemsize

@@ -1,8 +1,8 @@
 """Paths to objects and decoded bytes inside a file, and their text form in links.
 
 The text is `/KEY/KEY…`, a link is `FILE#/KEY/KEY…`, optionally followed by `#START-STOP`. In keys, `%`, `/`, `#`, a
-leading `@` and unprintable characters are percent-encoded; keys of dots too, so that links are stable as paths. The
-empty key is `@`. `@100-200` are the decoded bytes 100 to 200; `@:a.meta` is a sibling file.
+leading `@` and unprintable characters are percent-encoded, and so are keys that consist of dots. The empty key is
+`@`. `@100-200` are the decoded bytes 100 to 200; `@:a.meta` is a file beside the first one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ InsideStep = str | SourceName
 """The key of an object, or the name of bytes (see `Shard.bytes_of`)."""
 
 InsidePath = tuple[InsideStep, ...]
-"""Outermost first."""
+"""Keys and names from the outermost object to the innermost."""
 
 _LINK = re.compile(r"(?P<file>.+)#(?P<path>(?:/[^/#]*)+)(?P<rest>#[^#]*)?", re.DOTALL)
 _STRETCHES = re.compile(r"(?:@\d{1,20}-\d{1,20})+", re.ASCII)
@@ -42,7 +42,7 @@ def parse_inside(text: str) -> InsidePath:
 
 
 def split_inside(link: str) -> tuple[str, InsidePath, str]:
-    """Split a link into file, path inside it and rest (`#72-80` or empty); raise `UsageError` for an invalid path."""
+    """Split a link into file, path inside it, and rest (`#72-80` or empty); UsageError for an invalid path."""
     found = _LINK.fullmatch(link) if "#/" in link else None
     return (link, (), "") if found is None else (found["file"], parse_inside(found["path"]), found["rest"] or "")
 
@@ -55,7 +55,7 @@ def inside_link(file: str, path: Sequence[InsideStep]) -> str:
 
 
 def shown_inside(name: str, path: Sequence[InsideStep]) -> str:
-    """Return a path for people: `archive.des › 2090 › model.safetensors`."""
+    """Return a path for display: `archive.des › 2090 › model.safetensors`."""
     return " › ".join([name, *(visible(str(step)) for step in path)])
 
 

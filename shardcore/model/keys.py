@@ -18,17 +18,17 @@ Key = str | bytes | bytearray | memoryview | SupportsIndex
 
 
 def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
-    """Return `values`; raise `UsageError` for a single text or path, whose letters would be taken for values."""
+    """Return `values`; UsageError for a single text or path, whose letters would be used as the values."""
     if isinstance(values, (str, bytes, bytearray, PurePath)):
         raise UsageError(
-            f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
+            f"{name} must be a list: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
         )
     return values
 
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
-    """Conversions between the text form of keys and the stored form; `of_bytes` is None if keys are never bytes."""
+    """Conversions between keys as text and keys as stored; `of_bytes` is None if the format has no keys of bytes."""
 
     of_bytes: Callable[[bytes], str] | None = None
     numbers: bool = False
@@ -43,7 +43,7 @@ class KeyForm:
         elif self.numbers and isinstance(key, SupportsIndex):
             return str(index(key))
         forms = ["text"] + ["bytes"] * (self.of_bytes is not None) + ["a number"] * self.numbers
-        raise UsageError(f"a key of a {format} shard is {' or '.join(forms)}, not {type(key).__name__}")
+        raise UsageError(f"a key of a {format} shard must be {' or '.join(forms)}, not {type(key).__name__}")
 
     def raw(self, text: str) -> bytes | int | str:
         return self.to_raw(text)
@@ -54,4 +54,4 @@ def number_or_text(text: str) -> int | str:
 
 
 NUMBERS = KeyForm(numbers=True, to_raw=number_or_text)
-"""Form of decimal keys."""
+"""Key form of formats with decimal keys."""

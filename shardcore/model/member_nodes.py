@@ -1,4 +1,4 @@
-"""Nodes, spans, errors and reports of a shard, renamed for its data set: every span gets the path of the shard."""
+"""Nodes, spans, errors and reports of a shard, converted for its data set: every span gets the path of the shard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.model.span import Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
-    """Return a node of a shard as a node of its data set; without `first_row`, nodes have no row."""
+    """Convert a node of a shard to a node of its data set; without `first_row`, it has no row number."""
     return replace(
         node,
         span=placed_span(node.span, member),
@@ -77,7 +77,7 @@ class PlacedChildren(Children):
 
 
 class relocating:  # noqa: N801 - a context manager without a generator: three are entered per object
-    """Context manager that adds the path of a shard to the span of a `ShardError`."""
+    """Context manager that adds the path of a shard to the span of any `ShardError` raised in it."""
 
     __slots__ = ("_member",)
 

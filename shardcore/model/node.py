@@ -1,7 +1,7 @@
 """Nodes of the tree of a file.
 
-Children of tables are computed from the row number on access. `path_to` (explanation of a byte) and `runs_of` (colours)
-walk the same tree, so they always agree.
+The children of a table are computed from the row number on access. `path_to` (explanation of a byte) and `runs_of`
+(colours) use the same tree, so they always agree.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _STEP = 1000
 
 
 class Children(Sequence["Node"]):
-    """Nodes that are computed on access, sorted by first byte, all in one source.
+    """Child nodes that are computed on access, sorted by first byte, all in one source.
 
-    Computing may read, so the window does it in jobs. Where neighbours overlap, the later one owns the common bytes.
+    Computing may read the file, so the window does it in jobs. If neighbours overlap, the later owns the common bytes.
     """
 
     source: str = ""
@@ -43,10 +43,10 @@ class Children(Sequence["Node"]):
 
     @abstractmethod
     def overlap(self, start: int, stop: int) -> range:
-        """Return the numbers of the nodes that may intersect the bytes `[start, stop)`."""
+        """Return the numbers of the nodes that may overlap the bytes `[start, stop)`."""
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the runs of all leaves in `[start, stop)`; None: collect them node by node."""
+        """Return the runs of all leaves in `[start, stop)`; None if they must be collected from the nodes."""
         return None
 
     @property
@@ -79,7 +79,7 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class ExternalBytes:
-    """Bytes in another file; `find` locates them, may read, and raises `ShardError` if the file is missing."""
+    """Bytes in another file. `find` returns their location and may read; ShardError if the file is missing."""
 
     text: str
     find: Callable[[], Span]
@@ -93,18 +93,18 @@ class Node(Displayed):
         name: Name in the specification.
         span: Its bytes.
         value: Value of the bytes; None for a node with children.
-        text: The value for people.
-        role: Role, for colour and display.
+        text: Value as displayed.
+        role: Role, which determines colour and display.
         doc: One sentence.
-        error: What is wrong with it; may be empty.
+        error: Reason why the node is invalid; may be empty.
         children: Child nodes; may be computed on access.
-        bits: For a value in a bit-packed array: bits `[first, last)` from the first bit of `span`.
-        target: Bytes that it points to.
-        decoded: Name of the source with its decoded bytes; may be empty.
-        row: Row in `Shard.objects` of its object; None if there is none, or if a parent has it.
+        bits: Range of bits `[first, last)` of a value in a bit-packed array, from the first bit of `span`.
+        target: Bytes that the value points to.
+        decoded: Name of the source that has the decoded bytes; may be empty.
+        row: Row of the object in `Shard.objects`; None if there is none, or if a parent has it.
         elsewhere: Bytes in another file, if any.
         type: Type in the layout, such as `u64 BE`; may be empty.
-        sum: How the value adds up, such as `13 slots × 40`; may be empty.
+        sum: Calculation behind the value, such as `13 slots × 40`; may be empty.
         spec: Section of the specification; empty if a parent has it.
         differs: Difference between specification and practice, if any.
     """
@@ -143,7 +143,7 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
 
 
 def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
-    """Return the path to the smallest node that contains a whole span."""
+    """Return the path to the smallest node that contains all bytes of a span."""
     for number in range(len(path), 0, -1):
         if path[number - 1].span.holds(span):
             return path[:number]
@@ -169,7 +169,7 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
 
 
 _MORE = 16
-"""Extra children to create: some have no field that begins in the range."""
+"""Additional children to create, since some have no field that begins in the range."""
 
 
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:
@@ -195,7 +195,7 @@ def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterat
 
 
 class _Gathered:
-    """Collector of runs; single runs stay numbers until many are converted to arrays at once."""
+    """Collector of runs; single runs are kept as numbers and converted to arrays in bulk."""
 
     def __init__(self) -> None:
         self._parts: list[Runs] = []
@@ -224,7 +224,7 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
 
 
 def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
-    """Return the numbered children that intersect `[start, stop)`; creates at most `most` of them.
+    """Return the children that overlap `[start, stop)`, with their numbers; creates at most `most` of them.
 
     In a damaged index, a million objects may begin at the same byte.
     """

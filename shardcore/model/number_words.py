@@ -1,4 +1,4 @@
-"""Numbers in messages: grouped digits, plurals, sizes, ranges. Values for programs are not formatted here."""
+"""Numbers as text in messages: grouped digits, plurals, sizes, ranges. Not for output that programs read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, SupportsInt
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 WHOLE = 1e16
-"""Floats from here on are more than 1 apart and are written with an exponent."""
+"""Floats from this value on differ by more than 1 and are written with an exponent."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -47,24 +47,24 @@ def long_size(size: int) -> str:
 
 
 def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
-    """Return a half-open range with both ends inclusive: `0x1171–0x1178`; one number for one byte or none."""
+    """Return a half-open range with both ends inclusive, `0x1171–0x1178`; one number for at most one byte."""
     first, after = int(start), int(stop)
     return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
 
 
 def bits_text(first: int, stop: int) -> str:
-    """Return a half-open range of bits with both ends inclusive: `bit 3`, `bits 3–5`."""
+    """Return a half-open range of bits as text with both ends inclusive: `bit 3`, `bits 3–5`."""
     return f"bit {first:,}" if stop == first + 1 else f"bits {first:,}–{stop - 1:,}"
 
 
 def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
-    """Return a half-open range for people, both ends inclusive: `0x1171–0x1178 · 8 bytes`."""
+    """Return a half-open range as text with both ends inclusive: `0x1171–0x1178 · 8 bytes`."""
     within = f" of {source}" if source else ""
     return f"{ends_text(start, stop)}{within} · {plural(int(stop) - int(start), 'byte')}"
 
 
 def number_text(value: Any) -> str:
-    """Return the shortest decimal that restores the number: `0.1` for a float32, not `0.10000000149011612`."""
+    """Return the shortest decimal that identifies the number: `0.1` for a float32, not `0.10000000149011612`."""
     if isinstance(value, Integral) or not isinstance(value, Real):
         return str(value)
     exact = float(value)
@@ -75,7 +75,7 @@ def number_text(value: Any) -> str:
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:
-    """Return a product such as `13 slots × 40`; with the result if it is not `total`."""
+    """Return a product such as `13 slots × 40`; adds `would be 520` if that differs from `total`."""
     text = f"{plural(count, noun)} × {int(each):,}"
     come = int(count) * int(each)
     return text if total is None or int(total) == come else f"{text} would be {come:,}"

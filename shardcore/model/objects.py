@@ -111,7 +111,7 @@ class ObjectColumns:
 
     @staticmethod
     def of(row: Any, start: Any, stop: Any, size: Any, **more: Any) -> ObjectColumns:
-        """Return columns of array-likes; scalars are repeated. `stored_size` defaults to `stop - start`."""
+        """Create columns from array-likes; scalars are repeated. `stored_size` defaults to `stop - start`."""
         rows = np.asarray(row, np.int64).ravel()
 
         def column(values: Any, dtype: Any) -> NDArray[Any]:
@@ -272,42 +272,42 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def start(self) -> NDArray[np.int64]:
-        """First stored byte; -1 if the object has no bytes in this file."""
+        """First stored byte of each row; -1 if the object has no bytes in this file."""
         return self.columns.start
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """End of the stored bytes; -1 if unknown."""
+        """End of the stored bytes of each row; -1 if unknown."""
         return self.columns.stop
 
     @property
     def stored_size(self) -> NDArray[np.int64]:
-        """Stored bytes; -1 if unknown."""
+        """Number of stored bytes of each row; -1 if unknown."""
         return self.columns.stored_size
 
     @property
     def size(self) -> NDArray[np.int64]:
-        """Decoded bytes; -1 if unknown before decoding."""
+        """Number of decoded bytes of each row; -1 if unknown before decoding."""
         return self.columns.size
 
     @property
     def codec(self) -> NDArray[np.uint8]:
-        """Index into `Objects.codecs`."""
+        """Codec of each row, as an index into `Objects.codecs`."""
         return self.columns.codec
 
     @property
     def state(self) -> NDArray[np.uint8]:
-        """Values of the enumeration `State`, uint8."""
+        """State of each row, a value of `State` as uint8."""
         return self.columns.state
 
     @property
     def kind(self) -> NDArray[np.uint8]:
-        """Index into `Objects.kinds`."""
+        """Kind of each row, as an index into `Objects.kinds`."""
         return self.columns.kind
 
     @property
     def shard(self) -> NDArray[np.int32]:
-        """Index into `DataSet.members`."""
+        """Shard of each row, as an index into `DataSet.members`."""
         return self.columns.shard
 
 
@@ -376,7 +376,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """Return the columns of the rows `[first, last)` from memory, after `Shard.load_index`, for counting.
+        """Return the columns of the rows `[first, last)` without reading, after `Shard.load_index`; used for counting.
 
         Values that need a read are -1, and states may be less exact.
         """
@@ -391,7 +391,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """Return the keys as text; None for unused rows and keys without a text form."""
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """Return the keys in the form `key_encoding`; empty without a key."""
+        """Return the keys in the form `key_encoding`; an empty string for a row without a key."""
         return self.text_bytes(rows)
 
     def text_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
@@ -399,11 +399,11 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return ByteStrings.of((text or "").encode("utf-8", "surrogatepass") for text in self.key_texts(rows))
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        """Return columns and keys; formats that read rows from the file read them once for both."""
+        """Return columns and keys of some rows; rows that must be read from the file are read only once for both."""
         return self.columns(rows, sizes=sizes), self.key_texts(rows)
 
     def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
-        """Return columns with sizes, and keys as `key_bytes`."""
+        """Return the columns of some rows including sizes, and the keys as `key_bytes`."""
         return self.columns(rows, sizes=True), self.key_bytes(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
@@ -415,11 +415,11 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """Return one object; raise `IndexError` if there is no such row."""
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Return the objects of some rows; formats with small objects create many at once."""
+        """Return the objects of some rows; many small objects are created at once."""
         return map(self.ref, rows.tolist())
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Return the objects of rows that are read next: sizes that need a read are -1."""
+        """Return the objects of some rows without reading for sizes (then -1), for callers that read the contents."""
         return self.refs(rows)
 
     def each_ref(self, rows: NDArray[np.int64], *, sizes: bool = True) -> Iterator[ObjectRef | ShardError]:
@@ -448,11 +448,11 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """Orders that `order` supports now: `slot`, and others after `Shard.load_index`."""
+        """Names of the orders that `order` supports now: `slot`, and others after `Shard.load_index`."""
         return ("slot",)
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """Return row numbers in an order; None for the order of the rows; raise `UsageError` if it is not available."""
+        """Return the row numbers in the named order; None for row order. UsageError if it is not available."""
         if name == "slot":
             return None
         raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
@@ -480,7 +480,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
 
 class NoObjects(Objects):
-    """No objects: none exist, or they cannot be listed, and using them raises `why`."""
+    """Empty collection of objects. If objects exist but cannot be listed, `len` raises `why`."""
 
     def __init__(self, why: ShardError | None = None) -> None:
         self._why = why
@@ -509,7 +509,7 @@ MEMBER_ROW = "member_row"
 
 
 def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
-    """Return an object of a shard as an object of its data set; without `first_row`, its row is -1."""
+    """Convert an object of a shard to an object of its data set; without `first_row`, its row is -1."""
     own = placed_name("", member)
     spans = tuple(placed_span(one, member) if one.source else Span(own, one.start, one.stop) for one in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
@@ -531,7 +531,7 @@ def inside_member(ref: ObjectRef) -> ObjectRef:
 def _moved(
     ref: ObjectRef, row: int, spans: tuple[Span, ...], shard: str, extras: dict[str, Any], record: Span | None
 ) -> ObjectRef:
-    """Copy with another location; 10 times faster than `dataclasses.replace`, for millions of objects."""
+    """Copy an object with another location; 10 times faster than `dataclasses.replace`, for millions of objects."""
     return ObjectRef(
         ref.key,
         row,
@@ -550,7 +550,7 @@ def _moved(
 
 
 class LazyObjects(Objects):
-    """Objects loaded on access; `load` is called for every access."""
+    """Objects that are loaded when they are used; every access calls `load`."""
 
     def __init__(self, load: Callable[[], Objects]) -> None:
         self._load = load
@@ -618,7 +618,7 @@ class LazyObjects(Objects):
 
 
 class ColumnObjects(Objects):
-    """Objects with all columns in memory: of a plan, or a small index."""
+    """Objects whose columns are all in memory: those of a plan, or of a small index."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Occupancy: number of objects per slot, bucket or file, compared with the ideal."""
+"""Occupancy: number of objects per slot, bucket or file, compared with the ideal number."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """Number of things per place (slot, bucket, minishard, file).
+    """Number of things (such as keys) in each place (slot, bucket, minishard or file).
 
     Attributes:
         title: Title, such as `Keys in each minishard`.
         place: Noun for a place, singular.
-        thing: Noun for what is counted, singular.
+        thing: Noun for a thing, singular.
         doc: One or two sentences.
-        ideal: Ideal count, per place or for all; None if there is none.
+        ideal: Ideal number of things, per place or for all places; None if there is none.
         by_chance: Whether a hash distributes the things: compare with a binomial distribution.
         row_bounds: Rows of place i: `[row_bounds[i], row_bounds[i + 1])`; None if rows are not contiguous.
         starts: Offset of each place; None if places have no bytes.
@@ -73,7 +73,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadSource:
-    """An available `Load`; `make` reads at most `reads` bytes and counts."""
+    """A `Load` that can be computed: `make` counts and returns it, and reads at most `reads` bytes."""
 
     name: str
     title: str
@@ -86,7 +86,7 @@ def counts_of(numbers: NDArray[np.integer], places: int) -> I64:
 
 
 def binomial(things: int, places: int, most: int) -> F64:
-    """Return the expected number of places with 0, 1, … `most` things, shape `(most + 1,)`."""
+    """Return the expected number of places that contain 0, 1, … `most` things, shape `(most + 1,)`."""
     found = np.zeros(most + 1)
     if places <= 1:
         if things <= most:

@@ -33,7 +33,7 @@ class OptionPurpose(Enum):
     LOCATE = "locate"
     REKEY = "rekey"
     EDIT = "edit"
-    """Of edits: declared by the verb, not by a format."""
+    """For edits; declared for the kind of edit, not by a format."""
     FACT = "fact"
     """Metadata of one object: given with each object and in manifest lines."""
 
@@ -45,10 +45,10 @@ class Option:
     Attributes:
         name: Name in `-O name=value` and in keyword arguments.
         help: One sentence.
-        choices: For `OptionType.CHOICE`.
+        choices: Valid values, for `OptionType.CHOICE`.
         names_format: For opening: whether the option implies this format.
-        hidden: Whether only programs set it.
-        content: For writing: whether it names content, so that no other input is needed.
+        hidden: Whether the option is only for programs and not listed for users.
+        content: For writing: whether the option provides the content, so that no other input is needed.
         path: Whether its text is a path.
         flag: Placeholder of the command-line flag of that name; empty: the flag has no value; None: only `-O`.
     """
@@ -71,7 +71,7 @@ class Option:
         return self.path or self.type is OptionType.FOLDER
 
     def value_of(self, given: Any) -> Any:
-        """Return the parsed value of a text, or check another value; raise `UsageError` if it is invalid."""
+        """Parse a text, or check a value of another type, and return the value; UsageError if it is invalid."""
         if given is None or self.type in (OptionType.JSON, OptionType.FOLDER):
             return given
         reader = {
@@ -95,7 +95,7 @@ class Option:
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:
-    """Return the given options, parsed and checked; `who` names their owner in errors."""
+    """Return the given options, parsed and checked; `who` is the format or command named in errors."""
     known = {option.name: option for option in declared if option.purpose is purpose}
     for name in given:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Optional packages."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 

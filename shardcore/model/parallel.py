@@ -19,13 +19,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 Call = tuple[Callable[..., R], tuple[Any, ...]]
 
 
 class JobThreads(ThreadPoolExecutor):
-    """Threads that run in copies of the caller's context; `stop` also ends running calls at their next read."""
+    """Thread pool whose calls run in copies of the caller's context; `stop` ends running calls at their next read."""
 
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs, thread_name_prefix="shardcore-job")
@@ -84,7 +84,7 @@ def in_order(
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
     """Start calls and yield their futures in order, each when it is done.
 
-    At most `in_flight` calls run; at most `ahead` run or wait to be yielded: one slow call does not stop the others.
+    At most `in_flight` calls run. At most `ahead` run or wait to be yielded, so one slow call does not stop the others.
     """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()

@@ -1,7 +1,7 @@
 """Byte layouts.
 
-A `Record` is a packed NumPy dtype with a role, a sentence and a section of the specification per field. Reading is
-`frombuffer`, writing is `tobytes`. Colours, tree rows and documentation come from the same declaration. Parts of
+A `Record` is a packed NumPy dtype with a role, a sentence and a section of the specification per field. It is read by
+`frombuffer` and written by `tobytes`. Colours, tree rows and documentation come from the same declaration. Parts of
 variable length are pairs of functions `read_x` and `write_x` in the `layout` module of the format.
 """
 
@@ -52,14 +52,14 @@ class FieldRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Difference between specification (`page`) and implementations (`practice`); texts begin in lower case."""
+    """Difference between specification (`page`) and implementations (`practice`); both texts begin in lower case."""
 
     page: str
     practice: str
 
     @property
     def sentence(self) -> str:
-        """Both as two sentences."""
+        """Two sentences: the specification, then the practice."""
         return f"Specification: {self.page}. In practice: {self.practice}."
 
 
@@ -71,7 +71,7 @@ class Field:
         name: Name in the specification.
         dtype: NumPy type with explicit byte order (`"<u4"`), or `("u1", n)` for n raw bytes.
         role: Role of the field.
-        doc: One sentence; may give other names in use.
+        doc: One sentence; may mention other names of the field.
         default: Value that is written by default.
         differs: Difference between specification and practice, if any.
     """
@@ -90,7 +90,7 @@ class Field:
 
     @property
     def type_text(self) -> str:
-        """Type for people: `u64 BE`, `bytes[32]`."""
+        """Type as displayed: `u64 BE`, `bytes[32]`."""
         if isinstance(self.dtype, tuple):
             return f"bytes[{self.dtype[1]}]"
         order = {"<": " LE", ">": " BE"}.get(self.dtype[0], "")

@@ -1,4 +1,4 @@
-"""References: fields that point to given bytes."""
+"""References: fields that point to a given range of bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NODES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference: the bytes `place` point to `target`."""
+    """A reference: the field at `place` points to the bytes `target`."""
 
     place: Span
     target: Span
@@ -32,7 +32,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class NamedReference:
-    """A reference for display: `span` points to all of `target`; `names` is the path of nodes to `span`."""
+    """A reference for display: the field at `span` points to `target`; `names` is the path of nodes to the field."""
 
     span: Span
     target: Span
@@ -42,7 +42,7 @@ class NamedReference:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """References, smallest target first, and the number of further ones; not `complete` before the index is read."""
+    """References, smallest target first, and the number of those left out; `complete` only if the index was read."""
 
     found: tuple[NamedReference, ...]
     more: int = 0
@@ -50,7 +50,7 @@ class References:
 
 
 class ReferenceCollector:
-    """Collects up to `most` references to a span (of an empty span: to the next byte) and counts the rest."""
+    """Collector of at most `most` references to a span, which counts the others. An empty span means the next byte."""
 
     def __init__(self, span: Span, most: int = MOST_REFERENCES) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
@@ -95,7 +95,7 @@ def placed_references(references: References, member: str) -> References:
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
-    """Collect the targets declared by nodes that are no table rows, and by the nodes on `path`."""
+    """Collect the references declared by nodes on `path`, and by all nodes outside tables."""
     left = _MOST_NODES
     seen: set[Span] = set()
     for node in (root, *path):
@@ -113,7 +113,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
-    """Add the stored bytes that decompress to a source; they refer to all of it."""
+    """Add a reference from the compressed bytes to the source that they decompress to."""
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)
@@ -135,4 +135,4 @@ def _kids(node: Node) -> Sequence[Node]:
 
 def _sentence(node: Node) -> str:
     doc = node.doc.strip()
-    return doc if doc else f"{node.name} points there."
+    return doc if doc else f"{node.name} points to these bytes."

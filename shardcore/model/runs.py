@@ -18,7 +18,7 @@ class Runs:
         start: First byte of each run, int64, ascending.
         stop: End of each run, int64.
         role: `FieldRole` of the smallest node, uint8.
-        parity: 0 or 1, alternating between neighbours of one kind, uint8.
+        parity: 0 or 1, alternating between neighbours of the same kind, uint8.
     """
 
     start: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Runs:
 
     @staticmethod
     def of(start: Any, stop: Any, role: Any, parity: Any) -> Runs:
-        """Return runs of array-likes; empty ranges are dropped."""
+        """Create runs from array-likes; empty ranges are dropped."""
         starts, stops = np.asarray(start, np.int64).ravel(), np.asarray(stop, np.int64).ravel()
         roles = np.broadcast_to(np.asarray(role, np.uint8).ravel(), starts.shape)
         parities = np.broadcast_to(np.asarray(parity, np.uint8).ravel(), starts.shape)

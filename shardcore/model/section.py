@@ -1,4 +1,4 @@
-"""Sections: the coarse parts that tile a file."""
+"""Sections: the large parts that cover a file without gaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SECTIONS = 64
 
 
 class SectionRole(Enum):
-    """Role of a section. Where claims overlap, the earlier role owns the bytes."""
+    """Role of a section. If sections overlap, the role declared first owns the common bytes."""
 
     HEADER = "header"
     INDEX = "index"
@@ -44,7 +44,7 @@ SECTION_LETTERS: Mapping[SectionRole, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A coarse part of a file.
+    """A large part of a file, such as header, index or footer.
 
     Attributes:
         name: Name in the specification.
@@ -91,9 +91,10 @@ class Overlap:
 
 
 def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
-    """Make sections tile a file: sorted, no overlaps, `unknown` in the gaps. Also return the overlaps.
+    """Return sections that cover a file (sorted, no overlaps, gaps as `unknown`), and the overlaps that were removed.
 
-    Claims are clipped to the file. Empty parts are kept unless inside another. Sections after `MAX_SECTIONS` are one.
+    Sections are cut at the end of the file. Empty ones are kept unless inside another. Those after `MAX_SECTIONS` are
+    merged into one.
     """
     ranks = {role: rank for rank, role in enumerate(SectionRole)}
     clipped = [_clipped(claim, size) for claim in claims]

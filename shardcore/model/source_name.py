@@ -1,4 +1,4 @@
-"""Names of sources: the file, a sibling, a shard of a data set, and decoded ranges of these."""
+"""Names of sources: the file, a file beside it, a shard of a data set, or decoded bytes of one of these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SourceName:
     """Parsed `Span.source`: a path, then `@start-stop` per decoded range; in paths, `@` is `%40` and `%` is `%25`.
 
     Attributes:
-        path: Empty for the file itself; else a relative name (sibling or shard), or `xorb:<hash>`.
+        path: Empty for the file itself; else a relative name (a file beside it, a shard), or `xorb:<hash>`.
         stretches: Half-open ranges that were decoded, outermost first; each is relative to the decoded bytes before.
     """
 
@@ -53,7 +53,7 @@ class SourceName:
         return SourceName(self.path, (*self.stretches, (start, stop)))
 
     def placed(self, member: str) -> SourceName:
-        """Return the name in the data set; names of siblings do not change."""
+        """Return the name of the source in the data set; names of files beside the shards do not change."""
         return self if self.path else SourceName(member, self.stretches)
 
     def inside(self, member: str) -> SourceName:

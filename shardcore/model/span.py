@@ -14,8 +14,8 @@ class Span:
     """A half-open range of bytes, `[start, stop)`, in a source of a shard.
 
     Attributes:
-        source: `""` for the file, a relative name for a sibling (`info`, `_bigFiles/9f…`), or `@start-stop` for decoded
-            bytes of the file.
+        source: `""` for the file, a relative name for a file beside it (`info`, `_bigFiles/9f…`), or `@start-stop` for
+            decoded bytes of the file.
         start: First byte.
         stop: End, exclusive.
     """

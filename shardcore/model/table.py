@@ -1,4 +1,4 @@
-"""Tables whose rows point to bytes: nodes, colours, references and shares from one declaration."""
+"""Tables whose rows point to bytes: one declaration provides nodes, colours, references and shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Spans that fields of one kind point to, as columns; `pointer` returns the bytes of link `n`, and one sentence."""
+    """Columns of spans that table rows point to. `pointer(n)` returns the bytes of row `n` and a sentence."""
 
     starts: I64
     stops: I64
@@ -51,9 +51,9 @@ class PointerTable(RecordTable):
     Attributes:
         layout: Layout of a row.
         row_name: Name of a row, with `{}` for its number.
-        pointer: Name of the pointing field; empty if the whole row points.
+        pointer: Name of the field that points; empty if the whole row does.
         why: Sentence about a reference, with `{}` for the row number.
-        used: Use, name and sentence of rows with a target, for `shares`.
+        used: Use, name and sentence for the rows with a target, in `shares`.
         unused: The same for the other rows.
     """
 
@@ -73,7 +73,7 @@ class PointerTable(RecordTable):
         return np.full(len(rows), State.LIVE, np.uint8)
 
     def _target(self, number: int, row: Any) -> Span | None:
-        """Return the target of a live row, as far as the row alone determines it."""
+        """Return the target of a live row, as far as the row alone determines it; else None."""
         raise NotImplementedError
 
     def _fault(self, number: int, row: Any) -> str:
@@ -103,7 +103,7 @@ class PointerTable(RecordTable):
         return roles
 
     def row_node(self, number: int, row: Any) -> Node:
-        """Return the node of a row with target or error; a row with one field is a single node."""
+        """Return the node of a row, with its target or error; a row with one field is a single node."""
         one = np.asarray(row).reshape(1)
         state, roles = State(int(self._states(one)[0])), self.roles(one)[0].tolist()
         span = self.span_of(number)

@@ -1,4 +1,4 @@
-"""Text from files, made safe for display: keys, names and JSON may contain any character."""
+"""Safe display of text from files: keys, names and JSON may contain any character."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
 
 
 def without_secrets(text: str) -> str:
-    """Remove logins and queries (possible signatures) from addresses, also from malformed ones (`http:/host/a`)."""
+    """Remove logins and queries (possible signatures) from addresses, also from invalid ones (`http:/host/a`)."""
     return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
 
 
@@ -58,20 +58,20 @@ def _without_secret(found: re.Match[str]) -> str:
 
 
 _ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
-"""Bytes that are special to `printf` or a shell, or would start an option."""
+"""Characters that must be escaped: special to `printf` or a shell, or the start of an option."""
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Return a quoted POSIX shell line that is safe to paste; unprintable words become `"$(printf '...')"`.
+    """Return a command line for a POSIX shell, quoted; words that are not printable become `"$(printf '...')"`.
 
-    Empty if a word contains a zero byte or ends with a newline, which no such line can express.
+    Empty if a word contains a zero byte or ends with a newline, which cannot be quoted in this way.
     """
     found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
     return " ".join(found) if all(found) else ""
 
 
 def typed(uri: str) -> str:
-    """Return a path as a command argument: a leading dash must not become an option."""
+    """Return a path as a command argument; a leading dash is escaped, so that it is not taken for an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 
@@ -92,7 +92,7 @@ def key_text(key: str) -> str:
 
 
 def short(value: object, most: int = SHOWN) -> str:
-    """Return the `repr` of a value, truncated without writing out the whole value."""
+    """Return the `repr` of a value, truncated; large values are not converted completely."""
     # Never write out a whole value: a list may have a million numbers.
     if isinstance(value, (str, bytes)) and len(value) > most:
         return f"{value[:most]!r}…"
@@ -111,7 +111,7 @@ def short(value: object, most: int = SHOWN) -> str:
 
 
 def said(value: object, most: int = 4 * SHOWN) -> str:
-    """Return a value for people, without brackets, quotes and names of Python."""
+    """Return a value as text for messages, without Python's brackets, quotes and type names."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -145,7 +145,7 @@ def _inside(value: object, most: int) -> str:
 
 
 def letters_of(raw: bytes) -> str:
-    """Return printable ASCII without trailing zeros; empty for other bytes."""
+    """Return bytes as printable ASCII text without trailing zeros; empty if they are not printable."""
     text = raw.rstrip(b"\0")
     return text.decode("ascii") if text and all(0x20 <= byte < 0x7F for byte in text) else ""
 
@@ -159,12 +159,12 @@ def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
 
 
 def without_marks(sentence: str) -> str:
-    """Remove back-ticks, for plain text."""
+    """Remove back-ticks from a sentence, for plain text."""
     return sentence.replace("`", "")
 
 
 def sentence(message: str) -> str:
-    """Return a message as a sentence; a first word that is no plain lower-case word (a name) is unchanged."""
+    """Return a message as a sentence: the first word gets a capital letter, unless it is a name."""
     first, _, rest = message.partition(" ")
     start = first.capitalize() if first.isalpha() and first.islower() else first
     return f"{start} {rest}".rstrip(" .") + "."

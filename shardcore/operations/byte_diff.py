@@ -1,4 +1,4 @@
-"""Byte comparison of two files: objects aligned with their matches, sections with those of the same name."""
+"""Byte comparison of two files. Matching objects, and sections of the same name, are shown side by side."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PIECE = 1 << 20
 """Bytes compared at once."""
 
 NEAR = 3
-"""Differences separated by at most this many equal bytes are one run."""
+"""Maximum equal bytes between two differences of one run."""
 
 _HEAD = -1 << 62
-"""First key of pieces that belong to no object."""
+"""First key of the pieces that belong to no object."""
 
 
 @dataclass(frozen=True)
 class AlignedRanges:
-    """Aligned ranges `[start, stop)` of two files, int64 of shape `(n, 2)`; one side may be empty."""
+    """Ranges `[start, stop)` of two files, side by side: int64 of shape `(n, 2)` per file; a range may be empty."""
 
     first: I64
     second: I64
@@ -46,7 +46,7 @@ class AlignedRanges:
 
 @dataclass(frozen=True)
 class DiffRun:
-    """Adjacent bytes that differ: first row in `ByteDiff.rows`; range `[start, stop)` per file, one may be empty."""
+    """Consecutive bytes that differ: the first row in `ByteDiff.rows`, and a range `[start, stop)` per file."""
 
     row: int
     first: tuple[int, int]
@@ -58,10 +58,10 @@ class AlignedRows:
     """Consecutive rows of two files side by side.
 
     Attributes:
-        offsets: Offset of the first byte of each row in each file, shape `(2, rows)`; -1 where a side has no byte.
+        offsets: Offset of the first byte of each row in each file, shape `(2, rows)`; -1 for a row without bytes.
         data: Bytes, shape `(2, rows, width)`.
-        there: Cells that have a byte, same shape.
-        differing: Cells that differ from the cell on the other side, same shape.
+        there: Mask of the cells that have a byte, same shape.
+        differing: Mask of the cells that differ from the other file, same shape.
         error: Reason why bytes could not be read, or empty.
     """
 
@@ -74,7 +74,7 @@ class AlignedRows:
 
 
 class ByteDiff:
-    """Aligned bytes of two files, read on demand and not cached. Every segment begins a new row."""
+    """Aligned bytes of two files, read on demand and not cached. Every aligned range begins a new row."""
 
     def __init__(self, sources: tuple[Source, Source], segments: AlignedRanges, width: int = 16) -> None:
         self.sources = sources
@@ -87,7 +87,7 @@ class ByteDiff:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def row_of(self, side: int, offset: int) -> int:
-        """Return the row of a byte of file `side` (0 or 1); the nearest row if no segment has the byte."""
+        """Return the row of a byte of file `side` (0 or 1); the nearest row if no row contains the byte."""
         spans = (self.segments.first, self.segments.second)[side]
         inside = np.flatnonzero((spans[:, 0] <= offset) & (offset < spans[:, 1]))
         if not len(inside):
@@ -103,7 +103,7 @@ class ByteDiff:
         return int(self._ends[segment - 1]) if segment else 0
 
     def window(self, top: int, count: int) -> AlignedRows:
-        """Read `count` rows from row `top` on; both are clipped to the number of rows."""
+        """Read `count` rows starting at row `top`; rows that do not exist are left out."""
         top = min(max(top, 0), self.rows)
         count = min(count, self.rows - top)
         numbers = np.arange(top, top + count)
@@ -132,7 +132,7 @@ class ByteDiff:
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
     def next_run(self, row: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        """Return the first difference at or after a row; with `back`, the last one before it. None if there is none."""
+        """Return the first difference at or after a row (with `back`, the last one before it), or None."""
         # The next difference is often close, so the step grows from a small one.
         step, most, edge = 1 << 10, max(PIECE // self.width, 1), row
         while edge > 0 if back else edge < self.rows:
@@ -150,7 +150,7 @@ class ByteDiff:
         return None if not len(rows) else low + int(rows[-1 if last else 0])
 
     def _run_at(self, row: int, *, back: bool) -> DiffRun:
-        """Return the run that begins in a row; with `back`, preceding rows that differ are included."""
+        """Return the run that begins in a row; with `back`, it also includes differing rows before it."""
         most = max(ROWS // self.width, 1)
         first = row
         if back:
@@ -181,7 +181,7 @@ class ByteDiff:
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
     def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64]:
-        """Count differing bytes per equal part of each file, int64 of shape `(buckets,)` per file; reads both files."""
+        """Divide each file into `buckets` equal parts; count the differing bytes per part. Reads both files."""
         counts = np.zeros((2, buckets), np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
@@ -202,7 +202,7 @@ def byte_diff(
 ) -> ByteDiff:
     """Align the bytes of two shards, or of one shard (`members`) in each of two data sets.
 
-    An object is aligned with its match; bytes before an object go with it; other sections are aligned by name.
+    Objects that match are aligned, together with the bytes before them; other bytes are aligned by section name.
     """
     shards = first, second
     sources = [shard.bytes_of(name) for shard, name in zip(shards, members, strict=True)]
@@ -218,7 +218,7 @@ def byte_diff(
 def _object_spans(
     found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
 ) -> tuple[list[I64], list[I64]]:
-    """Return per file the ranges of its objects, ascending and disjoint, and the number of the match of each."""
+    """Return per file the ascending, disjoint ranges of its objects, and the number of the match of each."""
     rows = found.first, found.second
     # Across formats an object may be matched twice; only its first match is used.
     wanted = np.ones(len(found.kinds), np.bool_)
@@ -252,7 +252,7 @@ def _spans_of(shard: Shard, rows: I64, member: str) -> I64:
 
 
 def _section_keys(sections: Sequence[tuple[Section, ...]], side: int) -> I64:
-    """Return a key per section: equal for the n-th section of one name in both files."""
+    """Return a key per section of one file; the n-th sections of one name have the same key in both files."""
     known: dict[tuple[str, int], int] = {}
     keys: list[list[int]] = []
     for one in sections:
@@ -304,7 +304,7 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
 
 
 def _aligned(one: _Pieces, other: _Pieces) -> AlignedRanges:
-    """Join the pieces of two files by key, in the order of the first; pieces of the second alone come between."""
+    """Pair the pieces of two files by key, in the order of the first; unmatched pieces of the second are inserted."""
     _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
     partner = np.full(len(other.keys), -1, np.int64)
     partner[b] = a
@@ -324,7 +324,7 @@ def _aligned(one: _Pieces, other: _Pieces) -> AlignedRanges:
 
 
 def _spans_at(pieces: _Pieces, places: I64) -> I64:
-    """Return the spans of pieces; -1 stands for an empty span after the previous piece."""
+    """Return the spans of pieces by index; for index -1 an empty span after the previous piece."""
     spans = np.zeros((len(places), 2), np.int64)
     there = places >= 0
     if not there.any():

@@ -1,4 +1,4 @@
-"""Cold cost of a lookup, measured by repeating it with empty caches."""
+"""Cold cost of a lookup, measured by repeating the lookup with empty caches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 @dataclass(frozen=True, slots=True)
 class ColdTrace:
-    """Lookup with empty caches: cost of opening and of each step; ranges per round trip, opening first."""
+    """Lookup with empty caches: cost of opening, cost of each step, and the ranges requested in each round trip."""
 
     trace: Trace
     opening: ColdCost
@@ -36,7 +36,7 @@ class ColdTrace:
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
     """Repeat a lookup with empty caches and return the requests that each step costs.
 
-    Bytes come from the sources that are already open, so cached ranges of a remote file are not fetched twice.
+    Reads from the sources that are already open, so cached ranges of a remote file are not fetched again.
 
     Raises:
         UsageError: The key is malformed, or bytes are not cached and `fetch` is False.
@@ -67,7 +67,7 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, cost_recorder)
     if shard.source is None:
-        raise UsageError("a cold start can be measured for files and folders only")
+        raise UsageError("only a file or a folder has a cold start")
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
     return ColdSource(shard.source, cost_recorder, folder, first=head_bytes(shard.source.name), owned=False)
 
@@ -79,7 +79,7 @@ def _cold_choices(chosen: Mapping[str, Any], cost_recorder: CostRecorder) -> dic
 
 
 class _ColdRecorder(LookupRecorder):
-    """Lookup recorder that stores the cost of each step; steps have no drawings."""
+    """Lookup recorder that also stores the cost of each step, without drawings."""
 
     def __init__(self, cost_recorder: CostRecorder, meanings: Meanings) -> None:
         super().__init__(recording=True, meanings=meanings)

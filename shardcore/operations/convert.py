@@ -1,4 +1,4 @@
-"""Conversion of a shard into another format: contents are streamed, keys follow a declared rule."""
+"""Conversion of a shard to another format: contents are streamed, and keys follow a rule that the user chooses."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ MOST_NAMED = 8
 LONGEST_NAME = 40
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
-"""Metadata values that are equivalent to no value."""
+"""Metadata values that mean the same as a missing value."""
 
 
 class KeyChoice(StrEnum):
     """Rule for the keys of the new shard."""
 
     USUAL = ""
-    """Unchanged if all keys fit the format; else by the rule of the format: sha256 or number."""
+    """Unchanged if all keys are valid in the format; else the rule of the format, sha256 or number."""
     AS_IS = "as-is"
     SHA256 = "sha256"
     """The sha256 of the content; equal contents become one object."""
@@ -93,7 +93,7 @@ def convert(
 
     Shards of a data set are opened and closed one after the other, `Shard.jobs` at a time.
 
-    Left out are kinds that are parts of others (xorbs and chunks of mdb) and deleted objects. Parts (fragments of a
+    Not converted: deleted objects, and kinds that are parts of others (xorbs and chunks of mdb). Parts (fragments of a
     mesh) stay with their object, or become objects named as their files. Metadata and settings of the source (an info,
     checksums) are stored if the target format can; the result manifest has the others, and lists every loss.
 
@@ -131,7 +131,7 @@ def convert(
         choice = KeyChoice(keys)
     except ValueError:
         known = ", ".join(one.value for one in KeyChoice if one.value)
-        raise UsageError(f"unknown rule for keys {short(keys)} (supported: {known})") from None
+        raise UsageError(f"unknown key rule {short(keys)} (supported: {known})") from None
     found = format_of(format)
     _check_apart(shard, Path(out))
     earlier = None
@@ -191,8 +191,8 @@ class EarlierConversion:
 
     Attributes:
         header: Format and settings of the source of that conversion.
-        lines: Recorded objects, by the key that each has now.
-        joined: Recorded objects without a key, in order; their contents are concatenated in one content.
+        lines: Original objects, by the key that each has now.
+        joined: Original objects without a key, in order, whose contents are concatenated in one object now.
     """
 
     def __init__(self, where: str | Path, shard: Shard) -> None:
@@ -225,7 +225,7 @@ class EarlierConversion:
             raise UsageError(f"{self._where}, line {number}: neither `stored` nor `size` is given")
 
     def of(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
-        """Yield the original objects of one object: the object with their content, manifest line and parts."""
+        """Yield the original objects stored in one object: each with its content, manifest line and parts."""
         if len(self.joined) > 1:
             yield from self._cut(source)
             return
@@ -241,7 +241,7 @@ class EarlierConversion:
             yield source, line, parts if not line.get("part") else {}
 
     def check(self) -> None:
-        """Raise UsageError if the manifest lists objects that were not read."""
+        """Raise UsageError if the manifest lists objects that the shard does not contain."""
         gone = sorted(self._left)
         if gone:
             raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
@@ -249,7 +249,7 @@ class EarlierConversion:
     def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
         ref, start = source.record.ref, 0
         if sum(line["size"] for line in self.joined) != ref.size:
-            raise UsageError(f"{self._where} is not the manifest of this shard: the contents have other sizes")
+            raise UsageError(f"{self._where} is not the manifest of this shard: the sizes of the contents differ")
         found: list[tuple[SourceObject, dict[str, Any], dict[str, Content]]] = []
         for line in self.joined:
             stop = start + line["size"]
@@ -270,7 +270,7 @@ class EarlierConversion:
 
 
 class _Source:
-    """Objects of a shard as input items of a format.
+    """Objects of a shard as inputs for the writer of another format.
 
     Attributes:
         guessed: Whether keys are placeholders, because contents were not read.
@@ -315,7 +315,7 @@ class _Source:
         self._choice = KeyChoice(self._writes.converted)
 
     def options(self, format: str, settings: dict[str, Any], given: dict[str, Any], *, folder: bool) -> dict[str, Any]:
-        """Return the options for writing: `given` ones, else those derived from the settings of the source."""
+        """Return the options for writing: those `given`, and others derived from the settings of the source."""
         kept = settings if format == self._format else {}
         if self._earlier is not None:
             kept = kept | self._earlier.header
@@ -369,7 +369,7 @@ class _Source:
             text = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
             found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
         if self._merged:
-            text = f"{plural(self._merged, 'object')} merged with another one of the same content"
+            text = f"{plural(self._merged, 'object')} merged with another of the same content"
             found.append(Loss(LossKind.KEYS, "merged", self._merged, text))
         if self._revived:
             text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
@@ -448,7 +448,7 @@ class _Source:
         return InputItem(key, content, label, name, parts, facts, was=old, recorded=recorded)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
-        """Return a content, and its size once it was read: the manifest needs it to split joined contents."""
+        """Return a content, and a mapping that has its size after reading, for the manifest of joined contents."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}
@@ -464,7 +464,7 @@ class _Source:
         return counted, sized
 
     def _apart(self, record: ObjectRecord) -> bool:
-        """Return whether parts become objects of their own, because the format cannot store them."""
+        """Return whether parts are written as separate objects, because the format cannot store them."""
         return any(part and part not in self._writes.parts for part in record.names)
 
     def _own_parts(self, source: SourceObject) -> dict[str, Content]:
@@ -495,7 +495,7 @@ def strength(checksum: str) -> int:
 
 
 def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> Generator[InputItem]:
-    """Enforce a limit on the total uncompressed bytes: few stored bytes can expand to any number."""
+    """Limit the total uncompressed bytes, since a few stored bytes can expand to any number."""
     total = 0
 
     def counted(content: Content) -> Content:
@@ -531,7 +531,7 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
-    """Return the sha256 of a content, and the content; one of at most `STREAM_PIECE` bytes is read only once."""
+    """Return the sha256 of a content, and the content for writing; small ones are read only once."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

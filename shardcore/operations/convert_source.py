@@ -22,8 +22,8 @@ from shardcore.operations.convert_work import (
     ObjectsRequest,
     check_keys,
     first_unfit_key,
+    held_file,
     held_objects,
-    held_whole,
     rows_to_convert,
     unfit_key_of,
     whole_of,
@@ -38,7 +38,7 @@ from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
 MOST_KEPT = 512
-"""Maximum number of shards kept open between checking keys and reading contents, and between plans."""
+"""Maximum number of shards that stay open between checking keys and reading contents, and between plans."""
 
 MOST_KEPT_BYTES = 256 << 20
 """Maximum bytes of all shards that are kept open."""
@@ -51,7 +51,7 @@ class SourceObject:
 
 
 class ConvertSource(ABC):
-    """Objects to convert; `total` is None while unknown, `left` (numbers left out) is complete after iteration."""
+    """Objects to convert. `total` is None if unknown; `left` (number left out per reason) is complete at the end."""
 
     def __init__(self, request: ObjectsRequest) -> None:
         self.total: int | None = None
@@ -60,7 +60,7 @@ class ConvertSource(ABC):
 
     @abstractmethod
     def unfit_key(self, format: str, progress: Progress) -> str:
-        """Return why a key does not fit a format; empty if all keys fit."""
+        """Return the reason why a key is invalid in a format; empty if all keys are valid."""
 
     @abstractmethod
     def objects(self) -> Generator[SourceObject]:
@@ -68,7 +68,7 @@ class ConvertSource(ABC):
 
     @abstractmethod
     def expected(self, done: int) -> int:
-        """Return the estimated total number of objects after `done` of them."""
+        """Return the estimated total number of objects when `done` objects were converted."""
 
 
 def convert_source(shard: Shard, request: ObjectsRequest) -> ConvertSource:
@@ -117,7 +117,7 @@ class FromMembers(ConvertSource):
         self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
 
     def unfit_key(self, format: str, progress: Progress) -> str:
-        """Return why a key does not fit a format; sets `total` if all keys fit."""
+        """Return the reason why a key is invalid in a format; sets `total` if all keys are valid."""
         count = 0
         seen = self._shard.each_member(check_keys, format, self._request.deleted, self._keep, progress=progress)
         with closing(seen) as found:
@@ -165,7 +165,7 @@ class FromMembers(ConvertSource):
 class FromFiles(FromMembers):
     """Objects of a data set whose files are one object each; the file name is the key."""
 
-    _first = staticmethod(held_whole)
+    _first = staticmethod(held_file)
 
     def __init__(self, shard: DataSet, request: ObjectsRequest) -> None:
         super().__init__(shard, request)

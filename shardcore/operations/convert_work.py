@@ -1,4 +1,4 @@
-"""Work on one shard of a data set for conversion; arguments and results are plain values, as in `member_work`."""
+"""Conversion of one shard of a data set in a worker; arguments and results are plain values, as in `member_work`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 
 MOST_HELD = 2 << 20
-"""Maximum content bytes of a shard held in memory before conversion; the rest is read during it."""
+"""Maximum content bytes of a shard held in memory before conversion; others are read during conversion."""
 
 MOST_OBJECTS = 1 << 14
 """Maximum objects of a shard held in memory."""
@@ -30,7 +30,7 @@ KEYS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class ObjectsRequest:
-    """Request for the objects of one shard; with `unread`, known sizes replace contents."""
+    """Request for the objects of one shard; with `unread`, known sizes are returned instead of contents."""
 
     deleted: bool = False
     unread: bool = False
@@ -39,12 +39,12 @@ class ObjectsRequest:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """Object with its metadata, in the terms of its own shard.
+    """Object with its metadata, as in its own shard.
 
     Attributes:
         names: File name per part.
         checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
-        held: Its contents by part, in pieces; for missing ones the size is enough.
+        held: Pieces of its contents, by part; for a part without pieces, the size is enough.
     """
 
     ref: ObjectRef
@@ -56,7 +56,7 @@ class ObjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeldObjects:
-    """Number of objects of a shard, number left out per reason, and the first objects, up to the memory limit."""
+    """Objects of a shard: total number, number left out per reason, and the first ones with contents in memory."""
 
     count: int
     left: dict[str, int]
@@ -65,7 +65,7 @@ class HeldObjects:
 
 @dataclass(frozen=True, slots=True)
 class KeyCheck:
-    """Number of objects of a shard, and why a key does not fit the target format; empty if all fit."""
+    """Number of objects of a shard, and the reason why a key is invalid in the target format, or empty."""
 
     count: int
     reason: str = ""
@@ -147,7 +147,7 @@ def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
     return HeldObjects(len(rows), left, found)
 
 
-def held_whole(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
+def held_file(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
     """Read a shard whose whole content is one object of its data set."""
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
@@ -170,7 +170,7 @@ def whole_record(member: Shard, key: str | None) -> ObjectRecord:
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
-    """Return the contents by part; None if they exceed `room` bytes. Pieces are kept: a writer may depend on them."""
+    """Return the contents by part; None if they exceed `room` bytes. Pieces are not joined: writers may need them."""
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

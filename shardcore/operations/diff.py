@@ -1,4 +1,4 @@
-"""Difference of two shards: header fields, and objects matched by key, then by digest."""
+"""Comparison of two shards: header fields, and objects, matched by key, then by digest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 PARTS = 1000
-"""Total of the progress of a comparison."""
+"""Total number of progress steps of a comparison."""
 
 
 class DiffDepth(StrEnum):
@@ -80,7 +80,7 @@ class MemberDiff:
 
 @dataclass(frozen=True)
 class ShardDiff(Displayed):
-    """Difference of two shards.
+    """Result of comparing two shards.
 
     Attributes:
         fields: Header fields that differ: name, value in the first, value in the second; None if missing.
@@ -155,7 +155,7 @@ class _Stages:
 
 @dataclass
 class _Found:
-    """Matched objects, collected in pieces: arrays of `ShardDiff`, but with positions in `DiffSide` instead of rows."""
+    """Matched objects, collected piece by piece: as in `ShardDiff`, with positions in `DiffSide` instead of rows."""
 
     kinds: list[NDArray[np.uint8]] = field(default_factory=list)
     first: list[I64] = field(default_factory=list)
@@ -251,7 +251,7 @@ def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str
 
 
 def _total(sizes: I64) -> int:
-    """Return a sum that may exceed int64: sizes come from an index and may be corrupt."""
+    """Return a sum as a Python integer: sizes from a corrupt index may exceed int64."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
@@ -262,7 +262,7 @@ def _rows(side: DiffSide, places: I64) -> I64:
 
 
 def _matched(one: DiffSide, other: DiffSide, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match keys by hash, equal keys of one shard in order.
+    """Match keys by hash. If a key occurs several times, its objects are matched in order.
 
     Returns the positions of the pairs in both sides, then the unmatched positions of each side.
     """
@@ -284,7 +284,7 @@ def _others(count: int, places: I64) -> I64:
 def _pair_kinds(
     one: DiffSide, other: DiffSide, a: I64, b: I64, unread: dict[int, str], *, contents: bool, progress: Progress
 ) -> NDArray[np.uint8]:
-    """Return the kind of each pair; reasons of failed reads are added to `unread`."""
+    """Return the kind of each pair of objects; the reasons of failed reads are added to `unread`."""
     kinds = np.zeros(len(a), np.uint8)
     known = (one.size[a] >= 0) & (other.size[b] >= 0)
     kinds[known & (one.size[a] != other.size[b])] = CODES[DiffKind.CHANGED]
@@ -296,7 +296,7 @@ def _pair_kinds(
 
 
 def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Return which pairs are stored at another offset or in another shard; always False across formats."""
+    """Return a mask of the pairs that are stored at different offsets or in different shards; False across formats."""
     if one.shard.format != other.shard.format:
         return np.zeros(len(a), np.bool_)
     moved: NDArray[np.bool_] = one.start[a] != other.start[b]
@@ -311,7 +311,7 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
 
 
 def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, Value | None], ...]:
-    """Return the header fields of two shards as (name, first, second); fields of different formats are not compared."""
+    """Return the header fields of two shards as (name, first, second); empty for different formats."""
     one: dict[str, Value | None] = dict(first.fields)
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:

@@ -1,4 +1,4 @@
-"""Comparison of contents: of objects with the same key, and of objects without a match."""
+"""Comparison of contents: of objects with the same key, then of objects that have no match by key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compare_contents(
     unread: dict[int, str],
     progress: Progress,
 ) -> None:
-    """Compare pairs by their stored bytes if both use one codec, else by digest. Writes into `kinds` and `unread`."""
+    """Compare pairs by their stored bytes if both have the same codec, else by digest. Fills `kinds` and `unread`."""
     a, b = a[numbers], b[numbers]
     raw = one.raw[a] & other.raw[b]
     stored = raw | _same_codec(one, other, a, b)
@@ -79,7 +79,7 @@ def _digest(side: DiffSide, place: int) -> bytes:
 
 
 def renamed(one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match unmatched objects by content; only objects of equal size are read.
+    """Match objects without a key match by content; reads only objects of equal size.
 
     Returns the positions of the pairs in both sides, then the positions without a match in each side.
     """
@@ -112,7 +112,7 @@ def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tupl
 
 
 def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
-    """Match objects by sha256 of their contents; pairs of positions, shape `(n, 2)`."""
+    """Match objects by the sha256 of their contents; return pairs of positions, shape `(n, 2)`."""
     by_digest: dict[bytes, list[int]] = {}
     total = len(left) + len(right)
     for done, b in enumerate(right.tolist()):
@@ -150,7 +150,7 @@ class KeyPairs:
 def across(
     one: DiffSide, other: DiffSide, pairs: KeyPairs, alone: I64, added: I64, progress: Progress
 ) -> tuple[NDArray[np.bool_], I64, I64, I64, I64]:
-    """Match the objects of two formats by content, whatever their keys are.
+    """Match the objects of two shards of different formats by content, whatever their keys are.
 
     Conversion replaces keys by hashes or numbers. Numbers may be equal by accident, so pairs with different contents
     are matched again. Some formats deduplicate contents, store parts as objects, or join chunks.
@@ -199,7 +199,7 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
 
 
 def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64] | None:
-    """Match the chunks of one content with the same content stored as one object or in other chunks; else None."""
+    """Match the chunks of one content with an object or other chunks that have the same content together; else None."""
     wholes = [_WHOLE in side.shard.views for side in (one, other)]
     complete = len(alone) == len(one), len(added) == len(other)
     if not any(wholes) or not all(all_ or len(left) == 1 for all_, left in zip(wholes, (alone, added), strict=True)):

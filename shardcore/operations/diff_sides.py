@@ -1,4 +1,4 @@
-"""Objects of one side of a comparison as columns, and bulk comparison and hashing of their stored bytes."""
+"""Columns of the objects of one compared shard, and comparison and hashing of stored bytes in bulk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYS = 1 << 14
 """Keys hashed at once."""
 
 SPREAD = 16
-"""A range of a local file is read in one piece if it is at most this many times the bytes needed."""
+"""A range of a local file is read at once if it has at most this many times the bytes needed."""
 
 ROWS = 1 << 16
 
@@ -56,7 +56,7 @@ CODES = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True)
 class DiffSide:
-    """Objects of one shard that are compared; arrays have one entry per object.
+    """Objects of one compared shard; arrays have one entry per object.
 
     Attributes:
         start: First stored byte; -1 if the object is not stored in one range.
@@ -99,7 +99,7 @@ class DiffSide:
         return self.objects.key_bytes(rows) if encoded else self.objects.text_bytes(rows)
 
     def stored(self, places: I64) -> ByteStrings:
-        """Return the stored bytes of objects of one shard; `places` must be ascending and of about one `BLOCK`."""
+        """Return the stored bytes of objects of one shard; `places` are ascending positions, of about one `BLOCK`."""
         source = self.source(int(self.member[places[0]]))
         return stored_bytes(source, self.start[places], self.stop[places])
 
@@ -135,7 +135,7 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
-    """Yield positions in `rows` with their columns, in blocks; rows may be in any order, negative ones are skipped."""
+    """Yield positions in `rows` with their columns, in blocks. Rows may be in any order; negative rows are skipped."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):
@@ -149,7 +149,7 @@ def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I6
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Make the first numbers of hashes unique, in place, by the count of earlier equal ones."""
+    """Make the first number of each hash unique, in place: repeated hashes are changed by their count."""
     order = np.argsort(hashes[:, 0], kind="stable")
     ordered = hashes[order, 0]
     fresh = np.ones(len(ordered), np.bool_)
@@ -161,7 +161,7 @@ def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
-    """Return the rows of equal numbers in two arrays, ascending in the first; first numbers are unique per array."""
+    """Return the positions of equal pairs of numbers in two arrays, ascending in the first array."""
     _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
     same = numbers[a, 1] == others[b, 1]
     order = np.argsort(a[same], kind="stable")
@@ -186,7 +186,7 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
 
 
 def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
-    """Yield batches of ranges of one group, sorted by start, at most `BLOCK` bytes each; a larger range is alone."""
+    """Yield batches of objects of one group, sorted by start, at most `BLOCK` bytes each; a larger object is alone."""
     order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
     sums = np.cumsum(length[order])
     groups = group[order]
@@ -200,7 +200,7 @@ def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
 
 
 def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
-    """Return which pairs (positions in both sides) have the same stored bytes; False if one is not in one range."""
+    """Return a mask of the pairs with equal stored bytes; False if an object is not stored in one range."""
     same = np.zeros(len(a), np.bool_)
     length = one.stop[a] - one.start[a]
     here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
@@ -243,7 +243,7 @@ def _large_alike(one: DiffSide, other: DiffSide, a: int, b: int) -> bool:
 
 
 def stored_hashes(side: DiffSide, places: I64) -> tuple[I64, NDArray[np.uint64]]:
-    """Hash the stored bytes of objects that have at most `BLOCK` of them in one range; return positions and hashes."""
+    """Hash the stored bytes of objects that have at most `BLOCK` bytes in one range; return positions and hashes."""
     sizes = [side.source(number).size for number in range(int(side.member[places].max()) + 1)] if len(places) else [0]
     length = side.stop[places] - side.start[places]
     fitting = (side.start[places] >= 0) & (length <= BLOCK)

@@ -71,7 +71,7 @@ class EditResult:
         return self.report is None or self.report.ok
 
     def sha256(self) -> str:
-        """Return the sha256 of the present file in hex; reads all of it."""
+        """Return the sha256 of the file as it is now, in hex; reads the whole file."""
         try:
             with self.path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -97,12 +97,12 @@ def delete(
 
     Args:
         path: A local file.
-        keys: The objects.
+        keys: Keys of the objects.
         reason: The reason, for the audit log.
         who: The person who deletes, for the audit log; default: the user of the system.
         ticket: The ticket or request, for the audit log.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
-        no_undo: Do not keep the old bytes, for takedowns; otherwise `FILE.undo` holds them.
+        no_undo: Do not keep the old bytes, for takedowns; otherwise `FILE.undo` contains them.
         hard_links: Whether a file with several hard links may be edited.
         dry_run: Only compute `EditResult.plan`.
         progress: Called after every piece.
@@ -215,9 +215,9 @@ def tombstone(
     Args:
         path: A local file, or the folder of a data set.
         keys: The objects.
-        reason: The reason.
-        who: The person who deletes.
-        ticket: The ticket or request.
+        reason: Reason of the edit.
+        who: Person who makes the edit.
+        ticket: Ticket or request.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         undo: Remove the tombstones instead.
         hard_links: Whether a sidecar with several hard links is replaced under this name only.
@@ -268,12 +268,12 @@ def undo(
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
     """
-    return take_back(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
+    return undo_last(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
 
 
 @opening
 def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
-    """Rewrite a Xet shard with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
+    """Rewrite a Xet shard with an HMAC key for its chunk hashes, or with another expiry, and verify its index.
 
     Args:
         shard: The opened shard, or an argument of `open`: a path, an address, bytes; it is not changed.
@@ -327,7 +327,7 @@ def change(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Run an edit under the lock of the file, and verify the index. `agreed` returns whether to continue."""
+    """Run an edit while holding the lock of the file, and verify the index. `agreed` returns whether to proceed."""
     refuse_address(path)
     texts = _texts(opened, keys)
     with ExitStack() as stack:
@@ -373,7 +373,7 @@ def put_tombstones(
     dry_run: bool = False,
     agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,
 ) -> tuple[Rewrite, ...]:
-    """Write tombstones, or remove them with `back`; see `tombstone`. `agreed` may raise before anything is written."""
+    """Write tombstones, or remove them with `back`; see `tombstone`. `agreed` is called before writing; may raise."""
     refuse_address(path)
     texts = _texts(opened, keys)
 
@@ -405,7 +405,7 @@ def put_tombstones(
                 return rewrites
 
 
-def take_back(
+def undo_last(
     path: str | Path,
     opened: Opened,
     *,
@@ -414,7 +414,7 @@ def take_back(
     agreed: Callable[[Journal], None] = lambda _: None,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Undo the last edit; see `undo`. `agreed` is called before anything is written; it raises to cancel."""
+    """Undo the last edit; see `undo`. `agreed` is called before writing, and may raise to cancel."""
     refuse_address(path)
     where = real_path(path)
     with locked(where):
@@ -432,7 +432,7 @@ def take_back(
 def refuse_address(path: str | Path) -> None:
     if is_address(str(path)):
         shown = shown_address(str(path))
-        raise UsageError(f"{shown} is an address; only local files can be changed: copy it here first")
+        raise UsageError(f"{shown} is an address; only local files can be changed: copy it to this machine first")
 
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:

@@ -39,7 +39,7 @@ class KeyHit:
     """File or data set that contains the key, or that could not be searched.
 
     Attributes:
-        path: Path or address; of a data set its folder.
+        path: Path or address of the file; for a data set, of its folder.
         format: Name of the format; empty if it is not recognised.
         ref: The object; None if the file could not be searched. In a data set `ref.shard` is the file with the object.
         error: Reason why it could not be searched, or None.
@@ -103,7 +103,7 @@ def _searched_elsewhere(place: _Place, named: str, key: Key, options: dict[str, 
 
 
 class KeySearch(Iterator[KeyHit]):
-    """Running search: an iterator of its hits, in the order of the paths.
+    """Running search, which iterates over its hits in the order of the paths.
 
     Attributes:
         searched: Number of files and data sets searched so far, without those that failed.
@@ -196,7 +196,7 @@ class KeySearch(Iterator[KeyHit]):
                 yield _Place(str(path / name))
 
     def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
-        """Return the entries of a folder to search separately, and the data set that the folder is, or None."""
+        """Return the entries of a folder that are searched separately, and its data set if the folder is one."""
         with listed_once():
             entries = LocalFolder(path).list()
             try:
@@ -209,9 +209,9 @@ class KeySearch(Iterator[KeyHit]):
         return [entry for entry in entries if entry.name not in names], _Place(str(path), named=True)
 
     def _data_set_names(self, path: Path) -> frozenset[str] | None:
-        """Return the names in a folder that belong to its data set; None if it is not a data set.
+        """Return the names in a folder that belong to its data set; None if the folder is not a data set.
 
-        A data set whose lookup tries file by file is not treated as one: its files are searched in parallel.
+        Also None for a data set that looks keys up in one file after the other: its files are searched in parallel.
         """
         folder = LocalFolder(path)
         try:
@@ -238,9 +238,9 @@ def find_in(
 ) -> KeySearch:
     """Search for a key in files and folders.
 
-    Folders are searched recursively, without following links. A folder that is a data set whose format routes keys is
-    searched by its lookup, which opens only the files that may contain the key. Skipped are files that are not shards,
-    unless the caller named them, and shards whose keys have another form.
+    Folders are searched recursively, without following links. If a folder is a data set whose format routes keys, only
+    the files that may contain the key are opened. Skipped are files that are not shards, unless the caller named them,
+    and shards whose keys have another form.
 
     Args:
         key: Its text form, or the bytes or number that formats store.

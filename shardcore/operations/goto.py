@@ -25,7 +25,7 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
 class GotoError(Exception):
-    """Invalid expression; `position` is the index of the wrong character."""
+    """Invalid expression; `position` is the index of the first wrong character."""
 
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class GotoError(Exception):
 
 @dataclass(frozen=True)
 class GotoNames:
-    """Names in offset expressions.
+    """Names that offset expressions may contain.
 
     Attributes:
         size: Number of bytes of the source.
@@ -68,7 +68,7 @@ def evaluate(text: str, places: GotoNames) -> int:
     if offset < 0:
         raise GotoError(f"{offset} is before the first byte")
     if offset >= max(places.size, 1):
-        raise GotoError(f"{offset:#x} is after the last byte, {max(places.size - 1, 0):#x}")
+        raise GotoError(f"{offset:#x} is after the last byte at {max(places.size - 1, 0):#x}")
     return offset
 
 
@@ -77,7 +77,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return the offsets of sections and their fields by `section.field`, without table rows and without reading."""
+    """Return the offsets of sections and fields by name (`section.field`), without table rows and without reading."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
@@ -176,7 +176,7 @@ class _Parser:
         if text == "*":
             kind, text, position = self.take()
             if kind not in ("name", "quoted"):
-                raise GotoError(f"{text!r} is not a name: * gives the value of a field", position)
+                raise GotoError(f"{text!r} is not a name: * must be followed by the name of a field", position)
             return _value(text, self.places, position)
         if text == "(":
             value = self.sum()

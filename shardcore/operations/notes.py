@@ -1,4 +1,4 @@
-"""Notes on byte ranges, stored by the content of their file.
+"""Notes on byte ranges. They are found by the content of the annotated file.
 
 One JSON file per content in the user's data folder, so notes survive renames; `FILE.notes.json` takes precedence.
 """
@@ -36,7 +36,7 @@ MOST_NOTES = 10_000
 MOST_LETTERS = 10_000
 MOST_BYTES = 8 << 20
 ENDS = 1 << 16
-"""Bytes hashed at the beginning and at the end of a file for its identity."""
+"""Bytes at each end of a file that are hashed for its identity."""
 SUFFIX = ".notes.json"
 
 _VERSION = 1
@@ -58,9 +58,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ContentIdentity:
-    """Identity of a file by its size (-1 for a data set) and the digest of its two ends; costs two reads.
+    """Identity of a file: its size (-1 for a data set) and a digest of its first and last bytes. Costs two reads.
 
-    For a data set, the digest covers its marker file, and size and ends of its first shard.
+    For a data set, the digest covers its marker file, and size, first and last bytes of its first shard.
     """
 
     size: int
@@ -68,7 +68,7 @@ class ContentIdentity:
 
     @property
     def file_name(self) -> str:
-        return f"{_lead(self.size)}-{self.sha256}.json"
+        return f"{_size_prefix(self.size)}-{self.sha256}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class NoteBook:
     """Notes on one file or data set, sorted by source and offset.
 
     Attributes:
-        path: The notes file; it exists once there is a note.
-        beside: Path of a notes file beside the file; None if the file is not local.
+        path: The notes file; it is created with the first note.
+        beside: Path of a notes file in the folder of the annotated file; None if the file is not local.
         changed: Whether the notes beside the file were written for another content.
     """
 
@@ -116,7 +116,7 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
-    """Return the notes; those beside the file take precedence. Reads bytes only if notes exist for its size."""
+    """Return the notes on a shard; a file beside it takes precedence. Reads only if there are notes for its size."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         stored = _read(beside)
@@ -124,7 +124,7 @@ def open_notes(shard: Shard) -> NoteBook:
         changed = stored.identity is not None and stored.identity != identity
         return NoteBook(beside, _name(shard), identity, stored.notes, beside, changed)
     folder = user_data_folder()
-    lead = _lead(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
+    lead = _size_prefix(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
     try:
         maybe = any(name.startswith(f"{lead}-") for name in os.listdir(folder))  # noqa: PTH208
     except FileNotFoundError:
@@ -151,7 +151,7 @@ def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
 
 
 def carry_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
-    """Copy the notes on the previous content of a file to its present one, unless that has notes; sets `changed`."""
+    """Copy the notes on the old content of a file to its present content, unless that has notes; sets `changed`."""
     if book.notes or book.is_beside or not notes:
         return book
     return replace(_stored_with(shard, book, lambda there: there or tuple(notes)), changed=True)
@@ -163,11 +163,11 @@ def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBoo
 
 
 def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
-    """Move the notes beside the file, or back to the data folder; UsageError if the file is not local."""
+    """Move the notes file beside the annotated file, or back to the data folder; UsageError if that is not local."""
     if beside == book.is_beside:
         return book
     if book.beside is None:
-        raise UsageError("notes are kept beside local files only")
+        raise UsageError("only local files can have notes beside them")
     identity = content_identity(shard)
     target = book.beside if beside else user_data_folder() / identity.file_name
     notes = _read(book.path).notes if os.path.isfile(book.path) else ()  # noqa: PTH113
@@ -216,7 +216,7 @@ def _markdown_line(shard: Shard, note: Note) -> str:
 
 
 def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
-    """Apply a change to the notes as stored now, which another window may have written meanwhile."""
+    """Apply a change to the notes as they are stored now, since another window may have changed them."""
     identity = content_identity(shard)
     path = book.path if book.is_beside else user_data_folder() / identity.file_name
     there = _read(path).notes if os.path.lexists(path) else ()
@@ -299,7 +299,7 @@ def _sorted(notes: Any) -> tuple[Note, ...]:
 def _file_of(shard: Shard) -> Source:
     source = shard.source
     if source is None:
-        raise UsageError(f"{shard.format}: this shard has no file")
+        raise UsageError(f"{shard.format}: this shard is not stored in a file")
     while isinstance(source, PatchedSource):
         source = source.base
     return source
@@ -330,7 +330,7 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
 
 
 def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
-    """Add the marker file of a data set to a digest; it is in the folder of the shards or in its parent."""
+    """Add the marker file of a data set to a digest; it is in the folder of the shards or in the parent folder."""
     for place in (folder, folder.parent() if folder is not None else None):
         if place is None:
             continue
@@ -343,8 +343,8 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
                 raise
 
 
-def _lead(size: int) -> str:
-    """Return the prefix of notes files for a file size: without a match no bytes have to be read."""
+def _size_prefix(size: int) -> str:
+    """Return the prefix of notes files for a file size; if no file has it, no bytes have to be read."""
     return str(size) if size >= 0 else _SET
 
 

@@ -1,4 +1,4 @@
-"""Packing of files or a manifest into a shard, which is then verified."""
+"""Packing of files, or of the files in a manifest, into a shard, which is then verified."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Saved:
         name: Name of its file, which may be unsafe.
         path: The file, relative to the folder; empty if none was written.
         size: Uncompressed bytes; -1 if they could not be read.
-        checked_by: Checksum or digest that confirms it.
+        checked_by: Checksum or digest that confirms the content.
         why: Reason why it is damaged or lost, or was not written.
         spans: Stored bytes, the first few ranges.
         without_index: Whether it was found without the index.
@@ -91,7 +91,7 @@ _AT_ONCE = 1024
 
 
 class SavedItems(Sequence[Saved]):
-    """Sequence of results in compressed blocks: a file of a few MB may contain a million objects."""
+    """Sequence of results, stored in compressed blocks, since a file of a few MB may contain a million objects."""
 
     def __init__(self, items: Iterable[Saved] = ()) -> None:
         self._blocks: list[bytes] = []
@@ -111,7 +111,7 @@ class SavedItems(Sequence[Saved]):
             self._last = []
 
     def count_of(self, what: str) -> int:
-        """Return the number with a condition, of `raw` ranges, or of recoverable objects `without_key`."""
+        """Return the number of results in a condition, of `raw` ranges, or of recoverable objects `without_key`."""
         return self._counts[what]
 
     def __len__(self) -> int:
@@ -250,7 +250,7 @@ def salvage(
         # The whole file is searched, parts of it repeatedly: prefetch a remote one in large parallel requests.
         fetching = WholeFiles(source, READ_WHOLE, longest=RANGE)
         with fetching, budgeted(taking=target is not None, allowed=allowed) as budget:
-            done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
+            done = _saved(_Search(_UnclosedSource(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
             _write_report(target, source, done)
         return done
@@ -298,11 +298,11 @@ def _made(folder: str | Path | None) -> Path | None:
     return path
 
 
-class _Lent(WrapperSource):
-    """File that stays open when a shard over it is closed."""
+class _UnclosedSource(WrapperSource):
+    """Source that stays open when a shard that reads from it is closed."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: the caller closes the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """Return the format that opens the file; otherwise the one that finds the most objects."""
+    """Return the format that can open the file; otherwise the format that finds the most objects."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
@@ -346,7 +346,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no format finds objects in it; specify the format")
+        raise UsageError(f"{source.name}: no objects of any format found; give the format")
     return best
 
 

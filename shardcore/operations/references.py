@@ -26,9 +26,9 @@ __all__ = ["MOST_REFERENCES", "NamedReference", "References", "references_to"]
 
 
 def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> References:
-    """Return the references to a span; those to the fewest bytes come first.
+    """Return the references to a span; references to the fewest bytes come first.
 
-    Reads little beyond what opening and `load_index` have read; `References.complete` states whether that was enough.
+    Reads little more than opening and `load_index` have read; `References.complete` states whether that was enough.
     An empty span stands for the byte after it. More than `most` references are only counted.
     """
     if isinstance(shard, DataSet):
@@ -47,7 +47,7 @@ def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> Refe
 
 
 def _in_data_set(shard: DataSet, span: Span, most: int) -> References:
-    """Collect the references within one shard; for a sidecar, those of all open shards."""
+    """Collect the references within the shard that contains the span; for a sidecar, within all open shards."""
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:

@@ -38,9 +38,9 @@ _ORDERS = {"<": "little-endian", ">": "big-endian"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern to search for; `mask` has the significant bits per byte, where `value` is zero elsewhere.
+    """Pattern to search for; only bits that are set in `mask` are compared, and others are zero in `value`.
 
-    `name` is the encoding of the value: `u32 little-endian`; empty if it is obvious.
+    `name` is the encoding of a number: `u32 little-endian`; empty if it is obvious.
     """
 
     value: bytes
@@ -53,7 +53,7 @@ class Pattern:
         if len(self.value) > MAX_PATTERN:
             raise UsageError(f"a pattern has at most {plural(MAX_PATTERN, 'byte')}; this one has {len(self.value):,}")
         if not any(self.mask):
-            raise UsageError("a pattern of wildcards only would be found everywhere")
+            raise UsageError("a pattern needs at least one digit that is not a wildcard")
 
     @property
     def size(self) -> int:
@@ -68,7 +68,7 @@ class Pattern:
 
 
 def parse_hex(text: str) -> Pattern:
-    """Parse hex digits such as `50 4b ?? 4?`: `?` matches any half byte; spaces and `0x` are ignored."""
+    """Parse hex digits such as `50 4b ?? 4?`. `?` matches any hex digit; spaces and `0x` are ignored."""
     digits = re.sub(r"0[xX]|[\s,_]", "", text)
     if len(digits) % 2:
         raise UsageError(f"an odd number of hex digits: {text!r}")
@@ -76,7 +76,7 @@ def parse_hex(text: str) -> Pattern:
     for at in range(0, len(digits), 2):
         cell = digits[at : at + 2]
         if not _CELL.fullmatch(cell):
-            raise UsageError(f"{cell!r} is not a byte: two hex digits, or ? for any digit")
+            raise UsageError(f"{cell!r} is not a byte; write two hex digits, ? for any digit")
         value.append(int(cell.replace("?", "0"), 16))
         mask.append(int("".join("0" if digit == "?" else "f" for digit in cell), 16))
     return Pattern(bytes(value), bytes(mask))
@@ -100,7 +100,7 @@ def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
         kind, text = match["kind"] + match["bits"], match["value"]
         order = _SIGNS.get(match["order"], order)
     if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is not a number type; {', '.join(_FORMATS)} are")
+        raise UsageError(f"{kind!r} is not a number type (supported: {', '.join(_FORMATS)})")
     try:
         number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
         data = struct.pack(order + _FORMATS[kind], number)
@@ -114,7 +114,7 @@ def _number_name(kind: str, order: str) -> str:
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
-    """Return a number in all widths from 16 bits that fit, in both byte orders, the widest first."""
+    """Return patterns of a number in all widths of 16 bits and more that fit, in both byte orders, the widest first."""
     match = _NUMBER.fullmatch(text.strip())
     kinds: Sequence[str]
     if match:
@@ -172,7 +172,7 @@ class Hits:
     Attributes:
         offsets: Offsets of the hits, in the order of the search; at most `limit`.
         count: Total number of hits.
-        wrapped: Number of the listed hits at or after the start; the others were found after wrapping around.
+        wrapped: Number of listed hits at or after the start of the search; the others are before it.
         which: Number of the pattern of each listed hit.
     """
 
@@ -189,7 +189,7 @@ class NextHit(NamedTuple):
 
 
 def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets of several patterns, ascending, with the pattern numbers; hits inside another one are left out."""
+    """Return the offsets of hits of any pattern, ascending, and the pattern numbers; hits inside others are dropped."""
     parts = [find_in(data, pattern) for pattern in patterns]
     if len(parts) == 1:
         return parts[0], np.zeros(len(parts[0]), np.int64)
@@ -228,7 +228,7 @@ def search(
 ) -> Hits:
     """Search a whole source, from `start` to the end and then from the beginning to `start`.
 
-    Of several patterns any matches. `progress` counts bytes and may raise `Cancelled`; `found` is called with the
+    Finds any of several patterns. `progress` counts bytes and may raise `Cancelled`; `found` is called with the
     offsets of each chunk that has hits. Hits beyond `limit` are only counted.
     """
     offsets: list[int] = []
@@ -256,7 +256,7 @@ def find_next(
     backward: bool = False,
     chunk: int = CHUNK,
 ) -> NextHit | None:
-    """Return the first hit at or after `start`, or the last before it; wraps around. None if there is none."""
+    """Return the first hit at or after `start`, or the last one before it (`backward`). Wraps around; None if none."""
     start = min(max(start, 0), source.size)
     parts, patterns = _backward if backward else _chunks, _several(pattern)
     for at, hits, numbers in parts(source, patterns, progress, start, chunk):
@@ -269,7 +269,7 @@ def find_next(
 
 
 class ContentHit(NamedTuple):
-    """Hit in an uncompressed content; `span` is None if neither decoded nor stored bytes have it in one piece."""
+    """Hit in an uncompressed content; `span` is its location in stored or decoded bytes, None if it is split."""
 
     row: int
     offset: int
@@ -286,7 +286,7 @@ def search_contents(
 ) -> Iterator[ContentHit]:
     """Yield the hits in the uncompressed contents of all objects, in row order; the index must be loaded.
 
-    Objects are decoded piece by piece, within the limits of the shard. Unreadable ones are skipped and passed to
+    Contents are decoded piece by piece, within the limits of the shard. Unreadable objects are skipped and passed to
     `unreadable`. `progress` counts objects and may raise `Cancelled`.
     """
     patterns, total = _several(pattern), len(shard.objects)
@@ -343,7 +343,7 @@ def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
 
 
 _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""Base offset of the hits, relative offsets, pattern numbers."""
+"""Hits: base offset, offsets relative to it, pattern numbers."""
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
@@ -405,7 +405,7 @@ def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], plac
 
 
 def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """Return all hits when there may be many: compares one pattern byte at a time until few candidates are left."""
+    """Return all hits of a pattern by comparing whole arrays with one pattern byte at a time; fast if hits are many."""
     array = np.frombuffer(data, np.uint8)
     places = len(data) - pattern.size + 1
     counting = [number for number, mask in enumerate(pattern.mask) if mask]

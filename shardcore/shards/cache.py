@@ -1,4 +1,4 @@
-"""Lazily computed values and an LRU cache. No lock is held during a computation."""
+"""Values computed on first use, and an LRU cache. No lock is held during a computation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _WAIT = 0.05
-"""Seconds between the checks of waiting callers for cancellation."""
+"""Seconds between checks of a waiting caller for cancellation."""
 
 
 class Once(Generic[T]):
-    """Value computed on first request; concurrent callers wait for it.
+    """Value that is computed on first use; concurrent callers wait for it.
 
     An exception is raised to the caller that computed, and the next caller tries again.
 
@@ -46,7 +46,7 @@ class Once(Generic[T]):
                     busy = self._busy = threading.Event()
                     self._maker = threading.get_ident()
                 elif self._maker == threading.get_ident():
-                    raise RuntimeError("the computation of a cached value needs that value")
+                    raise RuntimeError("a cached value depends on itself")
             if mine:
                 self._make(make, busy)
             else:
@@ -88,7 +88,7 @@ class OnceEach(Generic[K, T]):
         return [value for once in each if (value := once.value) is not None]
 
     def forget(self, key: K) -> T | None:
-        """Remove and return the value of a key; one that is being computed stays."""
+        """Remove a key and return its value; a value that is being computed is kept."""
         with self._lock:
             once = self._each.get(key)
             if once is None or once.value is None:
@@ -104,7 +104,7 @@ class OnceEach(Generic[K, T]):
 
 
 class LruCache(Generic[K, T]):
-    """Least recently used cache of `limit` bytes or entries; one larger value is kept alone."""
+    """Cache of at most `limit` bytes or entries that drops the least recently used; a larger value is cached alone."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -59,13 +59,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 PARTS = 1000
-"""Steps of progress per member."""
+"""Progress steps per member."""
 
 UNKNOWN = 1 << 62
-"""Bytes to read when the files cannot be listed."""
+"""Assumed bytes to read if the files cannot be listed."""
 
 MOST_FILES = 40
-"""Number of largest files with a share of their own."""
+"""Number of files, the largest ones, that have a share of their own."""
 
 
 class DataSetFile(Protocol):
@@ -104,7 +104,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
         "file",
         "object",
         numbers,
-        "Files that are about equally full are fetched and rewritten in about the same time.",
+        "Files of about equal size take about the same time to fetch and rewrite.",
         float(numbers.mean()) if len(numbers) else None,
         row_bounds=np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64),
         names=tuple(names),
@@ -114,7 +114,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Bytes whose transfer takes less time than a second request."""
+"""Size of a file whose transfer takes less time than a second request."""
 
 PAGE = 1000
 """Names per page of a listing."""
@@ -124,7 +124,7 @@ Members = Sequence[Member] | Callable[[], Iterable[Member]]
 
 
 def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
-    """Return the files of a folder with a suffix, sorted by name.
+    """Return the files of a folder that have a suffix, sorted by name.
 
     A large folder of an object store is listed lazily, page by page.
     """
@@ -137,7 +137,7 @@ def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
 
 
 def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
-    """Return the first non-empty page of `members_in`, and the number of files as text."""
+    """Return the first page of `members_in` that is not empty, and the number of files as text."""
     found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
     more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
     return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
@@ -152,22 +152,22 @@ class DataSet(Shard):
     """Shard over a folder: the objects of its shards (called members here), found by routing.
 
     Members are opened once, on demand; those in a local folder hold no file descriptor. Formats implement `route` and
-    `open_member`. Rows are those of the data set, and names of sources begin with the member.
+    `open_member`. Row numbers count over all members, and names of sources begin with the name of the member.
 
     Args:
         format: Name of the format.
         where: The folder.
-        members: The shards, sorted by name, or a function that lists them when needed: a key may lead to a shard by
-            name, and a listing may be expensive or forbidden.
+        members: The shards, sorted by name, or a function that lists them when needed: many lookups need no listing,
+            which may be expensive or forbidden.
 
     Attributes:
-        joins: Whether its objects are the concatenated objects of its members.
-        routes: Whether a key leads to few members; otherwise a lookup tries one member after the other.
+        joins: Whether its objects are the objects of its members, one member after the other.
+        routes: Whether a key determines a few members; otherwise a lookup searches one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes fetched at once from the beginning of a remote member.
-        whole_member: Maximum size of remote members that are fetched whole; 0 where their indexes are enough.
+        whole_member: Maximum size of remote members that are fetched whole; 0 if their indexes are enough.
     """
 
     joins: bool = True
@@ -175,7 +175,7 @@ class DataSet(Shard):
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
     whole_member: int = WHOLE_MEMBER
-    no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
+    no_loads: str = "Each object of this data set is stored in several files, so there is nothing to compare."
 
     def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
@@ -229,7 +229,7 @@ class DataSet(Shard):
 
     @property
     def lists(self) -> bool:
-        """True if the members are or can be listed; tries once, since a store may refuse the right."""
+        """True if the members can be listed; tries it once, since a store may deny listing."""
         if not self.listed and self.folder.listable:
             try:
                 _ = self.members
@@ -248,14 +248,14 @@ class DataSet(Shard):
 
     @abstractmethod
     def open_member(self, name: str, source: Source) -> Shard:
-        """Open a member; if that fails, the caller closes the source.
+        """Open a member; on an error, the caller closes the source.
 
         Raises:
             ShardError: It cannot be opened.
         """
 
     def member(self, name: str) -> Shard:
-        """Return the opened member of that name.
+        """Return the member of that name, opened.
 
         Raises:
             UsageError: There is no such member.
@@ -278,19 +278,19 @@ class DataSet(Shard):
 
     @property
     def ticket_options(self) -> dict[str, Any]:
-        """Options that open one member without reading the files beside it; see `ShardTicket`."""
+        """Options for opening one member without reading the files beside it; see `ShardTicket`."""
         return {}
 
     def folder_of_member(self, name: str) -> tuple[Folder, str]:
-        """Return the folder of a member, which may be a sub-folder, and its name there."""
+        """Return the folder of a member, which may be a sub-folder, and the name of the member in it."""
         return self.folder, name
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file name is that of a shard of this data set; lists nothing."""
+        """Return whether a file of this name would be a member; does not list the folder."""
         return False
 
     def _open(self, member: Member, *, briefly: bool = False) -> Shard:
-        """Open a member; with `briefly` it may hold a file descriptor, since few such members are open at a time."""
+        """Open a member; with `briefly` it may keep a file descriptor open, since few such members are open at once."""
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
@@ -317,7 +317,7 @@ class DataSet(Shard):
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """Open a member for a while; closed afterwards unless it was open before, so memory stays bounded.
+        """Open a member temporarily. It is closed afterwards unless it was open before, so memory stays bounded.
 
         Args:
             name: Name of the member.
@@ -428,11 +428,11 @@ class DataSet(Shard):
 
     @abstractmethod
     def route(self, key: Any, recorder: LookupRecorder) -> Sequence[str]:
-        """Return the members that may contain a parsed key, most likely first, and record the step."""
+        """Return the members that may contain a parsed key, most likely first, and record this step of the lookup."""
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
-        """Members that `load_index` left out, with the error."""
+        """Members that `load_index` left out, with their errors."""
         return dict(self._unreadable)
 
     def objects_in(self, name: str) -> int | None:
@@ -442,13 +442,13 @@ class DataSet(Shard):
 
     @property
     def objects(self) -> Objects:
-        """The objects of all members; first use loads the index."""
+        """The objects of all members; the first use loads the index."""
         joined = self._joining.value
         return self._lazy if joined is None else joined
 
     @property
     def tree(self) -> Node:
-        """One node per member with its tree below; many members are grouped by thousands."""
+        """One node per member, with the tree of the member as its children; many members are in groups of 1,000."""
         members = self.members
         if len(members) <= GROUP_SIZE:
             kids = tuple(map(self.member_node, members))
@@ -472,17 +472,17 @@ class DataSet(Shard):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """Sub-folders that are data sets of their own, with a description; empty for a single data set."""
+        """Sub-folders that are data sets of their own, with descriptions; empty for a single data set."""
         return {}
 
     @property
     def declared_objects(self) -> int | None:
-        """The sum over all members after `load_index` or `count_objects`; None before."""
+        """Number of objects of all members; None before `load_index` or `count_objects`."""
         return self._counted if self._joining.value is None else len(self._joining.value)
 
     @property
     def loaded(self) -> bool:
-        """True once all members are open and their objects joined."""
+        """True once all members are open and their objects are joined."""
         return self._joining.value is not None
 
     @property
@@ -492,12 +492,12 @@ class DataSet(Shard):
 
     @property
     def index_bytes(self) -> int:
-        """Size of all members, an upper bound; 0 if they cannot be listed."""
+        """Size of all members, as an upper bound for their indexes; 0 if they cannot be listed."""
         return self.size or 0
 
     @property
     def index_cost(self) -> int:
-        """As `index_bytes`, with at least `MEMBER_COST` per member."""
+        """Same as `index_bytes`, but at least `MEMBER_COST` per member."""
         return self._full_listing.cost if self.index_bytes else 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
@@ -577,7 +577,7 @@ class DataSet(Shard):
         return JoinedObjects(parts)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        """Route the key and search the members; a damaged member does not hide an object of another one."""
+        """Find the members for a key and search them; a damaged member does not hide an object of another one."""
         absent: ShardError | None = None
         damage: ShardError | None = None
         names = self.route(key, recorder)
@@ -602,8 +602,8 @@ class DataSet(Shard):
                 recorder.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
-            where = f"in none of the {len(names)} files that may contain it" if names else "no file may contain it"
-            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
+            where = f"{len(names)} candidate files searched" if names else "no file can contain it"
+            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))} ({where})")
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
@@ -620,7 +620,7 @@ class DataSet(Shard):
 
     @property
     def first_member(self) -> str:
-        """Name of the first member, if known without reading; else empty."""
+        """Name of the first member, or empty if it is not known without reading."""
         return self.members[0].name if self.listed and self.members else ""
 
     def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
@@ -719,7 +719,7 @@ class DataSet(Shard):
             shard.close()
 
     def part(self, name: str) -> SourcePart:
-        """Return a member, decoded bytes of one, or a file beside the members; see `Shard.part`."""
+        """Return a member, decoded bytes of a member, or a file beside the members; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
         if (self.listed or not self.may_hold(member)) and member not in self._by_name:
@@ -730,7 +730,7 @@ class DataSet(Shard):
 
     def _part(self, name: SourceName) -> SourcePart:
         such = f", such as {self.members[0].name}" if self.members else ""
-        raise UsageError(f"unknown source {short(str(name))}; a name begins with one of the files{such}")
+        raise UsageError(f"unknown source {short(str(name))}; a name must begin with a file of the data set{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         path = super().whole_path(offset, source)
@@ -765,7 +765,7 @@ class DataSet(Shard):
         return tree if row is None else replace(tree, row=row)
 
     def row_of_member(self, name: str) -> int | None:
-        """Return the row that a whole member belongs to; None if its objects have rows of their own."""
+        """Return the row of the object to which a whole member belongs; None if its objects have rows of their own."""
         return None
 
     def first_row_of(self, name: str) -> int | None:
@@ -782,6 +782,6 @@ class DataSet(Shard):
 
 
 def _kept(error: ShardError) -> ShardError:
-    """Return an error without its traceback, whose frames would keep opened files alive."""
+    """Return an error without its traceback, which would keep opened files alive."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

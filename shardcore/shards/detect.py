@@ -1,4 +1,4 @@
-"""Format detection of files and folders: formats are asked in order, and the most certain verdict wins."""
+"""Format detection of files and folders. Each format gives a verdict, and the most certain one wins."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 Formats = Callable[[], Iterator[Format]]
-"""Yields the formats in detection order, importing each when its turn comes."""
+"""Function that yields the formats in detection order, and imports each just before."""
 
 LONGEST_BEGINNING = 64
-"""Bytes compared with `Format.begins`."""
+"""Maximum number of bytes compared with `Format.begins`."""
 
 MARK_LIMIT = 1 << 24
 """Maximum bytes read of a marker file; a larger one counts as present."""
 
 
 def is_other_file(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
-    """Return whether a file that failed to open is not a shard: it has only part of a magic number."""
+    """Return whether a file that failed to open is probably no shard: it has only a part of the magic number."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 
@@ -50,12 +50,12 @@ def partial_match(found: Format, verdict: Verdict, name: str) -> NotAShard:
 def judge(
     probe: PrefetchedSource, formats: Formats, containers: Callable[[], Iterable[Format]] = tuple
 ) -> tuple[Format, Verdict]:
-    """Return the format of a file: by content, then by files beside it, then by inference.
+    """Return the format of a file: detected by content, else by files beside it, else by inference.
 
-    `containers` are files with parts that are not shards; they are asked before any format infers.
+    `containers` are formats of files with parts that are not shards; they are tried before inference.
 
     Raises:
-        NotAShard: No format is certain enough; has the candidates.
+        NotAShard: No format is certain enough; the error contains the candidates.
     """
     head = probe.head(LONGEST_BEGINNING)
 
@@ -78,7 +78,7 @@ def judge(
 
 
 def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
-    """Return the format of a folder; formats whose file names match are asked first.
+    """Return the format of a folder; formats whose file names match are tried first.
 
     Raises:
         NotAShard: No format is certain enough.
@@ -109,7 +109,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     if not verdicts:
         if what := other_folder(folder):
             raise NotAShard(f"{folder.uri} is {what}", is_other=True)
-        raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
+        raise NotAShard(f"{folder.uri}: not a data set of any format; give one of its files")
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:
         # A folder without a description of its files cannot be shown at all.
@@ -119,9 +119,9 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
 
 
 def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
-    """Return the format if the first names match only formats without a marker file; else None.
+    """Return the format if the first names in the folder match only formats without a marker file; else None.
 
-    Marker files would be searched in all parent folders, one request each.
+    Marker files would be searched in all parent folders, with one request each.
     """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
@@ -141,7 +141,7 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
 
 
 def _is_there(folder: Folder, mark: str) -> bool:
-    """Return whether a folder has a marker file; reads it as the format will, so that one request is enough."""
+    """Return whether a folder has a marker file; reads the file as the format will, so that one request is enough."""
     try:
         folder.read(mark, MARK_LIMIT)
     except SourceError as error:
@@ -153,8 +153,8 @@ def _is_there(folder: Folder, mark: str) -> bool:
     return True
 
 
-def check_there(folder: Folder, names: Collection[object]) -> None:
-    """Raise NoSuchObject for an empty listing: a prefix of a bucket exists only while a key begins with it."""
+def check_found(folder: Folder, names: Collection[object]) -> None:
+    """Raise NoSuchObject if a listing is empty, since a prefix of a bucket without keys does not exist."""
     if not names and not folder.lists_cheaply:
         raise NoSuchObject(f"nothing found at {folder.uri}")
 
@@ -164,12 +164,12 @@ def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
 
 
 def _likely(folder: Folder, formats: Formats) -> set[str]:
-    """Return the formats whose file names match; of a large folder only the first page with names is used."""
+    """Return the names of the formats whose file names match; in a large folder, only the first page is examined."""
     patterns = _patterns(formats)
     for number, page in enumerate(folder.pages()):
         names = [entry.name for entry in page]
         if not number:
-            check_there(folder, names)
+            check_found(folder, names)
         if likely := {format for format, pattern in patterns.items() if any(map(pattern.match, names))}:
             return likely
     return set()
@@ -178,7 +178,7 @@ def _likely(folder: Folder, formats: Formats) -> set[str]:
 def _ask(
     formats: Callable[[], Iterable[Format]], question: Callable[[Format], Verdict | None]
 ) -> list[tuple[Format, Verdict]]:
-    """Collect the verdicts of the formats; stops at the first certain one."""
+    """Collect the verdicts of the formats; stop at the first one by magic number."""
     answers: list[tuple[Format, Verdict]] = []
     # Formats are imported lazily: most files are recognised by the first few.
     for one in formats():

@@ -1,4 +1,4 @@
-"""Base class of opened single files."""
+"""Base class of shards in a single file."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class FileShard(Shard):
-    """An opened file, composed of file reader, objects, tree and lookup.
+    """An opened file: combines file reader, objects, tree and lookup of a format.
 
-    The modules `verify`, `charts` and `references` of the format are imported on demand; without one of them, sections,
-    tree and objects provide the result. Contents are stored uncompressed unless the format overrides `stream`.
+    The modules `verify`, `charts` and `references` of the format are imported on demand. If one is missing, the result
+    comes from sections, tree and objects. Contents are stored uncompressed unless the format overrides `stream`.
 
     Args:
         file: The open file with `source` and `sections`; if opening does not read everything, also with `loaded`,
@@ -137,7 +137,7 @@ class FileShard(Shard):
         return report
 
     def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
-        """Return the context of `verify`: `reading_all` if the depth reads all contents."""
+        """Return the context in which `verify` runs: `reading_all` if the depth requires all contents."""
         return self.reading_all() if Depth(depth).reaches(Depth.CONTENT) else nullcontext()
 
     def point_to(self, into: ReferenceCollector) -> None:

@@ -1,4 +1,4 @@
-"""Declaration of a format: detection, opening, writing, presentation."""
+"""Declaration of a format: detection, opening, writing, display."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Certainty(IntEnum):
-    """Certainty of a detection, ascending."""
+    """Certainty of a detection, in ascending order."""
 
     PARTLY = 0
     """Part of the magic number; cannot be opened, but is reported as a candidate."""
@@ -33,7 +33,7 @@ class Certainty(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict of a format on a file.
+    """Result of detection by one format.
 
     Attributes:
         certainty: The certainty.
@@ -46,16 +46,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """Presentation of a metadata value of an object (`ObjectRef.extras`).
+    """Display of a metadata value of an object (`ObjectRef.extras`).
 
     Attributes:
         label: Label; empty if another row shows the value.
-        form: Format string of the value (`{}`) and of other values by name; one line per mapping of a list.
+        form: Format string for the value (`{}`) and other values by name; applied to each mapping of a list.
         unit: Noun of a number: `byte`.
-        yes: Text of a true value.
-        no: Text of a false value.
+        yes: Text for a true value.
+        no: Text for a false value.
         by: Separator of the numbers of a list.
-        until: Name of the value with the ends of the ranges that begin at these numbers.
+        until: Name of another value: the ends of ranges that begin at these numbers.
     """
 
     label: str = ""
@@ -69,16 +69,16 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format, as the registry lists it.
+    """Declaration of one format.
 
     Attributes:
         name: Short name, lower case.
-        title: Name for people.
-        folder_title: Name of a data set for people.
+        title: Name for display.
+        folder_title: Name of a data set for display.
         suffixes: Usual extensions of file names.
-        detect: Returns a verdict on bytes, from their two ends; None if nothing matches.
+        detect: Returns a verdict on a file from its first and last bytes; None if nothing matches.
         open: Opens a file. Reads go through the prefetched source while opening; the shard keeps its `base`.
-        infer: Returns a verdict on bytes without a magic number; asked if no other format matches even partly.
+        infer: Returns a verdict on bytes without a magic number; called if no other format matches even partly.
         detect_folder: Returns a verdict on a folder.
         open_folder: Opens a data set.
         writes: Declaration for writing; None if the format cannot be written.
@@ -91,14 +91,14 @@ class Format:
             with anything.
         folder_names: Patterns of file names in a data set of the format. Folders with such names are passed to it
             first, other ones only if no other format matches.
-        head_names: Regular expression of the names of files whose first 64 KiB are fetched at once; other files
-            continue elsewhere after a few bytes.
+        head_names: Regular expression for file names. The first 64 KiB of such a file are fetched at once; of other
+            files only a few bytes.
         folder_mark: Name of the marker file of a data set; empty if there is none.
-        details: Presentation of the metadata of its objects, by name; an unlisted value is labelled by its name.
-        summary: Presentation of the fields (`Shard.fields`) in the summary of a file: the choices of its writer. Forms
-            spell other fields with `_` for the dot.
+        details: Display of the metadata of its objects, by name; an unlisted value is labelled by its name.
+        summary: Display of the fields (`Shard.fields`) in the summary of a file. Format strings refer to other fields
+            with `_` instead of the dot.
         salvage: Yields the objects of a damaged file; see `shardcore.shards.salvage`. None if a lookup finds all.
-        marks: As `begins`, for formats whose files may also lack a magic number.
+        marks: Magic numbers of a format whose files may also have none.
         specification: Address of the published specification; empty if there is none.
     """
 
@@ -130,9 +130,9 @@ class Format:
 
 
 def lazily(place: str) -> Callable[..., Any]:
-    """Return a function that imports another one, given as `package.module:function`, on its first call.
+    """Return a function that imports another one, given as `package.module:function`, when it is first called.
 
-    Listing the formats must be cheap; opening and writing import NumPy and codecs.
+    Listing the formats must be fast, while opening and writing import NumPy and codecs.
     """
 
     def call(*arguments: Any, **named: Any) -> Any:

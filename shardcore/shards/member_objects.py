@@ -1,4 +1,4 @@
-"""Shards of a data set, and their objects joined."""
+"""Shards of a data set, and the concatenation of their objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberListing:
-    """Shards of a data set, in order and by name; `cost` is the size with at least `MEMBER_COST` per shard."""
+    """Shards of a data set, in order and by name; `cost` is the total size, with at least `MEMBER_COST` per shard."""
 
     members: tuple[Member, ...]
     by_name: dict[str, Member]
@@ -54,12 +54,12 @@ class MemberNodes(Children):
         return [self._node(member) for member in self._members[start:stop]]
 
     def overlap(self, start: int, stop: int) -> range:
-        """Return all nodes: each is another source, so offsets do not select any."""
+        """Return all nodes: they are in different sources, so offsets do not select any."""
         return range(len(self._members))
 
 
 class JoinedObjects(Objects):
-    """Concatenated objects of several shards, given as shard name, shard number and objects."""
+    """Concatenated objects of several shards; each part has shard name, shard number and objects."""
 
     kinds: tuple[str, ...] = ()
     inner_kinds: frozenset[str] = frozenset()
@@ -91,7 +91,7 @@ class JoinedObjects(Objects):
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
-        """Return the number of objects of a shard; None if it is not joined."""
+        """Return the number of objects of a shard; None if the shard is not included."""
         return self._counts.get(name)
 
     def has(self, name: str) -> bool:
@@ -102,7 +102,7 @@ class JoinedObjects(Objects):
             return ObjectColumns.of([], [], [], [])
         pieces, places = [], []
         for number, inside, where in self._by_part(rows):
-            got = self._as_ours(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
+            got = self._join_columns(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
             pieces.append(replace(got, row=rows[where]))
             places.append(where)
         order = np.argsort(np.concatenate(places), kind="stable")
@@ -112,7 +112,7 @@ class JoinedObjects(Objects):
         pieces, texts = [], dict[int, str | None]()
         for number, inside, where in self._by_part(rows):
             columns, keys = self._parts[number][2].page(inside, sizes=sizes)
-            pieces.append((where, replace(self._as_ours(number, columns, 0), row=rows[where])))
+            pieces.append((where, replace(self._join_columns(number, columns, 0), row=rows[where])))
             texts |= zip(where.tolist(), keys, strict=True)
         if not pieces:
             return ObjectColumns.of([], [], [], []), []
@@ -127,7 +127,7 @@ class JoinedObjects(Objects):
                 break
             low, high = max(first, begin), min(last, end)
             if low < high:
-                pieces.append(self._as_ours(number, self._parts[number][2].known(low - begin, high - begin), low))
+                pieces.append(self._join_columns(number, self._parts[number][2].known(low - begin, high - begin), low))
         return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
@@ -167,8 +167,8 @@ class JoinedObjects(Objects):
             for ref in objects.refs(rows[begin:end] - self._firsts[number]):
                 yield located(ref, name, self._firsts[number])
 
-    def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
-        """Return the columns of a part, with rows counted from `first` and codes of the joined codecs and kinds."""
+    def _join_columns(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
+        """Convert the columns of a part: rows are counted from `first`, codecs and kinds get the joined codes."""
         _, shard, objects = self._parts[number]
         return replace(
             got,

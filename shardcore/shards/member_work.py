@@ -1,6 +1,6 @@
-"""Functions that work on one shard of a data set, in any process.
+"""Functions that process one shard of a data set, in this or another process.
 
-Arguments and results can be pickled and hold no reference to the shard. See `Work` for the signature.
+Arguments and results can be pickled and do not refer to the shard. See `Work` for the signature.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
-"""Rows of a member held at once; beyond it, the caller iterates over the member itself."""
+"""Maximum rows of a member held in memory; for more, the caller iterates over the member itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class RowsAsked:
+class RowsRequest:
     """Request for rows of a shard.
 
     Attributes:
@@ -40,8 +40,8 @@ class RowsAsked:
         outer: Whether kinds that are parts of others are left out, unless `kind` names one.
         bare: States of rows that have no content to hash.
         most: Maximum number of rows held in memory.
-        contents: Whether the contents are read next, which allows fetching whole files.
-        keep: Whether the shard stays open; the caller releases it.
+        contents: Whether the caller reads the contents next; whole files can then be fetched.
+        keep: Whether the shard stays open until the caller releases it.
     """
 
     hidden: tuple[State, ...] = ()
@@ -58,7 +58,7 @@ class RowsAsked:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """Result of reading a content: uncompressed bytes, hex sha256 (empty after an error), error and remedy."""
+    """Result of reading a content: uncompressed size, sha256 in hex (empty after an error), error and remedy."""
 
     size: int = 0
     sha256: str = ""
@@ -68,7 +68,7 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """One row as an object of its own shard; `ref` is None if its record cannot be read."""
+    """One row as an object of its own shard; `ref` is None if the object cannot be read."""
 
     ref: ObjectRef | None
     error: str = ""
@@ -77,7 +77,7 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
-    """Requested rows of a shard; `columns` is empty and `more` is set if there are more than `RowsAsked.most`."""
+    """Requested rows of a shard; `columns` is empty and `more` is set if there are more than `RowsRequest.most`."""
 
     kinds: tuple[str, ...]
     columns: ObjectColumns
@@ -111,12 +111,12 @@ def member_settings(shard: Shard, name: str, progress: Progress) -> dict[str, An
         return dict(member.settings)
 
 
-def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -> RowsFound:
+def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsRequest) -> RowsFound:
     with shard.borrowed(name, keep=asked.keep) as member:
         return rows_of(member, asked)
 
 
-def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
+def rows_of(member: Shard, asked: RowsRequest) -> RowsFound:
     member.load_index()
     objects = member.objects
     if len(objects) > asked.most:
@@ -136,7 +136,7 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
     return found
 
 
-def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
+def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsRequest) -> Any:
     objects = member.objects
     keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:
@@ -155,7 +155,7 @@ def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
         yield ObjectRow(None, str(ref)) if isinstance(ref, ShardError) else ObjectRow(ref)
 
 
-def with_digest(member: Shard, row: ObjectRow, asked: RowsAsked) -> ObjectRow:
+def with_digest(member: Shard, row: ObjectRow, asked: RowsRequest) -> ObjectRow:
     if row.ref is None or row.ref.state in asked.bare or row.ref.error:
         return row
     return ObjectRow(row.ref, digested=digest_of(member, row.ref))
@@ -175,7 +175,7 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
     """Merge the reports of members; a member that cannot be read becomes a finding.
 
     Raises:
-        SourceError: The source was lost; `partial` is the report of the members before.
+        SourceError: The source was lost; `partial` is the report of the members verified before.
     """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
     done, reported = 0, set[Finding]()

@@ -1,4 +1,4 @@
-"""Sources inside a shard: the content of an object, or decoded bytes, as a file of its own."""
+"""Sources inside a shard: the content of an object, or decoded bytes, opened like a file."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CHEAP = 16 << 20
 """Maximum decoded bytes of a content that is decoded only for detecting its format."""
 
 BLOCK = 1 << 20
-"""Bytes decoded at once if the format reads ranges."""
+"""Bytes decoded at once if the format can decode ranges."""
 
 
 class InnerSource(Source):
-    """Bytes inside a shard, stored in `base`; closing it closes the shard if it is `owned`."""
+    """Bytes inside a shard; `base` stores them. Closing it also closes the shard if `owned`."""
 
     charged = False
 
@@ -49,7 +49,7 @@ class InnerSource(Source):
 
     @property
     def title(self) -> str:
-        """Path for people: `archive.des › 2090 › model.safetensors`."""
+        """Path for display: `archive.des › 2090 › model.safetensors`."""
         outer = self.outer.source
         if outer is None:
             return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
@@ -57,7 +57,7 @@ class InnerSource(Source):
 
     @property
     def cheap(self) -> bool:
-        """True if detecting the format of the bytes costs little."""
+        """True if the first bytes can be decoded at low cost, to detect their format."""
         return True
 
     @property
@@ -96,7 +96,7 @@ class WindowSource(InnerSource):
 
     @property
     def stored(self) -> int:
-        """Stored bytes; for a sparse file no more than the file occupies."""
+        """Stored bytes; in a sparse file at most the bytes that the file occupies."""
         return min(self._size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
@@ -116,8 +116,8 @@ class WindowSource(InnerSource):
 class DecodedSource(InnerSource):
     """Decoded content of an object.
 
-    It is decoded once, on first read, into memory or an unnamed temporary file. If the format can read ranges, only the
-    blocks that are read are decoded.
+    It is decoded once, on first read, into memory or an unnamed temporary file. If the format can decode ranges, only
+    the blocks that are read are decoded.
     """
 
     def __init__(self, outer: Shard, step: InsideStep, ref: ObjectRef, base: Source, *, owned: bool) -> None:
@@ -130,7 +130,7 @@ class DecodedSource(InnerSource):
 
     @property
     def size(self) -> int:
-        """Number of decoded bytes; decodes the content if nothing states it."""
+        """Number of decoded bytes; decodes the content if the size is not stored."""
         return self._ref.size if self._ref.size >= 0 else self._kept().size
 
     @property
@@ -239,11 +239,11 @@ def _close(file: IO[bytes] | None) -> None:
 
 
 def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> InnerSource:
-    """Return an object, or decoded bytes by name, as a source; nothing is decoded before the first read.
+    """Return an object, or named decoded bytes, as a source; nothing is decoded before the first read.
 
     Raises:
         KeyAbsent: The key was not found.
-        UsageError: The key is malformed, or there are no bytes of the name.
+        UsageError: The key is malformed, or there are no bytes of that name.
         FormatError: The object is damaged.
         LimitExceeded: The content is larger than 1 GiB and must be decoded as a whole.
         SourceError: The bytes cannot be read.
@@ -262,7 +262,7 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
         return WindowSource(shard, step, shard.bytes_of(stored.source), stored.start, stored.stop, owned=owned)
     if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
         limit = plural(DEFAULT_LIMIT, "byte")
-        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open them")
+        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
     return DecodedSource(shard, step, ref, _base(shard, ref), owned=owned)
 
 

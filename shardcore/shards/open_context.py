@@ -1,4 +1,4 @@
-"""Context of opening, and the partial shard of a file that cannot be opened."""
+"""Arguments for opening a file, and the partial shard of a file that cannot be opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Parts of a file read during opening (`fields` by `section.field`); shown if opening fails."""
+    """Sections, nodes and fields that were read during opening; displayed if opening fails."""
 
     def __init__(self, *, kept: bool = True) -> None:
         self.kept = kept
@@ -34,7 +34,7 @@ class Draft:
         self.declared = 0
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
-        """Add a section with the fields of its record, by plain name."""
+        """Add a section, with the values of its fields by name."""
         if not self.kept:
             return
         self.sections.append(section)
@@ -49,12 +49,12 @@ def _nowhere(
 
 
 class Reach(Protocol):
-    """Opens the folder at an address that a file contains."""
+    """Function that opens the folder at an address found in a file."""
 
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder; options of the caller of `open` override those of the file.
+        """Open the folder; options given to `open` override those found in the file.
 
         Raises:
             SourceError: It cannot be read.
@@ -62,7 +62,7 @@ class Reach(Protocol):
 
 
 Opener = Callable[[Source, str], Shard]
-"""Opens a source as a named format."""
+"""Function that opens a source as a given format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class OpenContext:
 
     Attributes:
         draft: Collects the parts read so far.
-        partial: Whether damage returns a shard with `damage` instead of an error, if something can be shown.
+        partial: Whether a damaged file is opened as a shard with `damage`, if something can be shown.
         values: Options of the caller, by declared name; a folder is a `Folder`.
         forced: Whether the caller named the format; weak inference is then accepted.
         reach: Opens folders at addresses that a file contains.
@@ -88,13 +88,13 @@ class OpenContext:
     trusted: frozenset[str] = frozenset()
 
     def trusts(self, places: Iterable[str]) -> bool:
-        """Return whether the caller trusts all these folders."""
+        """Return whether the caller trusts all of these folders."""
         from shardcore.sources.remote.options import ANY_STORE
 
         return ANY_STORE in self.trusted or self.trusted.issuperset(places)
 
     def member(self) -> OpenContext:
-        """Return the context for members of a data set: without progress and draft."""
+        """Return the context for opening members of a data set: without progress and draft."""
         return replace(self, draft=Draft(kept=False), progress=no_progress)
 
 
@@ -102,7 +102,7 @@ class PartialShard(Shard):
     """Readable part of a file that cannot be opened: bytes, tree up to the damage, and the error."""
 
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
-    no_loads = "The list of contents is damaged, so there is nothing to count."
+    no_loads = "The index is damaged, so nothing can be counted."
 
     def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
         self.format = name
@@ -118,7 +118,7 @@ class PartialShard(Shard):
 
     @property
     def tree(self) -> Node:
-        """The nodes before the damage, the unclaimed rest, and a node at the damage."""
+        """Nodes before the damage, the remaining bytes, and a node at the damage."""
         size = self.source.size if self.source else 0
         place = self.damage.span if self.damage else None
         known = [node for node in self._draft.nodes if node.span.stop <= size]

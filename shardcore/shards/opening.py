@@ -1,4 +1,4 @@
-"""Detection, opening and creation of shards."""
+"""Detecting, opening and creating shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_other_file, judge, judge_folder, partial_match
+from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
@@ -55,7 +55,7 @@ class Detection:
 
     Attributes:
         format: Name of the format.
-        why: Evidence.
+        why: Evidence, in one phrase.
     """
 
     format: str
@@ -64,14 +64,14 @@ class Detection:
 
 @operation
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
-    """Detect the format: by content, then by files beside it, then by inference.
+    """Detect the format: by content, else by files beside it, else by inference.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
         remote: Options for remote files, and limits of requests.
 
     Raises:
-        NotAShard: No format is certain enough; has the candidates.
+        NotAShard: No format is certain enough; the error contains the candidates.
         SourceError: The bytes cannot be read.
     """
     where = chosen_address(where)
@@ -113,8 +113,8 @@ def open(
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`. `FILE#/KEY/KEY…` opens an
             object inside FILE; see `open_inside`. All other arguments then apply to FILE.
         format: Name of the format; default: detected.
-        partial: Whether damage returns the readable part of the shard (with `damage` set) instead of an error.
-        progress: Called as `progress(done, total)` by slow openings.
+        partial: Return the readable part of a damaged shard (with `damage` set) instead of raising an error.
+        progress: Called as `progress(done, total)` if opening takes long.
         remote: Options for remote files, and limits of requests.
         tape: Log of the requests for remote bytes; also `shard.tape`.
         jobs: Number of members or objects processed in parallel by operations on all of them; default: automatic, one
@@ -184,14 +184,14 @@ MOST_INSIDE = 16
 
 
 def path_inside(where: str) -> tuple[str, InsidePath] | None:
-    """Split `FILE#/KEY/KEY…` into file and path; None for a plain path, also for an existing file of such a name."""
+    """Split `FILE#/KEY/KEY…` into file and path inside it; None for the path of a file, even one that contains `#/`."""
     if "#/" not in where or (not is_address(where) and os.path.lexists(local_path(where))):
         return None
     file, path, rest = split_inside(where)
     if not path:
         return None
     if rest:
-        raise UsageError(f"{short(rest)} is a byte offset: omit it to open the object")
+        raise UsageError(f"{short(rest)} is a range of bytes; omit it to open the object")
     return file, path
 
 
@@ -207,15 +207,15 @@ def open_inside(
 ) -> Shard:
     """Open an object that is a shard itself, or a `.npy`, safetensors, zip, gzip or zstd file.
 
-    An uncompressed object is read in place, so a remote file costs only range requests. A compressed one is decoded
-    once, at most 1 GiB.
+    An uncompressed object is read in place, so that in a remote file only ranges are requested. A compressed one is
+    decoded once, at most 1 GiB.
 
     Args:
         shard: The shard.
-        *path: The key of an object, then of an object in that, and so on; or the name of bytes (a `SourceName`).
+        *path: The key of an object, then of an object in that object, and so on; or a `SourceName` of bytes.
         format: Name of the innermost format; default: detected.
-        partial: Whether damage returns the readable part instead of an error.
-        progress: Called as `progress(done, total)` by slow openings.
+        partial: Return the readable part of a damaged shard instead of raising an error.
+        progress: Called as `progress(done, total)` if opening takes long.
         remote: Options for the remote files that it refers to.
         closing: Whether closing it also closes the shard; an error then closes it as well.
 
@@ -258,7 +258,7 @@ def open_inside(
 
 
 def _inherited() -> set[str]:
-    """Return the options for opening that also apply to nested shards: those that imply no format."""
+    """Return the names of the options for opening that nested shards inherit: those that imply no format."""
     options = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
     return {option.name for option in options if not option.names_format}
 
@@ -266,7 +266,7 @@ def _inherited() -> set[str]:
 def opening(
     function: Callable[Concatenate[Shard, P], R],
 ) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
-    """Let a function of an opened shard also accept arguments of `open`; such a shard is closed on return."""
+    """Decorate a function of an opened shard so that it also accepts a path or address, opened only for the call."""
 
     @wraps(function)
     def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
@@ -289,9 +289,9 @@ def _source(
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
-    """Return the number of bytes requested first from a remote file, by its name.
+    """Return the number of bytes requested first from a remote file of this name.
 
-    Most formats have only a few fields there, and continue at another offset.
+    Most formats have only a few fields at the beginning, and the rest at another offset.
     """
     return (
         head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
@@ -301,7 +301,7 @@ def _first_bytes(where: object, format: str | None = None) -> int:
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
-    """Return the number of bytes that a reader requests first; only name and given format are known then."""
+    """Return the number of bytes that a reader requests first, when only name and format are known."""
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
     # With the index at the beginning, some checks need no further bytes.
@@ -311,7 +311,7 @@ def head_bytes(name: str, format: str | None = None) -> int:
 def _opening_options(
     given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
-    """Return the values of options for opening, the format that one of them implies, and the name of that option."""
+    """Return the options for opening, the format that one of them implies, and the name of that option."""
     values: dict[str, Any] = {}
     named: str | None = None
     claim = ""
@@ -349,7 +349,7 @@ def create(
         format: Name of the format.
         force: Whether existing files are replaced; in a folder, shards that are not written again are removed.
         folder: Whether the target is a folder for a data set; default: if it is one, or its path ends with `/`.
-        plan: Whether to plan only: nothing is written, though there is a target.
+        plan: Plan only: nothing is written, even if there is a target.
         jobs: Number of threads that compress and hash contents; default: one per core, at most 8.
         **options: Options that the format declares for writing (`Format.options`).
 
@@ -361,9 +361,9 @@ def create(
         folder = target is not None and means_folder(target)
     if folder and not writes.folder:
         where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
-        raise UsageError(f"{where}{format} is written into one file: give the name of a file")
+        raise UsageError(f"{where}{format} writes one file: give a file name")
     if not folder and not writes.file:
-        raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
+        raise UsageError(f"{format} writes a folder: give a folder, or a name that ends with /")
     from shardcore.writing.output import Output
 
     def output() -> Output:
@@ -374,7 +374,7 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Create a writer into an output, which is created only after the options were checked."""
+    """Create a writer for an output. The output is created only after the options were checked."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -390,7 +390,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 
 def means_folder(target: str | Path) -> bool:
-    """Return whether a target is a folder or ends with `/`."""
+    """Return whether a target is an existing folder or ends with `/`."""
     text = str(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
@@ -398,7 +398,7 @@ def means_folder(target: str | Path) -> bool:
 def locate(
     format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Compute the shard of a key from the routing rule alone; texts in options may be at addresses.
+    """Compute the shard of a key from the routing rule alone. Options that are JSON texts may be addresses of files.
 
     Raises:
         UsageError: The format does not route keys, or the key or an option does not fit.
@@ -418,7 +418,7 @@ def locate(
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
-    """Open a file; `claim` is the option that implied the format, if the caller did not name it."""
+    """Open a file; `claim` is the option that implies the format `name`, if the caller did not give the format."""
     probe = PrefetchedSource(target)
     if name and claim:
         _check_claim(probe, name, claim)
@@ -448,7 +448,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
-    """Refuse an option of one format for a file with the magic number of another."""
+    """Raise UsageError if an option implies one format, but the file has the magic number of another."""
     head = probe.head(LONGEST_BEGINNING)
     for one in all_formats():
         marks = (*one.begins, *one.marks)
@@ -457,12 +457,12 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
         verdict = one.detect(probe)
         if verdict is not None and verdict.certainty is Certainty.MAGIC:
             mark = next(mark.rstrip(b"\0").decode("ascii") for mark in marks if head.startswith(mark))
-            what = f"begins with {mark}: it is {one.name}"
-            raise UsageError(f"{probe.name} {what}, and {option} is an option of {named}")
+            what = f"begins with {mark} ({one.name})"
+            raise UsageError(f"{probe.name} {what}, but {option} is an option of {named}")
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
-    """Raise NotAShard if a format that saw part of its magic number cannot read anything of the file."""
+    """Raise NotAShard if a file has only part of the magic number of a format, which cannot read anything of it."""
     context = OpenContext(_open_as)
     try:
         found.open(probe, context)
@@ -485,7 +485,7 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     try:
         shard = found.open_folder(folder, context)
     except NotAShard:
-        check_there(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
+        check_found(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
         raise
     if shard.title == Shard.title:
         shard.title = found.folder_title

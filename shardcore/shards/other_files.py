@@ -1,4 +1,4 @@
-"""Files that occur where shards are, but are not shards: their kind and the next step."""
+"""Files that are not shards but are often opened by mistake: their kind, and advice."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 _END = 4096
-"""Bytes examined at the end; detection has already read them, as well as the beginning."""
+"""Bytes examined at the end of a file; detection has already read them."""
 
 _MOST_AXES = 32
 """Maximum parent folders of a chunk searched for zarr array metadata."""
 
 _XML = rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?"
-_AGAIN = "check the address and the rights, and fetch the file again"
+_AGAIN = "check the address and the permissions, and fetch the file again"
 
 _BEGINNINGS = (
     (
@@ -29,12 +29,12 @@ _BEGINNINGS = (
         "a Git LFS pointer ({size} bytes): git lfs pull fetches the file",
     ),
     (rb"/annex/objects/", "a git-annex pointer: git annex get fetches the file"),
-    (_XML + rb"(?i:<(!doctype )?html)", "a web page (HTML), such as a login or a list: fetch the file itself"),
+    (_XML + rb"(?i:<(!doctype )?html)", "a web page (HTML), such as a login page or a list: fetch the file itself"),
     (
         _XML + rb"<Error[^>]*>.{0,200}?<Code>(?P<code>[^<]{1,80})</Code>",
         "an error document of an object store ({code}): " + _AGAIN,
     ),
-    (_XML + rb"<ListBucketResult", "a list of the files in a bucket: fetch one of them"),
+    (_XML + rb"<ListBucketResult", "a listing of a bucket: fetch one of its files"),
     (
         rb'\s*\{\s*(?="(?:errors?|code|message)"\s*:)[^\0]{0,400}?"(?:error|message)"\s*:\s*"(?P<why>[^"]{1,80})',
         "an error document of a server ({why}): " + _AGAIN,
@@ -45,10 +45,10 @@ _BEGINNINGS = (
     ),
     (rb'\s*\{[^\0]{0,400}?"shard_file"\s*:\s*"(?P<file>[^"/\\]{1,255})"', "a DES sidecar: open {file}"),
     (rb'\s*\{[^\0]*?"zarr_format"\s*:', "the metadata of zarr: open its folder with zarr"),
-    (rb"MerkleDB Shard\0", "a MerkleDB shard of XetHub, before Hugging Face, not MDB: the git-xet of XetHub reads it"),
+    (rb"MerkleDB Shard\0", "a MerkleDB shard of XetHub, before Hugging Face: read it with git-xet of XetHub"),
     (rb"\x9e\xa8b2frame\0.{0,200}?\xa4b2nd", "a Blosc2 array (b2nd): open it with blosc2.open"),
     (rb"\x9e\xa8b2frame\0", "a Blosc2 frame, not Bloscpack: open it with blosc2.open"),
-    (rb".{257}ustar", "a tar archive, as a WebDataset shard is one: tar -xf extracts it"),
+    (rb".{257}ustar", "a tar archive, such as a WebDataset shard: tar -xf extracts it"),
     (rb"PAR1", "a Parquet file: read it with pyarrow or DuckDB"),
     (rb"ARROW1\0\0", "an Arrow file: read it with pyarrow"),
     (rb"\x89HDF\r\n\x1a\n", "an HDF5 file: read it with h5py"),
@@ -58,11 +58,11 @@ _BEGINNINGS = (
     (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2: bzip2 -d decompresses it"),
     (rb"\x04\x22\x4d\x18", "a file compressed with lz4: lz4 -d decompresses it"),
 )
-"""Patterns of first bytes, and description with groups of the pattern in braces."""
+"""Patterns of the first bytes, and descriptions, with groups of the pattern in braces."""
 
 
 def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
-    """Return the kind of a file and the next step as text, or empty; `by_beginning` uses only patterns of no shard."""
+    """Return kind and advice for a file that is not a shard, or empty; with `by_beginning`, only by its first bytes."""
     head = probe.head(probe.head_size)
     for pattern, text in _BEGINNINGS:
         if found := re.match(pattern, head, re.DOTALL):
@@ -112,7 +112,7 @@ def _blosc(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _zarr_chunk(probe: PrefetchedSource) -> str:
-    """Detect a zarr chunk by its path, and by the array metadata in a parent folder."""
+    """Recognise a zarr chunk by its path and by the array metadata in a parent folder."""
     folder = probe.folder
     if not re.fullmatch(r"(c\.)?\d+(\.\d+)*", probe.name):
         return ""
@@ -131,4 +131,4 @@ def _zeros(probe: PrefetchedSource, head: bytes) -> str:
         return ""
     whole = "nothing but zeros" if head else "empty"
     what = whole if len(head) == probe.size else f"zeros in its first {len(head):,} and last {_END:,} bytes"
-    return f"{what}: an unfinished download or copy looks like this; fetch it again"
+    return f"{what}: probably an unfinished download or copy; fetch it again"

@@ -1,4 +1,4 @@
-"""Prefetching the bytes of objects of a remote shard: many small objects with few requests."""
+"""Prefetching of the objects of a remote shard: many small objects with few requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_AHEAD = 16 << 20
 """Maximum bytes of an object that is prefetched."""
 
 WINDOW = 2048
-"""Objects considered together; those close to each other are fetched in one range, regardless of their order."""
+"""Objects considered at a time; those close to each other are fetched in one range, in any order."""
 
 WINDOW_BYTES = 32 << 20
-"""Maximum bytes per window: they must still be in the cache when they are used."""
+"""Maximum bytes per window, which must stay in the cache until they are used."""
 
 LEAD = 64
 """Extra bytes fetched before an object, where some formats store its length."""
@@ -33,13 +33,13 @@ Wanted = tuple[str, int, int]
 """Source name and range `[start, stop)`."""
 
 Place = tuple[str | None, Wanted | None]
-"""Member of an object and its bytes; None if unknown or not prefetched."""
+"""Member of an object, and its bytes; None if unknown or not to be prefetched."""
 
 
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
-    """Yield things in order while the bytes of the next ones are prefetched; local shards are not affected.
+    """Yield things in order while the bytes of the next ones are prefetched; no effect for local shards.
 
     `ref_of` returns the object of a thing, or None. `among` shards that are processed in parallel share the limit.
     """
@@ -65,7 +65,7 @@ class _Group:
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
-    """Return the next things with their byte ranges; `left` keeps one that exceeds the limits.
+    """Return the next things with their byte ranges; one that exceeds the limits is put into `left`, for the next call.
 
     A window spans at most `members` shards, since the caller may close earlier ones, and `most` bytes.
     """

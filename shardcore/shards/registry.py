@@ -49,7 +49,7 @@ def all_formats() -> tuple[Format, ...]:
 
 
 def each_format() -> Iterator[Format]:
-    """Yield the formats in detection order, each imported when its turn comes."""
+    """Yield the formats in detection order; each is imported just before it is yielded."""
     return (format_of(name) for name in FORMATS)
 
 

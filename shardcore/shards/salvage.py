@@ -1,7 +1,7 @@
 """Search for objects in damaged files.
 
-A format declares `Format.salvage`, a function of a `Damaged` that yields `SalvagedObject`. It may use the shard if it
-opens, and must work without it. Declared counts are not trusted for allocations; `Damaged.limit` bounds decompression.
+A format declares `Format.salvage`, a function of a `Damaged` that yields `SalvagedObject`. It may use the shard if
+that opens, and must also work without. It never allocates by declared counts; `Damaged.limit` bounds decompression.
 `shardcore.operations.recover` calls it, writes files, and reports.
 """
 
@@ -33,13 +33,13 @@ WINDOW = 1 << 20
 """Bytes searched at a time."""
 
 CANDIDATE = 1024
-"""Cost of a candidate offset, in bytes, in addition to the bytes examined there."""
+"""Cost of a candidate offset, in bytes, in addition to the bytes examined."""
 
 _NEAR = 1 << 18
 
 
 class Near:
-    """Buffered reader for small pieces that are close to each other."""
+    """Buffered reader for many small reads that are close to each other."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -62,29 +62,29 @@ class Condition(Enum):
     """Condition of an object found in a damaged file."""
 
     WHOLE = "whole"
-    """All bytes are confirmed by a checksum in the file."""
+    """A checksum in the file confirms all bytes."""
     UNCHECKED = "unchecked"
     """Can be extracted, but the file has no checksum of it."""
     DAMAGED = "damaged"
-    """Stored bytes exist but are corrupt."""
+    """The stored bytes are corrupt."""
     LOST = "lost"
-    """The index lists it, but its bytes are missing."""
+    """Listed in the index, but the bytes are missing."""
 
     @property
     def label(self) -> str:
-        """Label for people: intact, unverified, damaged or lost."""
+        """Label for display: intact, unverified, damaged or lost."""
         return {"whole": "intact", "unchecked": "unverified"}.get(self.value, self.value)
 
 
 @dataclass(slots=True)
 class Damaged:
-    """Damaged file that is searched.
+    """Damaged file in which objects are searched.
 
     Attributes:
         shard: The partially opened shard; None if opening fails completely.
         limit: Maximum uncompressed bytes of one object.
-        reopen: Opens other bytes as the same format: the file with a repaired frame.
-        work: Limit of the search: a malicious file may look like objects everywhere.
+        reopen: Opens other bytes as the same format, such as the file with a repaired frame.
+        work: Limit of the search, since a malicious file may seem to contain objects at every offset.
         notes: Messages for the report; searches add to them.
         left_out: Messages about what a limit left out.
         unclaimed: Unclaimed ranges `[start, stop)` that may be uncompressed payloads; yielded with `raw`.
@@ -104,7 +104,7 @@ class Damaged:
     declared: int | None = None
 
     def affords(self, at: int, size: int = 0) -> bool:
-        """Return whether `size` bytes may be examined at an offset; if not, adds a message once."""
+        """Return whether the limit still allows examining `size` bytes at an offset; if not, adds one message."""
         if self.work.left > 0:
             self.work.spend(CANDIDATE + size)
             return True
@@ -114,7 +114,7 @@ class Damaged:
         return False
 
     def longest(self, usual: int) -> int:
-        """Return the maximum bytes of one index that are searched: `usual`, or more if the user raised the limit."""
+        """Return the maximum bytes of an index that are searched: `usual`, or more if the user raised the limit."""
         return max(usual, self.work.left >> 16)
 
 
@@ -124,7 +124,7 @@ class SalvagedObject:
 
     Attributes:
         name: Name of its file, which may be unsafe.
-        pieces: Yields its content, and raises where that is corrupt; None if there is none.
+        pieces: Yields its content, and raises an error at corrupt bytes; None if there is no content.
         checked_by: Checksum that has confirmed the content once `pieces` is exhausted; empty for none.
         why: Reason why it is damaged or lost, if known in advance.
         raw: Whether it is an unclaimed byte range instead of an object.
@@ -141,11 +141,11 @@ class SalvagedObject:
 
 
 Checked = Callable[[ObjectRef], str]
-"""Name of the checksum that confirms an object when it is read; empty if it is unverified."""
+"""Function that returns the name of the checksum that confirms an object; empty if there is none."""
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
-    """Yield the objects that the index still lists, if the shard opens partially; `kinds` None means all."""
+    """Yield the objects that are still in the index, if the shard can be opened partially; `kinds` None means all."""
     for ref in refs(damaged, kinds):
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
@@ -185,7 +185,7 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
 def occurrences(
     source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
 ) -> Iterator[int]:
-    """Yield the offsets of a pattern in `[start, stop)`, ascending; reads in windows."""
+    """Yield the offsets of a pattern in `[start, stop)`, ascending; reads the source window by window."""
     at = start
     while at < stop:
         progress(at, stop)
@@ -199,18 +199,18 @@ def occurrences(
 
 
 def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
-    """Yield the gaps as raw objects if requested; otherwise add a note about them."""
+    """Yield the unclaimed ranges as raw objects if requested; otherwise add a note about them."""
     found = [(start, stop) for start, stop in gaps if stop > start]
     damaged.unclaimed.extend(found)
     if not damaged.raw:
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
             where = plural(len(found), "range")
-            damaged.notes.append(f"{many} in {where} belong to no object; they can be extracted as raw ranges")
+            damaged.notes.append(f"{many} in {where} belong to no object, and can be extracted as raw ranges")
         return
     for start, stop in found:
         pieces = partial(read_pieces, damaged.source, start, stop)
-        why = "bytes that belong to no object: stored uncompressed, damaged, or no content"
+        why = "bytes of no object: uncompressed content, damaged content, or unused"
         yield SalvagedObject(
             None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
         )

@@ -1,4 +1,4 @@
-"""Opened shard: objects, sources of bytes and their trees."""
+"""Opened shard: its objects, sources of bytes, and trees of nodes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_FIELDS = 4096
-"""Maximum fields returned at once, since each needs nodes."""
+"""Maximum number of fields returned at once; each costs a path of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ShardTasks(Protocol):
 
 
 def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Run a method within a budget; the file counts with its stored size, even if it was read before."""
+    """Run a method within a budget; the stored size of the file counts, even if it was read before."""
 
     @wraps(function)
     def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
@@ -97,7 +97,7 @@ def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
     @wraps(read)
     def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
         if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is not a range: its start is after its end")
+            raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
         return read(shard, ref, start, stop, **options)
 
     return call
@@ -108,18 +108,18 @@ class Shard(Displayed, ABC):
 
     Attributes:
         format: Name of its format.
-        key_form: Keys of the format as bytes or numbers.
+        key_form: Conversions between keys as text and as bytes or numbers.
         version: Version of its format, as stored in the file.
-        title: Format and version for people: `Xet xorb v1`, `DES archive, 8 shards`.
+        title: Format and version for display: `Xet xorb v1`, `DES archive, 8 shards`.
         why: Evidence of the detection.
         source: The file; None for a data set.
-        sections: Coarse parts that tile the file.
+        sections: Large parts that cover the file without gaps.
         damage: Error of opening; then only a part of the tree is available.
         tape: Request log, if it is remote.
-        meanings: Meanings of the values in steps of its lookups.
+        meanings: Meanings of the values in the steps of a lookup.
         chosen: Options of the caller of `open`, by name; also the format, if it was given.
-        isolated: Process that runs decoders written in C; None if they run in this one.
-        tasks: Workers for each shard of a data set; None for threads of this process.
+        isolated: Process that runs decoders written in C; None if they run in this process.
+        tasks: Workers that process the shards of a data set; None for threads of this process.
         opened_at: Path or address that was opened; empty for bytes.
         opened_with: Options for its remote files; None for defaults.
         jobs: Number of members or objects processed in parallel by operations on all of them.
@@ -145,10 +145,10 @@ class Shard(Displayed, ABC):
     _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
     decodes_to_verify: ClassVar[bool] = False
-    no_loads: str = "This format has no slots or parts of which one could be fuller than another."
+    no_loads: str = "This format has no slots or parts whose load could be compared."
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Wrap the operations of every format with a budget."""
+        """Wrap the methods that read, so that they run within a budget."""
         super().__init_subclass__(**named)
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
@@ -158,20 +158,20 @@ class Shard(Displayed, ABC):
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """Uses of the bytes; they add up to the size of the file. Reads nothing."""
+        """Number of bytes per use; the sum is the file size. Reads nothing."""
         from shardcore.model.byte_shares import budget as section_shares
 
         return section_shares(self.sections)
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Loads of the format: the counted slots or parts, and the bytes that counting reads."""
+        """Distributions that can be counted, such as keys per slot, and the number of bytes that counting reads."""
         return ()
 
     @property
     @abstractmethod
     def objects(self) -> Objects:
-        """All objects as columns. Reads nothing; their length, slices and keys read what they need."""
+        """All objects as columns. Does not read; using their length, slices or keys may."""
 
     @property
     def listing(self) -> Objects | None:
@@ -182,16 +182,16 @@ class Shard(Displayed, ABC):
     @property
     @abstractmethod
     def tree(self) -> Node:
-        """Root of the node tree of the file; grows with `load_index`."""
+        """Root of the node tree of the file; has more nodes after `load_index`."""
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Fields of header and footer, `section.field` to value, in byte order."""
+        """Values of the header and footer fields by `section.field`, in byte order."""
         return {}
 
     @property
     def declared_objects(self) -> int | None:
-        """Number of objects that the file declares; None if that needs more reads."""
+        """Number of objects that the file declares; None if it is not known yet."""
         listing = self.listing
         return None if listing is None else len(listing)
 
@@ -212,7 +212,7 @@ class Shard(Displayed, ABC):
 
     @property
     def index_cost(self) -> int:
-        """As `index_bytes`, plus a cost per file; for decisions, never displayed."""
+        """Same as `index_bytes`, plus a cost per file; used for decisions and never displayed."""
         return self.index_bytes
 
     def load_index(self, progress: Progress = no_progress) -> None:
@@ -224,11 +224,11 @@ class Shard(Displayed, ABC):
         progress(1, 1)
 
     def reading_all(self) -> AbstractContextManager[object]:
-        """Return a context for reading all contents; a remote file is then fetched in a few large ranges."""
+        """Return a context in which all contents are read; a remote file is then fetched in a few large ranges."""
         return WholeFiles(self.source)
 
     def parse_key(self, text: str) -> Any:
-        """Parse and hash the text of a key, once. `str` of the result is the text.
+        """Parse a key given as text, and compute its hash once. `str` of the result is the text.
 
         Raises:
             UsageError: The key is malformed.
@@ -237,7 +237,7 @@ class Shard(Displayed, ABC):
 
     @abstractmethod
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
-        """Find a parsed key, reading through `look` and recording each step; used by `find` and `trace`.
+        """Find a parsed key, and record each step; `find` and `trace` call it. All reads go through `recorder`.
 
         Raises:
             KeyAbsent: The key was not found.
@@ -278,11 +278,11 @@ class Shard(Displayed, ABC):
         return key if isinstance(key, str) else self.key_form.text(key, self.format)
 
     def raw_key(self, key: str) -> bytes | int | str:
-        """Return a key, given as text, in the form that the format stores: the inverse of `key_text`.
+        """Convert a key from text to the form that the format stores: the inverse of `key_text`.
 
         Returns:
-            The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
-            that only their text distinguishes (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
+            The bytes of a hash, or the number of an object or chunk. The text itself if keys are text, and for keys
+            without a stored form (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
 
         Raises:
             UsageError: The key is malformed.
@@ -296,14 +296,14 @@ class Shard(Displayed, ABC):
     def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
         """Return the uncompressed content of a key; see `find` and `read`.
 
-        With a slice or coordinate per axis, `volume[0:64, 0:64, 12]`, return a box of the array that the chunks form;
-        see `ChunkGrid.read`.
+        With a slice or coordinate per axis, as in `volume[0:64, 0:64, 12]`, return a box of the array of all
+        chunks; see `ChunkGrid.read`.
         """
         if not isinstance(key, tuple):
             return self.read(self.find(key))
         grid = self.chunk_grid()
         if grid is None:
-            raise UsageError("its objects are not chunks of one array")
+            raise UsageError("its objects do not form one array")
         return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
@@ -317,7 +317,7 @@ class Shard(Displayed, ABC):
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys of all objects as text, in row order; a repeated key is returned repeatedly.
 
-        Left out are unused and deleted rows, keys without text form, and tombstoned rows unless opened with `deleted`.
+        Unused and deleted rows, keys without text form and, unless opened with `deleted`, tombstoned rows are left out.
         """
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
@@ -346,7 +346,7 @@ class Shard(Displayed, ABC):
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
         """Return all objects with this key; may be empty.
 
-        If a key may have very many objects, they are created lazily, as those of `objects`.
+        If a key may have very many objects, they are created on access, as in `objects`.
 
         Raises:
             UsageError: The key is malformed.
@@ -357,14 +357,14 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """Return the rows of many keys, in their order; -1 for a key that was not found. May load the index.
+        """Return the rows of many keys, in the order of the keys; -1 for a key that was not found. May load the index.
 
         Args:
             keys: As for `find`, or an array of numbers.
 
         Raises:
             UsageError: A key is malformed.
-            FormatError: The shard is damaged where a missing key may be.
+            FormatError: The shard is damaged at a location where a missing key may be.
         """
         return self._find_many([self.key_text(key) for key in several(keys, "keys")])
 
@@ -393,10 +393,10 @@ class Shard(Displayed, ABC):
             )
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawings of the file, or of one lookup: one tab each in the window. Reads nothing.
+        """Return the drawings of the file, or of a lookup; the window shows one tab each. Reads nothing.
 
         Args:
-            trace: The lookup to draw; without it, drawings that need none.
+            trace: The lookup to draw; None: drawings that need no lookup.
         """
         return ()
 
@@ -455,7 +455,7 @@ class Shard(Displayed, ABC):
         return layout.of(data)
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
-        """Return the first items of each column of a table, by column name; None if this is not a table.
+        """Return the first values of each column of a table, by column name; None if the shard is not a table.
 
         Raises:
             FormatError: A column is corrupt.
@@ -464,7 +464,7 @@ class Shard(Displayed, ABC):
         return None
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
-        """Return the object itself, or find it by its key."""
+        """Return an object by its key; a given `ObjectRef` is returned unchanged."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
     @_ranged
@@ -489,7 +489,7 @@ class Shard(Displayed, ABC):
         return bytes(kept)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
-        """Start fetching the other files that contents need; their errors are raised when contents are read.
+        """Start fetching other files that contain the contents; errors are raised later, when contents are read.
 
         Args:
             refs: Objects of the shard, in the order in which they are read.
@@ -500,7 +500,7 @@ class Shard(Displayed, ABC):
         return False
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return another content of an object, one of `ref.parts`.
+        """Return one of the further contents of an object, listed in `ref.parts`.
 
         Raises:
             UsageError: The object has no such part.
@@ -508,7 +508,7 @@ class Shard(Displayed, ABC):
         raise UsageError(f"{short(ref.key)} has no part {short(part)} (available: {', '.join(ref.parts) or 'none'})")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files of an extracted object: part to name, which may be unsafe.
+        """Return the files to which an object is extracted: part to name, which may be unsafe.
 
         The part `""` is the content itself. Parts without a file of their own are left out.
 
@@ -518,7 +518,7 @@ class Shard(Displayed, ABC):
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the bytes that precede the content in a file of that name: a header of its kind.
+        """Return the header to write before the content when it is extracted to a file of that name.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -546,9 +546,9 @@ class Shard(Displayed, ABC):
         return None
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return the address of the meshes of a segmentation, and the key of a segment there; None if there are none.
+        """Return the address of the meshes of a segmentation, and the key of a segment in them; None if there are none.
 
-        The key may be missing there.
+        The meshes may lack that key.
 
         Raises:
             SourceError: The description of the meshes cannot be read.
@@ -586,10 +586,10 @@ class Shard(Displayed, ABC):
         raise Unsupported(f"array encoding {layout.encoding!r} is not supported")
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the parts of a content and their locations, in order; may read.
+        """Return the parts of a content with their locations, in order; may read.
 
         An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content
-        has one part per block. For an encoded array they are parts of its decoded elements (`decode_array`).
+        has one part per block. The parts of an encoded array refer to its decoded elements (`decode_array`).
 
         Raises:
             FormatError: The stored bytes are corrupt.
@@ -608,7 +608,7 @@ class Shard(Displayed, ABC):
         return (ContentPart(0, ref.size, stored),)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return the metadata of an object as JSON values, for packing it again; costs no more than reading its row.
+        """Return the metadata of an object as JSON values, for packing the object again. Reads no more than its row.
 
         Raises:
             ShardError: It is damaged, or the bytes cannot be read.
@@ -617,12 +617,12 @@ class Shard(Displayed, ABC):
 
     @property
     def parameters(self) -> str:
-        """Parameters that the file does not contain, as JSON for `open(spec=...)`; or empty."""
+        """Parameters that the file does not contain, as JSON for `open(spec=...)`; empty if there are none."""
         return ""
 
     @property
     def written_with(self) -> str:
-        """Parameters for writing such a shard, as JSON text: `parameters`, and more if known."""
+        """Parameters for writing a shard like this one, as JSON text: `parameters`, and more if known."""
         return self.parameters
 
     @property
@@ -635,9 +635,9 @@ class Shard(Displayed, ABC):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Metadata of all objects together, as JSON values, by the names of options for writing.
+        """Metadata of the whole shard as JSON values, by the names of options for writing.
 
-        A conversion passes them to a format with such options, and reports lost mappings.
+        A conversion passes them to formats that have such options, and reports the others as losses.
         """
         return {"spec": json.loads(self.written_with)} if self.written_with else {}
 
@@ -648,17 +648,17 @@ class Shard(Displayed, ABC):
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Evidence for inferred `parameters`, one sentence each; empty if they are declared."""
+        """Evidence for `parameters` that were inferred, one sentence each; empty if they are declared."""
         return ()
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """Ambiguities of inferred `parameters`, one sentence each."""
+        """Other possible values of inferred `parameters`, one sentence each."""
         return ()
 
     @property
     def views(self) -> tuple[str, ...]:
-        """Keys of whole contents that are not rows of `objects` (bloscpack: `all`)."""
+        """Keys of views of the whole content, which are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
     @_operation
@@ -678,15 +678,15 @@ class Shard(Displayed, ABC):
         return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        hint = "@A-B for the decoded bytes of A to B, or a file beside it that the tree shows"
-        raise UsageError(f"unknown source {short(str(name))}; a name is {hint}")
+        hint = "@A-B for decoded bytes A to B, or the name of a file in the tree"
+        raise UsageError(f"unknown source {short(str(name))}; use {hint}")
 
     def bytes_of(self, name: str) -> Source:
         """Return the source of a name in `Span.source`; see `part`."""
         return self.part(name).source
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """Return the sections of a source, which tile it; see `part`."""
+        """Return the sections of a source, which cover it without gaps; see `part`."""
         return self.sections if name == "" else self.part(name).sections
 
     def tree_of(self, name: str) -> Node:
@@ -709,7 +709,7 @@ class Shard(Displayed, ABC):
         return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path to a byte from the root of the shard; to decoded bytes through the node that stores them.
+        """Return the path from the root of the shard to a byte; for decoded bytes, through the node that stores them.
 
         Raises:
             UsageError: There is no such byte.
@@ -724,11 +724,11 @@ class Shard(Displayed, ABC):
         return path if depth is None else (*outer[: depth + 1], *path)
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Collect the table rows that refer to a span; see `shardcore.operations.references`."""
+        """Collect the references of table rows to a span; see `shardcore.operations.references`."""
 
     @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """Return the owners of the bytes `[start, stop)` of a source, for painting; consistent with `explain`.
+        """Return the runs of the bytes `[start, stop)` of a source, for painting; consistent with `explain`.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -751,7 +751,7 @@ class Shard(Displayed, ABC):
         return fields_of(self.tree_of(source), start, stop, limit)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
-        """Run decoders written in C in a separate process from now on, which ends with the shard.
+        """Run decoders written in C in a separate process from now on; the process ends with the shard.
 
         Args:
             decoder: A process owned by the caller; default: a new one.
@@ -764,14 +764,14 @@ class Shard(Displayed, ABC):
 
     @property
     def decoder(self) -> TaskRunner:
-        """Runner of the tasks of `codecs.isolated`: a separate process if `isolated` is set."""
+        """Function that runs the decoders of `codecs.isolated`, in a separate process if `isolated` is set."""
         from shardcore.codecs.isolated import run_task
 
         return run_task if self.isolated is None else self.isolated.run
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """Yield a member while it is needed; a single file yields itself for an empty name.
+        """Yield a member that is open during the block; a single file yields itself for an empty name.
 
         Args:
             name: Name of the member.
@@ -781,7 +781,7 @@ class Shard(Displayed, ABC):
             ShardError: It cannot be opened.
         """
         if name:
-            raise UsageError(f"no file {short(name)} here")
+            raise UsageError(f"no file {short(name)} in this shard")
         yield self
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
@@ -789,11 +789,11 @@ class Shard(Displayed, ABC):
         return member.verify(depth, progress)
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None if it must be opened."""
+        """Return the report of a small intact member without opening it; None if that is not possible."""
         return None
 
     def tickets(self, *, keys: bool = False) -> list[ShardTicket]:
-        """Return a ticket per shard of a data set, in order, for opening it elsewhere; a file has one ticket.
+        """Return a ticket per shard of a data set, in order, for opening it in another process; one ticket for a file.
 
         Args:
             keys: Whether tickets may contain credentials; default: workers use a profile or their own credentials.
@@ -880,7 +880,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
 
 
 def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
-    """Run `verify` within a budget; on a limit or a lost source, a report of the part before is attached."""
+    """Run `verify` within a budget; after a limit or a lost source, the error contains the report so far."""
 
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
@@ -914,7 +914,7 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
 
 
 def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
-    """Convert unforeseen exceptions of `stream` to errors of the library; the budget is that of the consumer."""
+    """Convert unforeseen exceptions of `stream` to errors of the library; the budget is that of the caller."""
 
     @wraps(stream)
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
@@ -967,7 +967,7 @@ def label_requests(shard: Shard) -> None:
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
-    """Yield the content of an object; LimitExceeded if it declares or has more bytes than the limit."""
+    """Yield the content of an object; LimitExceeded if it declares or has more than `limit` bytes."""
     if limit is not None and ref.size > limit:
         raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
     total = 0

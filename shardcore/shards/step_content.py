@@ -1,4 +1,4 @@
-"""Content of a drawn step: values, records that are read, byte strings that are compared."""
+"""Data for the drawing of a lookup step: values, records that are read, byte strings that are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of a record that a step reads; `relative` if offsets are not relative to the beginning of the file."""
+    """Fields of a record that a step reads; `relative` if offsets are not counted from the beginning of the file."""
 
     record: Record
     start: int
@@ -24,13 +24,13 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two byte strings that a step compares; `words` shows little-endian 8-byte words, as for hashes of Xet."""
+    """Two byte strings that a step compares; `words` displays little-endian 8-byte words, as for hashes of Xet."""
 
     title: str
     wanted: bytes
     stored: bytes
     span: Span | None = None
-    origin: str = "Looked for"
+    origin: str = "Requested"
     words: bool = False
 
 
@@ -50,7 +50,7 @@ class StepValue:
 
 @dataclass(frozen=True, slots=True)
 class StepContent:
-    """Content of the drawing of a lookup step; `inputs` are bytes of earlier steps."""
+    """Data for the drawing of a lookup step; `inputs` are bytes that earlier steps have read."""
 
     title: str
     caption: str

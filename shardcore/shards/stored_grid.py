@@ -1,4 +1,4 @@
-"""Grid of the chunks of a shard: parallel reads, and stored bytes per element."""
+"""Grid of the chunks stored in a shard: reads in parallel, and locates the stored bytes of elements."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ THREADS = min(os.cpu_count() or 1, 4)
 """Threads that read and decompress chunks of local files."""
 
 TOGETHER_BYTES = 1 << 20
-"""Bytes of small local chunks that a thread reads together; single ones would mostly wait."""
+"""Bytes of small local chunks that a thread reads together; reading them one by one is slower."""
 
 
 class StoredGrid(ChunkGrid):
-    """Grid of the chunks of a shard or data set, which must stay open."""
+    """Grid of the chunks of a shard or data set; both must stay open."""
 
     shard: Shard
 
     @abstractmethod
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
-        """Return the objects of cells, in order; None if a cell is not stored, or the error of its lookup."""
+        """Return the objects of cells, in order: None for a cell that is not stored, or the error of its lookup."""
 
     @abstractmethod
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
@@ -76,7 +76,7 @@ class StoredGrid(ChunkGrid):
             yield from batch
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where an element is stored; reads the index and, if compressed, the chunk.
+        """Return the location of an element; reads the index and, if compressed, the chunk.
 
         Raises:
             UsageError: The element is outside the array.

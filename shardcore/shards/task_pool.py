@@ -1,4 +1,4 @@
-"""Work on the shards of a data set by threads, processes or machines: any executor of `concurrent.futures`."""
+"""Processing the shards of a data set on threads, processes or machines, by any executor of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ BATCH = 32
 """Maximum shards per task; a task of a cluster has about 1 ms overhead."""
 
 BATCH_BYTES = 1 << 30
-"""Maximum bytes of the shards of one task, if it has several."""
+"""Maximum bytes of a task with several shards."""
 
 FEW_TASKS = 4
-"""Minimum tasks per worker, if there are enough shards."""
+"""Minimum number of tasks per worker, if there are enough shards."""
 
 UNKNOWN_WORKERS = 16
 """Assumed number of workers of an executor that does not state it."""
 
 AHEAD = 16
-"""Finished tasks that may wait for their turn, per running task, so that a slow shard delays only its own result."""
+"""Finished tasks that may wait for an earlier one, per running task, so that a slow shard does not stop the others."""
 
 MOST_LOST = 3
-"""Maximum consecutive losses of processes without a finished task."""
+"""Maximum number of processes lost in succession without a finished task."""
 
 
 class TaskPool:
-    """Executor with the rules for submitting work on shards.
+    """Executor, with rules for dividing the work on shards into tasks.
 
     Args:
         executor: Any executor of `concurrent.futures`: threads, processes, or Dask's `client.get_executor()`.
@@ -127,12 +127,12 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _check_sendable(self, *parts: Any) -> None:
-        """Refuse what cannot be pickled; Dask can send functions of a notebook as well."""
+        """Raise UsageError for values that cannot be pickled; Dask can also send functions defined in a notebook."""
         if isinstance(self._executor, ProcessPoolExecutor):
             try:
                 pickle.dumps(parts)
             except Exception as error:
-                text = f"this cannot be sent to another process ({short(str(error))}): define the function in a module"
+                text = f"cannot be sent to another process ({short(str(error))}): define the function in a module"
                 raise UsageError(text) from error
 
     def each(
@@ -146,10 +146,10 @@ class TaskPool:
     ) -> Generator[R | ShardError]:
         """Run a function on each shard; yield the results in order, or the error of a shard.
 
-        `own` are more arguments per shard. `only` returns a result for own arguments that need no work, else None.
+        `own` are additional arguments per shard. `only` returns the result for them if no work is needed, else None.
         """
         self._check_sendable(work, given)
-        asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
+        asked = _ShardCalls(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
         known |= {number: found for number, one in enumerate(own) if (found := only(one)) is not None}
         place, lost = 0, 0
@@ -180,7 +180,7 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the shards of each task: few if they are large, so that a lost worker costs little."""
+        """Yield the numbers of the shards of each task; few if they are large, so that a lost worker costs little."""
         most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
         for number in numbers:
             if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
@@ -192,8 +192,8 @@ class TaskPool:
             yield batch
 
 
-class _Asked(Generic[R]):
-    """Work on shards as calls of an executor; `tickets` is empty if it runs in this process."""
+class _ShardCalls(Generic[R]):
+    """Calls of a function on shards, for an executor; `tickets` is empty if they run in this process."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Asked(Generic[R]):
 
     @cached_property
     def marks(self) -> list[str]:
-        """Identity of the work on each shard; see `mark_of`."""
+        """Return an identity of the work on each shard; see `mark_of`."""
         return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
     def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:
@@ -256,14 +256,14 @@ class TaskLimits:
         return self._left != [None, None]
 
     def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
-        """Return the tickets of a task with their share of the limits; BudgetSpent if nothing is left.
+        """Return the tickets of a task with its share of the limits; BudgetSpent if nothing is left.
 
         `left` is the number of shards not submitted yet, including these.
         """
         if self._remote is None or not self.limited:
             return tickets
         if any(some is not None and some < len(tickets) for some in self._left):
-            raise BudgetSpent("the request limits leave nothing for the remaining shards", remedy=Remedy.LIMIT_REQUESTS)
+            raise BudgetSpent("the limit of requests or bytes is used up", remedy=Remedy.LIMIT_REQUESTS)
         each = [None if some is None else max(some // left, 1) for some in self._left]
         self._left = [
             None if some is None or part is None else some - part * len(tickets)
@@ -274,7 +274,7 @@ class TaskLimits:
         return [replace(ticket, options={**ticket.options, "remote": mine}) for ticket in tickets]
 
     def spend(self, first: int, used: tuple[int, ...], count: int) -> None:
-        """Return the unused share of a task to the pool; a lost task returns nothing."""
+        """Subtract the requests and bytes that a task used; the unused rest of its share becomes available again."""
         for at, share in enumerate(self._shares.pop(first, ())):
             if (left := self._left[at]) is not None and share is not None:
                 self._left[at] = left + max(share * count - used[at], 0)
@@ -299,7 +299,7 @@ def _worker_lost(error: BaseException) -> RemoteError:
 
 
 def workers_of(executor: Executor) -> int:
-    """Return the number of tasks that an executor runs in parallel; `UNKNOWN_WORKERS` if it does not state it."""
+    """Return the number of tasks that an executor runs in parallel; `UNKNOWN_WORKERS` if it does not report it."""
     stated = getattr(executor, "_max_workers", None)
     if isinstance(stated, int):
         return stated
@@ -309,15 +309,15 @@ def workers_of(executor: Executor) -> int:
 
 
 def check_encrypted(executor: Executor) -> None:
-    """Refuse to send credentials over an unencrypted connection."""
+    """Raise UsageError if credentials would be sent over an unencrypted connection."""
     scheduler = getattr(getattr(executor, "_client", None), "scheduler", None)
     if not str(getattr(scheduler, "address", "")).startswith("tls://"):
-        raise UsageError("credentials are sent to a cluster over TLS only: its address begins with tls://")
+        raise UsageError("credentials are sent over TLS only: give an address that begins with tls://")
 
 
 @contextmanager
 def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[TaskPool]:
-    """Start processes on this machine; one that ends early is replaced, and its shards are processed again."""
+    """Start worker processes on this machine; one that ends early is replaced, and its shards are processed again."""
     context = SafeContext()
     # Shared memory without a lock: a process killed while holding the lock of an event would block all others.
     over = context.RawValue("b", 0)
@@ -336,7 +336,7 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
 
 
 def begin_worker(over: c_byte) -> None:
-    """Let a worker process end at its next read once its parent no longer needs it."""
+    """Prepare a worker process to end at its next read when its parent sets the flag `over`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def check() -> None:
@@ -351,12 +351,12 @@ _stops = ExitStack()
 
 @contextmanager
 def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = None) -> Iterator[TaskPool]:
-    """Connect to a Dask scheduler at `tcp://…`, `tls://…` or `HOST:PORT`; SourceError if it does not answer."""
+    """Connect to a Dask scheduler at `tcp://…`, `tls://…` or `HOST:PORT`; SourceError if it does not respond."""
     distributed = optional("distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise SourceError(f"the scheduler at {short(address)} does not answer") from error
+        raise SourceError(f"the scheduler at {short(address)}does not respond") from error
     try:
         yield TaskPool(client.get_executor(), keys=keys, state=state)
     finally:

@@ -1,4 +1,4 @@
-"""State of a run over many shards: one line of JSON per finished shard, so that a later run can resume."""
+"""State of a run over many shards: one JSON line per finished shard, so that a later run can resume."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PACKAGE = "shardcore."
 
 
 def mark_of(work: Callable[..., Any], ticket: ShardTicket, given: tuple[Any, ...]) -> str:
-    """Return an identity of the work on a shard; depends on its size, the options and the arguments."""
+    """Return an identity of the work on a shard; it depends on the size of the shard, the options and the arguments."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     facts = [work.__module__, work.__qualname__, ticket.uri, ticket.format, ticket.name, ticket.size, options, given]
     return hashlib.sha256(json.dumps(to_plain(facts, compared=True), sort_keys=True).encode()).hexdigest()
 
 
 class TaskState:
-    """Results by identity of the work, in an append-only file. Errors are not stored."""
+    """Results by identity of the work, stored in an append-only file. Errors are not stored."""
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Any] = {}
@@ -62,10 +62,10 @@ class TaskState:
             found = json.loads(line)
             self._lines[found["done"]] = found["result"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise UsageError(f"{path}, line {number}: not the state of a run") from None
+            raise UsageError(f"{path}, line {number}: not a state file") from None
 
     def found(self, marks: Sequence[str]) -> dict[int, Any]:
-        """Return the stored results, by the index of their mark; UsageError for another version of the program."""
+        """Return the stored results, by index in `marks`; UsageError if another version of the program wrote them."""
         return {number: from_plain(self._lines[mark]) for number, mark in enumerate(marks) if mark in self._lines}
 
     def note(self, mark: str, result: Any) -> None:
@@ -106,11 +106,11 @@ def to_plain(value: Any, *, compared: bool = False) -> Any:
     if dataclasses.is_dataclass(value):
         fields = [one.name for one in dataclasses.fields(value) if one.compare or not compared]
         return {"": name, "of": {one: plain(getattr(value, one)) for one in fields}}
-    raise TypeError(f"{name} cannot be kept as JSON")
+    raise TypeError(f"{name} cannot be stored as JSON")
 
 
 def from_plain(value: Any) -> Any:
-    """Invert `to_plain`; UsageError for other values."""
+    """Convert JSON values back: the inverse of `to_plain`; UsageError for other values."""
     try:
         return _restored(value)
     except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError, binascii.Error) as error:
@@ -145,7 +145,7 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 @cache
 def _class_of(name: str) -> Any:
-    """Return a dataclass or enumeration of this library; no other class may be named in a file."""
+    """Return a dataclass or enumeration of this library by name; a file cannot name other classes."""
     module, _, qualified = name.partition(":")
     if not module.startswith(PACKAGE):
         raise ValueError(name)

@@ -1,4 +1,4 @@
-"""Ticket of a shard: picklable data that opens it again in any process, without a listing."""
+"""Ticket of a shard: picklable data for opening the shard in any process without listing the folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShardTicket:
-    """Picklable description for opening one shard; holds nothing open.
+    """Picklable data for opening one shard. Keeps no file open.
 
     Attributes:
         uri: The file, or the folder of the data set.
@@ -55,9 +55,9 @@ class ShardTicket:
 
 
 def check_keys(ticket: ShardTicket) -> None:
-    """Refuse a ticket with credentials: clusters keep tasks in the memory and logs of other machines."""
+    """Raise UsageError if a ticket contains credentials: clusters keep tasks in memory and logs of other machines."""
     if ticket.has_keys:
-        raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+        raise UsageError("credentials are not sent to workers: name a profile that exists there, or none to use theirs")
 
 
 def folder_address(folder: str, opened_at: str) -> str:
@@ -68,7 +68,7 @@ def folder_address(folder: str, opened_at: str) -> str:
 
 
 def as_named(error: ShardError, where: str) -> ShardError:
-    """Return an error with the path as the caller named it instead of the absolute one."""
+    """Return an error whose message has the path that the caller gave instead of the absolute path."""
     error.message = error.message.replace(absolute(where), where)
     error.args = (error.message, *error.args[1:])
     return error

@@ -1,4 +1,4 @@
-"""Creation of tickets, opening them in any process, and work on their shards there."""
+"""Creating tickets, and opening and processing their shards in any process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 
 class ListedFolder(Folder):
-    """Folder with a fixed listing; everything else is delegated to the folder itself."""
+    """Folder with a fixed list of files; everything else is delegated to the real folder."""
 
     def __init__(self, base: Folder, files: Sequence[Entry], tape: RequestLog | None = None) -> None:
         self._base, self._files = base, tuple(files)
@@ -101,7 +101,7 @@ class ListedFolder(Folder):
 
 
 def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard:
-    """Open exactly the shard of a ticket: nothing is listed, and no `info` is fetched.
+    """Open the shard of a ticket, without listing its folder and without fetching an `info`.
 
     Args:
         ticket: The ticket.
@@ -130,7 +130,7 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
 
 
 def open_ticket_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
-    """Return the file of a ticket, or a data set with this one member; see `open_ticket`."""
+    """Return the file of a ticket, or a data set with this shard as its only member; see `open_ticket`."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     if not ticket.name:
         return open_shard(ticket.uri, format=ticket.format, remote=ticket.remote, tape=tape, **options)
@@ -149,14 +149,14 @@ def _as_folder(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult(Generic[R]):
-    """Picklable results of a task, one per ticket, and its requests; `log` is None if they are logged already."""
+    """Picklable results of a task, one per ticket, and its requests; `log` is None if they are already logged."""
 
     results: list[R | ShardError]
     log: LogShare | None = None
 
 
 def run_tickets(work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]) -> TaskResult[R]:
-    """Run a function on each shard, one after the other: the body of a task. `given` are arguments per shard."""
+    """Run a function on each shard, one after the other: the body of a task. `given` has the arguments per shard."""
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()
@@ -169,7 +169,7 @@ def run_tickets(work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[t
 
 
 def _check_plain(done: TaskResult[Any]) -> None:
-    """Refuse results that cannot be pickled: Dask would never return them, and the caller would wait forever."""
+    """Raise an error for results that cannot be pickled: Dask would never return them, and the caller would hang."""
     try:
         pickle.dumps(done)
     except Exception as error:  # noqa: BLE001 - whatever a class raises when it is pickled
@@ -183,7 +183,7 @@ def _check_plain(done: TaskResult[Any]) -> None:
 
 @contextmanager
 def _connected(ticket: ShardTicket) -> Iterator[None]:
-    """Keep the connection of a ticket for the next ones: creating a client is slower than reading a small shard."""
+    """Keep the connection open for further tickets, since creating a client is slower than reading a small shard."""
     if not is_address(ticket.uri):
         yield
         return

@@ -1,7 +1,7 @@
-"""Lookup, recorded step by step.
+"""Trace of a lookup: a record of its steps.
 
-Lookups of formats read through a `LookupRecorder` and report each step to it. `find` uses one that records nothing.
-The cost of a step is measured where it reads.
+Formats read through a `LookupRecorder` and report each step to it. `find` uses a recorder that records nothing.
+The cost of a step is measured when it reads.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
 
-COMPUTED = "computed, no bytes"
-"""Text of a step that reads no bytes."""
+COMPUTED = "computed (not stored)"
+"""Text displayed for a step that reads no bytes."""
 
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
-"""Outcome if only a description was found; the bytes of the object are in unavailable files."""
+"""Outcome if only a description was found, because the bytes of the object are in unavailable files."""
 TOMBSTONED = "found, tombstoned"
 """Outcome if a sidecar declares the object deleted; its bytes still exist."""
 ABSENT = "absent"
@@ -50,7 +50,7 @@ class Meaning:
     relative: bool = False
 
     def with_unit(self, text: str, value: object) -> str:
-        """Return the text of a value with its unit in the right number: `1 byte`, `2 bytes`, `byte 4625`."""
+        """Return the text of a value with its unit, singular or plural: `1 byte`, `2 bytes`, `byte 4625`."""
         if self.unit == "byte":
             return f"{value:#x}" if isinstance(value, int) and value >= 0 else text
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
@@ -68,7 +68,7 @@ def _brief(member: str) -> str:
 
 
 _LONG_NAME = 40
-_DAMAGED_WHY = "A reader that continued from here would return wrong bytes; so it stops and reports the offset."
+_DAMAGED_WHY = "A reader that continued would return wrong bytes, so it stops and reports the offset."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class Step(Displayed):
 
     Attributes:
         title: A few words.
-        text: One sentence: what is done, and the result.
+        text: One sentence: the action and its result.
         spans: Bytes that are read, in numbered order; none for a step that only computes.
         values: Results of the step, by name.
         requests: Ranges read for it; 0 if everything was cached.
         bytes: Bytes in those ranges.
-        why: One sentence: why a reader does this.
-        inputs: Bytes of earlier steps that this one computes with.
+        why: One sentence: the reason of the step.
+        inputs: Bytes of earlier steps from which this one computes.
         meanings: Meanings of the values, if the format explains them.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
@@ -153,10 +153,10 @@ class Trace(Displayed):
     Attributes:
         key: The requested key, in the text form of the format.
         outcome: `found`, `absent` (the last step proves it) or `damaged`.
-        steps: In order.
+        steps: The steps, in order.
         ref: The object, if found.
         error: Reason of the failure, if not found.
-        described: Found description of an object whose content is unavailable: `recipe`; else empty.
+        described: Kind of the description that was found if the content is unavailable, such as `recipe`; else empty.
         remedy: Remedy for the error, if there is one.
     """
 
@@ -170,7 +170,7 @@ class Trace(Displayed):
 
     @property
     def ending(self) -> str:
-        """The outcome as displayed: also for a recipe without its content, and for tombstoned objects."""
+        """The outcome as displayed; also distinguishes tombstoned objects, and recipes without their content."""
         if self.outcome != FOUND:
             return self.outcome
         if self.ref is not None and self.ref.state is State.TOMBSTONED:
@@ -195,7 +195,7 @@ class Elsewhere:
 
 
 class LookupRecorder:
-    """Running lookup: counts reads, and records steps if `recording`."""
+    """Recorder of a running lookup: counts reads, and records steps if `recording`."""
 
     def __init__(self, *, recording: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
         self.recording = recording
@@ -227,7 +227,7 @@ class LookupRecorder:
         meanings: Meanings | None = None,
         **values: Any,
     ) -> None:
-        """Record one step; its cost is everything read since the last one.
+        """Record one step; its cost are all reads since the previous step.
 
         `draw` replaces the default drawing; it must not read. See `Step`.
         """
@@ -302,9 +302,9 @@ class LookupRecorder:
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
-        """Rename the sources of the steps from index `first` on, which a member recorded, as in the data set.
+        """Convert the steps from index `first` on, recorded by a member, to steps of the data set.
 
-        With `said`, the first step names the member; used if several members are searched.
+        With `said`, the text of the first step contains the member; used if several members are searched.
         """
         steps = [placed_step(step, member) for step in self.steps[first:]]
         if said and steps and not steps[0].text.startswith(member):
@@ -326,7 +326,7 @@ def record_lookup(
     recorder: LookupRecorder | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    """Run a lookup and return its trace; SourceError is raised, not recorded.
+    """Run a lookup and return its trace. A SourceError is raised instead of recorded.
 
     `recorder` records the steps (default: a new one); `sections` returns the sections of the file for the drawings.
     """

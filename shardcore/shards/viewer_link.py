@@ -1,4 +1,4 @@
-"""Links of Neuroglancer: layers of the state behind `#!` with their precomputed sources."""
+"""Neuroglancer links: the layers with precomputed sources in the state after `#!`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Layer of a state: name, type (empty if missing) and source address as this program opens it."""
+    """Layer of a Neuroglancer state: name, type (empty if missing), and address of its source."""
 
     name: str
     kind: str
@@ -32,10 +32,10 @@ class Layer:
 
 
 def layers_of(link: str) -> tuple[Layer, ...]:
-    """Return the layers with precomputed sources, in order, one per source; UsageError if there is no valid state."""
+    """Return the layers with precomputed sources, in order, one per source; UsageError if the state is invalid."""
     state = unquote(link.partition("#!")[2]).strip()
     if not state.startswith("{"):
-        raise UsageError("this Neuroglancer link only refers to its state: open the address of a layer")
+        raise UsageError("this Neuroglancer link contains only the address of its state: open the address of a layer")
     try:
         found = parse_json(_plain_json(state), "the state of the link", limits=LIMITS)
     except FormatError as error:
@@ -47,7 +47,7 @@ def layers_of(link: str) -> tuple[Layer, ...]:
 
 
 def layer_address(link: str) -> str:
-    """Return the address of the only layer; LayerUnchosen if there are several, UsageError if there is none."""
+    """Return the address of the only layer; LayerUnchosen if there are several, UsageError if there are none."""
     found = layers_of(link)
     if not found:
         raise UsageError("this Neuroglancer link has no layer with a precomputed source")
@@ -79,7 +79,7 @@ def _layers(layers: list[object]) -> Iterator[Layer]:
 
 
 def _plain_json(state: str) -> str:
-    """Return a state as JSON: links may write `'` for quotes, and `_` for commas outside strings."""
+    """Return a state as JSON: links may contain `'` instead of quotes, and `_` instead of commas outside strings."""
     parts = _STRING.split(state)
     # Odd parts are strings.
     parts[::2] = [part.replace("_", ",") for part in parts[::2]]

@@ -39,9 +39,9 @@ class WholeFiles:
             self.fetch(source)
 
     def fetch(self, source: Source) -> bool:
-        """Start fetching the uncached bytes of a remote file; never waits. Errors are raised by the later read.
+        """Start fetching the uncached bytes of a remote file without waiting. Errors are raised by the later read.
 
-        Returns False for local files, large files, and if there is no room.
+        Returns False for local files and large files, and if the limit of bytes ahead is reached.
         """
         size = 0 if source.near else source.size
         with self._lock:
@@ -57,7 +57,7 @@ class WholeFiles:
         return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
-        """Return the room to other operations; fetched bytes stay in the cache. After `end`, nothing is fetched."""
+        """Let other operations fetch ahead again; fetched bytes stay in the cache. `end`: nothing more is fetched."""
         with self._lock:
             WholeFiles.room += self._taken
             self._taken, self._ended = 0, self._ended or end

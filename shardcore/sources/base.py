@@ -26,10 +26,10 @@ PurposeAt = Callable[[int], ReadPurpose | None]
 """Returns the purpose of the byte at an offset."""
 
 WHOLE_HEAD = 1 << 16
-"""First range of a remote file whose index is at the beginning."""
+"""Bytes in the first range of a remote file whose index is at the beginning."""
 
 SMALL_HEAD = 1 << 12
-"""First range of a file with only a few fields at the beginning."""
+"""Bytes in the first range of a remote file with only a few fields at the beginning."""
 
 FAR_GAP = 1 << 16
 """Maximum gap between ranges of a remote file that are fetched as one."""
@@ -42,7 +42,7 @@ RANGE = 8 * 1024 * 1024
 """Maximum bytes of one request; larger ranges are fetched by several in parallel."""
 
 WHOLE_RANGE = 3 * RANGE
-"""The same when a whole file is fetched and nothing is used before most of it is there."""
+"""Maximum bytes of one request when a whole file is fetched and most of it is needed before it is used."""
 
 AHEAD = 8 * RANGE
 """Bytes prefetched for readers of large ranges, shared by all of them."""
@@ -54,17 +54,17 @@ PIECE = 1 << 20
 class Source(ABC):
     """Random access to the bytes of a file, an object in a store, or a buffer. Thread-safe.
 
-    The public reads check the range and for cancellation, charge the budget of the context (`shardcore.model.budget`),
-    and then call `_read` or another method of the subclass.
+    The public reads check the range, check for cancellation and charge the budget of the context
+    (`shardcore.model.budget`). Then they call `_read` or another method of the subclass.
 
     Attributes:
-        name: File name, for people.
+        name: File name, for display.
         uri: Path or address.
         folder: Folder of the file, or None.
         merge_gap: Maximum gap in bytes between ranges that are read as one.
         watchable: Whether `check_unchanged` is cheap enough to be called repeatedly.
-        near: Whether reads are fast enough to wait for them.
-        head_size: Bytes at the beginning that come with the first read.
+        near: Whether reads are fast enough for the caller to wait, as for local files.
+        head_size: Bytes at the beginning that the first read fetches.
         charged: Whether reads are charged to the budget; False for a wrapper of a charged source.
     """
 
@@ -80,21 +80,21 @@ class Source(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of bytes; a source may determine it with its first read."""
+        """Number of bytes; a source may learn it from its first read."""
 
     @property
     def stored(self) -> int:
-        """Bytes on disk: less than `size` for a sparse file."""
+        """Bytes on disk; less than `size` for a sparse file."""
         return self.size
 
     @property
     def identity(self) -> str:
-        """Changes with the content; the key of caches."""
+        """Text that changes with the content; used as the key of caches."""
         return f"{self.uri}#{self.size}"
 
     @property
     def content_tag(self) -> str:
-        """Equal only for files with the same content, also at other addresses; empty if unknown."""
+        """Text that is equal only for equal contents, even at different addresses; empty if unknown."""
         return ""
 
     def read(self, start: int, stop: int) -> bytes:
@@ -112,7 +112,7 @@ class Source(ABC):
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
-        """Read the first `count` bytes, or fewer at the end; afterwards `size` is known.
+        """Read the first `count` bytes, or all of a shorter file; afterwards `size` is known.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -163,7 +163,7 @@ class Source(ABC):
         return ((start, stop),)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - only remote sources prefetch
-        """Start to fetch `[start, stop)` without waiting.
+        """Start to fetch `[start, stop)` without waiting for it.
 
         Args:
             start: First byte.
@@ -172,7 +172,7 @@ class Source(ABC):
         """
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only for sources with a request log
-        """Set the function that maps offsets to purposes, for the request log, once the shard is open."""
+        """Set the function that returns the purpose of an offset, for the request log; called after opening."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
         """Check that the file is still the one that was opened.
@@ -197,7 +197,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {ends_text(start, stop)} were requested; it ends at {size:#x}",
+                f"{self.name}: bytes {ends_text(start, stop)} were requested; the file ends at {size:#x}",
                 span=Span("", min(start, size), size),
             )
 
@@ -231,7 +231,7 @@ class Source(ABC):
 
 
 class _Readers:
-    """Number of readers of large ranges, which share the prefetch limit `AHEAD`."""
+    """Counter of the readers of large ranges, which share the prefetch limit `AHEAD`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -256,9 +256,9 @@ _READERS = _Readers()
 
 
 def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
-    """Yield `[start, stop)` in pieces of `size` bytes; the next ranges are prefetched in parallel.
+    """Yield `[start, stop)` in pieces of `size` bytes, while the next ranges are prefetched in parallel.
 
-    Up to `RANGE // 2` bytes come with one request. Of more, the first piece comes alone: some readers need no other.
+    Up to `RANGE // 2` bytes are one request. In a longer range, the first piece is requested alone.
     """
     if start >= stop:
         return
@@ -278,7 +278,7 @@ def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Ite
 
 
 def range_cuts(start: int, stop: int, most: int = RANGE) -> Iterator[tuple[int, int]]:
-    """Yield the requests for `[start, stop)` of a remote file: about equally long, at most `most` bytes."""
+    """Divide `[start, stop)` of a remote file into requests of about equal length, at most `most` bytes each."""
     count = max(-(-(stop - start) // most), 1)
     for number in range(count):
         yield start + (stop - start) * number // count, start + (stop - start) * (number + 1) // count
@@ -301,7 +301,7 @@ def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder in a listing; `name` is relative to the listed folder, the size of a folder is -1."""
+    """A file or folder in a listing. `name` is relative to the listed folder; the size of a folder is -1."""
 
     name: str
     size: int
@@ -309,7 +309,7 @@ class Entry:
 
 
 class Folder(ABC):
-    """Container of sources: a directory, or a prefix of a store.
+    """Folder of files: a directory, or a prefix of an object store.
 
     Attributes:
         name: Last part of the address.
@@ -335,7 +335,7 @@ class Folder(ABC):
         """
 
     def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
-        """Yield the direct children in pages, as they arrive; the order is that of the store.
+        """Yield the direct children in pages, as they are received, in the order of the store.
 
         Raises:
             SourceError: The folder cannot be listed.
@@ -344,14 +344,14 @@ class Folder(ABC):
 
     @abstractmethod
     def open(self, name: str) -> Source:
-        """Open the file at a relative name.
+        """Open the file with a relative name.
 
         Raises:
             SourceError: There is no such file, the name leaves the folder, or a link is on the path.
         """
 
     def open_on_demand(self, name: str) -> Source:
-        """Open the file at a relative name, without keeping a descriptor open between reads.
+        """Open the file with a relative name; no descriptor stays open between reads.
 
         A data set can have more shards than a process may have open files.
 
@@ -361,11 +361,11 @@ class Folder(ABC):
         return self.open(name)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether opening a name fetches nothing: it is local, or was opened before."""
+        """Return whether opening a file requests nothing, because it is local or was opened before."""
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Open a file on demand; `[start, stop)` is read first.
+        """Open a file on demand, and read `[start, stop)` first.
 
         Raises:
             SourceError: There is no such file, the name leaves the folder, or a link is on the path.
@@ -391,10 +391,10 @@ class Folder(ABC):
 
     @abstractmethod
     def parent(self) -> Folder | None:
-        """Return the folder above; None at the root of the disk or store."""
+        """Return the parent folder; None at the root of the disk or store."""
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file at a relative name."""
+        """Return whether there is a file with a relative name."""
         try:
             self.open(name).close()
         except SourceError as error:
@@ -409,10 +409,10 @@ NAME_LIMIT = 4096
 
 
 def check_name(name: str) -> str:
-    """Return a name that stays in its folder: relative, normalised, no `..`, NUL or backslash; else `SourceError`."""
+    """Return a relative, normalised name; SourceError if it leaves its folder or contains NUL or a backslash."""
     if len(name) > NAME_LIMIT:
-        raise SourceError(f"refused to follow the name {short(name)} of {len(name)} characters: at most {NAME_LIMIT}")
+        raise SourceError(f"refused to open {short(name)}: {len(name)} characters, at most {NAME_LIMIT} are allowed")
     parts = name.split("/")
     if not name or "\0" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
-        raise SourceError(f"refused to follow the name {name!r}: it is not a plain relative name")
+        raise SourceError(f"refused to open {name!r}: not a relative name inside the folder")
     return name

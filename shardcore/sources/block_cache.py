@@ -1,6 +1,6 @@
 """Cache of fetched ranges of remote files, with a limit in bytes.
 
-Blocks have any length, as fetched: fixed blocks would fetch more than the request budgets of the formats allow.
+Blocks have the length that was fetched: fixed blocks would fetch more than the request budgets of the formats allow.
 Blocks of one file do not overlap.
 """
 
@@ -19,13 +19,13 @@ MOST_AHEAD = 16 << 20
 
 
 class ReadAhead:
-    """Read-ahead of a sequential reader: fetches as much again as it has read in sequence, up to `MOST_AHEAD`."""
+    """Read-ahead of a sequential reader: fetches as many bytes ahead as were read in sequence, up to `MOST_AHEAD`."""
 
     def __init__(self) -> None:
         self._next = self._run = 0
 
     def fetch_stop(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
-        """Return the end of the fetch for a missing range `[start, stop)`; lookups are not extended."""
+        """Return where the fetch of a missing range `[start, stop)` ends; a `lookup` does not read ahead."""
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)
@@ -34,7 +34,7 @@ class ReadAhead:
 
 
 class BlockCache:
-    """Blocks by file identity; the least recently used are dropped first. Thread-safe."""
+    """Blocks by identity of their file; the least recently used are dropped first. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -49,12 +49,12 @@ class BlockCache:
         return self._size
 
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
-        """Return the blocks that intersect `[start, stop)`, in order."""
+        """Return the cached blocks that overlap `[start, stop)`, in order."""
         with self._lock:
             return self._pieces(identity, start, stop)
 
     def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
-        """Add bytes of a file; cached ones are kept. With `hold`, the file is exempt from the limit until `release`."""
+        """Add bytes of a file, except those already cached. With `hold`, the limit ignores the file until `release`."""
         with self._lock:
             if hold:
                 self._held.add(identity)
@@ -96,7 +96,7 @@ class BlockCache:
 
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
-    """Return the parts of `[start, stop)` that sorted pieces do not cover."""
+    """Return the parts of `[start, stop)` that sorted blocks do not cover."""
     holes: list[tuple[int, int]] = []
     at = start
     for first, data in pieces:
@@ -111,7 +111,7 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
-    """Return the bytes `[start, stop)` from pieces that cover them, in any order, overlapping or not."""
+    """Return the bytes `[start, stop)` from blocks that cover them; blocks may be in any order and may overlap."""
     parts: list[bytes] = []
     at = start
     for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):

@@ -1,6 +1,6 @@
-"""Cold cost: requests, bytes and round trips of a lookup by a client that has cached nothing.
+"""Cold cost: requests, bytes and round trips of a lookup by a client with an empty cache.
 
-The sources here request like remote files (first range, cache, read-ahead) but read from bytes that are at hand.
+The sources in this module make the same requests as remote files, but take the bytes from a local file or a cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_PLAIN = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ColdCost:
-    """Cost of a cold start: ranges and listings requested, their bytes, and round trips (parallel ones count once)."""
+    """Cost of a cold start: number of requests, bytes, and round trips (parallel requests are one round trip)."""
 
     requests: int = 0
     bytes: int = 0
@@ -39,7 +39,7 @@ class ColdCost:
 
 
 class CostRecorder:
-    """Recorder of the requests of cold sources; `fetch`: bytes that are not at hand may be fetched. Thread-safe."""
+    """Recorder of the requests of cold sources; with `fetch`, missing bytes may be fetched. Thread-safe."""
 
     def __init__(self, *, fetch: bool) -> None:
         self.fetch = fetch
@@ -51,7 +51,7 @@ class CostRecorder:
 
     @property
     def trips(self) -> tuple[tuple[Span, ...], ...]:
-        """Round trips: the ranges requested in each. A listing or a missing file has an empty range."""
+        """Ranges requested in each round trip. For a listing or a missing file, the range is empty."""
         return tuple(self._trips)
 
     @property
@@ -60,7 +60,7 @@ class CostRecorder:
         return ColdCost(len(spans), sum(span.size for span in spans), len(self._trips))
 
     def add(self, *spans: Span) -> None:
-        """Record one round trip of parallel requests."""
+        """Record one round trip with parallel requests."""
         with self.lock:
             self._trips.append(spans)
 
@@ -69,14 +69,14 @@ class CostRecorder:
             source.close_base()
 
     def check_at_hand(self, near: bool, what: str) -> None:
-        """Raise `UsageError` if bytes would have to be fetched and `fetch` is off."""
+        """Raise `UsageError` if `what` would have to be fetched, but `fetch` is off."""
         if not near and not self.fetch:
-            known = "the cold cost is computed from cached bytes"
-            raise UsageError(f"{known}; {what} must be fetched: look the key up again")
+            known = "the cold cost needs cached bytes"
+            raise UsageError(f"{known}, but {what} is not cached: look the key up again")
 
 
 class ColdSource(Source):
-    """A file with an empty cache, which reads from `base`; its first range is `first` bytes, or `at`."""
+    """A file read from `base`, but counted as if nothing were cached. The first request is `first` bytes, or `at`."""
 
     near = False
     charged = False

@@ -1,6 +1,6 @@
 """Local files and directories.
 
-Files are read, not memory-mapped: a file that shrinks while open must raise an error, not kill the process.
+Files are read instead of memory-mapped: a file that shrinks while open must raise an error, not kill the process.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
-from shardcore.system import is_link_entry, is_link_status, leads_elsewhere, listed_name, open_file, read_at
+from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
-"""Extents examined of a sparse file; beyond, the allocated blocks count."""
+"""Maximum extents examined of a sparse file; with more, its allocated blocks are counted."""
 
 
 _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", default=None)
@@ -34,7 +34,7 @@ _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", de
 
 @contextmanager
 def listed_once() -> Iterator[None]:
-    """Cache directory listings in this context: every format examines the same folder."""
+    """Cache directory listings in this context, since each format examines the same folder."""
     token = _listings.set({})
     try:
         yield
@@ -94,7 +94,7 @@ class FileSource(Source):
 
     @cached_property
     def stored(self) -> int:
-        """Bytes outside holes; `size` if the file system does not report holes."""
+        """Bytes outside the holes of a sparse file; `size` if the file system does not report holes."""
         # Compressing file systems also allocate fewer blocks: only reported holes count.
         if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
             return self._size
@@ -139,10 +139,10 @@ class FileSource(Source):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def check_same(self, descriptor: int) -> None:
-        """Check that an open descriptor is this file.
+        """Check that an open descriptor refers to this file.
 
         Raises:
-            SourceChanged: It is another file, or was changed since.
+            SourceChanged: It is another file, or the file was changed.
             SourceError: Its status cannot be read.
         """
         try:
@@ -162,12 +162,12 @@ class FileSource(Source):
         try:
             now = _identity(self._absolute.stat())
         except OSError as error:
-            raise SourceError(f"{self.name} is gone: {reason_of(error)}") from error
+            raise SourceError(f"{self.name}was deleted: {reason_of(error)}") from error
         if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
-        """Close the file; later reads are errors, running reads complete."""
+        """Close the file. Later reads are errors; running reads complete."""
         with self._lock:
             last = not self._closed and not self._readers
             self._closed = True
@@ -203,7 +203,7 @@ class FileSource(Source):
 
 
 class LocalFolder(Folder):
-    """A directory. Names are checked, and links below it are not followed."""
+    """A directory. Names are checked, and links inside the directory are not followed."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -211,7 +211,7 @@ class LocalFolder(Folder):
         self.uri = str(self.path)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """Return the files and directories in it (or in its sub-directory `prefix`), sorted, without links.
+        """Return the files and directories in the directory (or in its sub-directory `prefix`), sorted, without links.
 
         Raises:
             SourceError: The directory cannot be listed.
@@ -232,7 +232,7 @@ class LocalFolder(Folder):
         return entries
 
     def open(self, name: str) -> FileSource:
-        """Open the file at a relative name.
+        """Open the file with a relative name.
 
         Raises:
             SourceError: There is no such file, the name leaves the directory, or a link is on the path.
@@ -257,8 +257,8 @@ class LocalFolder(Folder):
         # Check every part for links; below a missing part there is nothing.
         step = str(self.path)
         for part in name.split("/"):
-            if leads_elsewhere(part):
-                raise SourceError(f"refused to open {short(name)}: on this system that is not a valid file name")
+            if is_special_name(part):
+                raise SourceError(f"refused to open {short(name)}: not a valid file name on this system")
             step = f"{step}/{part}"
             try:
                 status = os.lstat(step)
@@ -270,9 +270,9 @@ class LocalFolder(Folder):
 
 
 class OnDemandSource(Source):
-    """A file that is open only while it is read: a data set can have more shards than a process may have open files.
+    """A file that is open only during reads, since a data set can have more shards than a process may have open files.
 
-    Each read opens the file again, and raises `SourceChanged` if it is another one.
+    Each read opens the file again, and raises `SourceChanged` if it is another file.
     """
 
     watchable = True
@@ -322,10 +322,10 @@ class OnDemandSource(Source):
 
 
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
-    """Open a small file that belongs to another: a journal, sidecar, manifest or list of keys.
+    """Open a small file that accompanies a shard: a journal, sidecar, manifest or list of keys.
 
-    Others may write to its folder: links are not followed, only regular files are opened, FIFOs never block. For a path
-    from the user (`named`), own descriptors such as `/dev/stdin` are opened, also pipes. A missing file is a
+    Other users may write to its folder, so links are not followed, only regular files are opened, FIFOs never block. A
+    path given by the user (`named`) may also be a descriptor such as `/dev/stdin`, or a pipe. A missing file is a
     `SourceError` with the cause `FileNotFoundError`.
     """
     own = named and str(path).startswith(_OWN_DESCRIPTORS)
@@ -360,7 +360,7 @@ _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
-    """Open a file without blocking; return its descriptor. The caller checks the file type."""
+    """Open a file without blocking; return its descriptor. The caller checks the type of the file."""
     try:
         return open_file(path, flags, follow_links=follow_links)
     except (OSError, ValueError) as error:
@@ -370,7 +370,7 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
-    """Return the entry of a listing; None for links and for files deleted meanwhile."""
+    """Return the entry of a listing; None for links, and for files that were deleted meanwhile."""
     try:
         if is_link_entry(inner):
             return None

@@ -1,4 +1,4 @@
-"""Sources and folders by path, address or bytes."""
+"""Opening sources and folders by path, address or bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_TEXT = 16 << 20
-"""Maximum bytes of a text with opening options."""
+"""Maximum bytes of a text file with options for opening."""
 
 
 def source_of(
@@ -32,9 +32,9 @@ def source_of(
     first: int = 1 << 16,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """Return the source or folder behind a path, an address or bytes; `first` bytes of a remote file are fetched.
+    """Return the source or folder for a path, an address or bytes; fetches `first` bytes of a remote file.
 
-    `marks` are names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
+    `marks` are names of the files that mark a folder as a data set; they are requested if the folder cannot be listed.
     """
     if isinstance(where, (Source, Folder)):
         return where
@@ -42,7 +42,7 @@ def source_of(
         return BytesSource(bytes(where))
     text = str(where)
     if not text:
-        raise UsageError("no path is given")
+        raise UsageError("no path given")
     if is_address(text):
         # Not needed for local files.
         from shardcore.sources.remote.options import RemoteOptions
@@ -64,7 +64,7 @@ def local_path(where: str | Path) -> Path:
 def folder_of(
     where: str | Path | Folder, remote: RemoteOptions | None = None, tape: RequestLog | None = None
 ) -> Folder:
-    """Return the folder behind a path or an address; raise `UsageError` if it is a file."""
+    """Return the folder for a path or an address; UsageError if it is a file."""
     target = source_of(where, remote, tape)
     if isinstance(target, Folder):
         return target
@@ -73,9 +73,9 @@ def folder_of(
 
 
 def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
-    """Return the text file at an address; for a folder, the file `mark` in it (at most `MOST_TEXT` bytes)."""
+    """Return the content of a text file at an address, or of the file `mark` in a folder; at most `MOST_TEXT` bytes."""
     address = parse_address(where)
-    if address.stands_alone:
+    if address.is_single_file:
         target = source_of(where, remote, tape)
         with closing(target):
             return target.read_first(MOST_TEXT) if isinstance(target, Source) else b""
@@ -93,7 +93,7 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
 
 
 class FolderOpener:
-    """Opens folders that a file refers to, with the options and request log of the caller of `open`."""
+    """Opens folders that a file refers to, with the connection options and the request log of the caller of `open`."""
 
     def __init__(self, remote: RemoteOptions | None, tape: RequestLog | None) -> None:
         self._remote = remote

@@ -32,7 +32,7 @@ class BytesSource(Source):
 
     @cached_property
     def identity(self) -> str:
-        """Name, size and digest: other bytes of the same name are another file."""
+        """Name, size and digest: the digest distinguishes other bytes of the same name."""
         import hashlib
 
         return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Source for detecting and opening a file: its first and last bytes are read once."""
+"""Source for detecting and opening a file, which reads the first and last bytes only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardcore.sources.wrapped import WrapperSource
 class PrefetchedSource(WrapperSource):
     """Keeps the first and last bytes of a source while formats detect and open it; the open shard reads from `base`.
 
-    The cache of remote sources does not replace it: it may be small, and each read from it is in the request log.
+    The cache of remote sources cannot replace it: it may be small, and each read from it is in the request log.
 
     Attributes:
         notes: Results of detection that a format uses again when opening.
@@ -26,7 +26,7 @@ class PrefetchedSource(WrapperSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
-        """Return the first `count` bytes with at most one read, which also reports the size."""
+        """Return the first `count` bytes; at most one read, after which the size is known, too."""
         return self.read_first(count)
 
     def _read_first(self, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""A source with changes in memory: overwritten and removed bytes. The underlying file is only read."""
+"""A source with changes in memory: overwritten and removed bytes. The underlying file does not change."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_CHANGES = 1000
 """Maximum changes of one source."""
 
 MOST_NEW = 16 << 20
-"""Maximum new bytes of all changes, which are in memory."""
+"""Maximum new bytes of all changes together, which are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, relative to the bytes after all changes before it; `data` None removes the bytes.
+    """One change; its offsets count the bytes after all earlier changes. `data` None removes the bytes.
 
     `joined`: it is undone together with the change before it.
     """
@@ -41,7 +41,7 @@ class Change:
     def flip(offset: int, bit: int, old: int) -> Change:
         """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
         if not 0 <= bit < 8:
-            raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
+            raise UsageError(f"a bit of a byte is a number from 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod
@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Consecutive bytes: from `at` in the base source, or new ones, which keep `at` as their original offset."""
+    """Consecutive bytes: from offset `at` of the base source, or new bytes that replace those at `at`."""
 
     at: int
     size: int
@@ -65,8 +65,8 @@ class _Piece:
 class PatchedSource(WrapperSource):
     """A source with changes applied; `base` is only read.
 
-    Name, address and folder are those of `base`, so that siblings are found. The identity changes with every change, so
-    that caches do not mix. Over an empty base, bytes may be written past the end.
+    Name, address and folder are those of `base`, so that files beside it are found. The identity changes with every
+    change, so that caches do not mix. If `base` is empty, bytes may be written past the end.
 
     Raises:
         UsageError: A change is outside the bytes.
@@ -118,7 +118,7 @@ class PatchedSource(WrapperSource):
 
     @property
     def cuts(self) -> tuple[tuple[int, int], ...]:
-        """Removed bytes, sorted: the offset in the new bytes where they were, and their number."""
+        """Removed ranges, sorted: each as its offset in the changed bytes, and the number of removed bytes."""
         found: list[tuple[int, int]] = []
         expected = 0
         for start, piece in zip(self._starts, self._pieces, strict=False):
@@ -130,14 +130,14 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def place_of(self, offset: int) -> int | None:
-        """Return the new offset of a byte of `base`; None if it was removed."""
+        """Return the offset that a byte of `base` has now; None if it was removed."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
         if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the new range of the bytes `[start, stop)` of `base`; an empty one where removed bytes were."""
+        """Return the range that the bytes `[start, stop)` of `base` have now; an empty range if they were removed."""
         taken = list(self._taken())
         before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
         return start - before, stop - until
@@ -204,9 +204,9 @@ class PatchedSource(WrapperSource):
 def overwriting(
     changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
 ) -> tuple[Change, ...]:
-    """Return changes with one more step that overwrites `pieces` (offset and new bytes).
+    """Return the changes, and one more that overwrites `pieces` (offset and new bytes).
 
-    `second`: it is the second hex digit of the last overwritten byte, and replaces that change.
+    With `second`, a second hex digit was typed for the same byte, so the new change replaces the last one.
     """
     last = changes[-1] if changes else None
     if (
@@ -228,7 +228,7 @@ def overwriting(
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Return the changes without the last step, and the undone changes with it; the next to redo is last."""
+    """Move the last step from the changes to the undone ones; return both. The next step to redo is last."""
     left = list(changes)
     taken: list[Change] = []
     while left and (not taken or taken[-1].joined):
@@ -250,11 +250,11 @@ def steps_of(changes: Sequence[Change]) -> int:
 def check_room(changes: Sequence[Change]) -> None:
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
-            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue there"
+            f"{len(changes):,} changes;at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
         )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
-        raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")
+        raise LimitExceeded(f"{size:,} new bytes;at most {MOST_NEW:,} are kept in memory")
 
 
 def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:

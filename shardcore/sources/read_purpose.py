@@ -1,4 +1,4 @@
-"""Purpose and priority of reads, as context variables: reads happen deep inside lookups, trees and streams."""
+"""Purpose and priority of reads. They are context variables, since reads happen deep inside lookups and streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 
 
 class ReadPriority(IntEnum):
-    """Priority of a read; lower values come first."""
+    """Priority of a read; reads with lower values come first."""
 
     SCREEN = 0
     """Visible on the screen."""
@@ -49,7 +49,7 @@ def wanted(priority: ReadPriority) -> Iterator[None]:
 
 @contextmanager
 def reading_for(purpose: ReadPurpose) -> Iterator[None]:
-    """Set the purpose of reads in this context; the outermost setting applies."""
+    """Set the purpose of reads in this context; an outer setting takes precedence."""
     if _purpose.get() is not None:
         yield
         return
@@ -62,7 +62,7 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 
 @contextmanager
 def opening_whole(needed: bool = True) -> Iterator[None]:
-    """Open remote files in this context with a first range that contains most files completely."""
+    """Open remote files in this context with a first request that is large enough to fetch most files completely."""
     token = _all.set(needed)
     try:
         yield
@@ -76,9 +76,9 @@ def opens_whole() -> bool:
 
 @contextmanager
 def at_most(size: int | None) -> Iterator[None]:
-    """Refuse reads in this context that fetch more than `size` bytes from another machine (`LargeRead`).
+    """Raise `LargeRead` for reads in this context that would fetch more than `size` bytes from another machine.
 
-    Callers can then ask the user. None: no limit; 0: no request at all.
+    Callers can then ask the user. None: no limit; 0: no request is allowed.
     """
     token = _most.set(size)
     try:

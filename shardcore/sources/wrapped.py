@@ -1,4 +1,4 @@
-"""Wrappers of sources: concatenated, metered, partly in memory."""
+"""Sources made of other sources: concatenated, counted, or partly in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardcore.sources.base import MERGE_GAP, RANGE, PurposeAt, Source, merged
 
 
 class ConcatSource(Source):
-    """Several sources, concatenated."""
+    """Concatenation of several sources."""
 
     charged = False
 
@@ -77,7 +77,7 @@ class ConcatSource(Source):
 
 
 class WrapperSource(Source):
-    """Base of wrappers: everything is delegated to `base`."""
+    """Base class of wrappers, which delegate everything to `base`."""
 
     charged = False
 
@@ -128,7 +128,7 @@ class WrapperSource(Source):
 
 
 class MeteredSource(WrapperSource):
-    """Counts the ranges and bytes read through it, for the cost of a lookup.
+    """Wrapper that counts the ranges and bytes read through it, for the cost of a lookup.
 
     Empty and failed reads do not count; merged ranges count once.
     """
@@ -167,7 +167,7 @@ class MeteredSource(WrapperSource):
 
 
 class KeptSource(WrapperSource):
-    """A source with one range in memory: `data` from offset `start`."""
+    """Wrapper of a source with one range in memory: `data`, from offset `start`."""
 
     def __init__(self, base: Source, start: int, data: bytes) -> None:
         super().__init__(base)

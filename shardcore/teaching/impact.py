@@ -1,6 +1,6 @@
-"""Effect of changed bytes on a shard: the checks that detect the change, and the objects that are lost.
+"""Effect of changed bytes on a shard: the checks that detect the change, and the objects that are affected.
 
-Objects are read by key, one after the other, up to `MOST_OBJECTS` and `MOST_BYTES`; the rest is counted.
+Objects are read by key, up to `MOST_OBJECTS` and `MOST_BYTES`; the others are only counted.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _Same = tuple[str, str, int, int]
 
 
 class FindingBaseline:
-    """Findings of a file before a change, to tell new findings from known ones.
+    """Findings of a file before a change, to distinguish new findings from known ones.
 
-    A cut moves later bytes: spans are compared after `PatchedSource.now` moved them.
+    Removing bytes moves later bytes, so spans are compared after a move by `PatchedSource.now`.
     """
 
     def __init__(self, findings: Iterable[Finding], source: Source | None) -> None:
@@ -43,7 +43,7 @@ class FindingBaseline:
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
-        """Return the span at which the same bytes are after the change."""
+        """Return the span of the same bytes after the change."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -56,7 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return the findings that were not there before, and remember them for the next depth."""
+        """Return the new findings, and remember them for the next depth."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -76,7 +76,7 @@ class FindingBaseline:
 
 
 def kind_of(error: ShardError) -> str:
-    """Return the error type and message without numbers: equal for the same fault at another offset."""
+    """Return error type and message without numbers, so that the same error at another offset compares equal."""
     return f"{type(error).__name__} {_DIGITS.sub('0', error.message)}"
 
 
@@ -87,16 +87,16 @@ def _same(finding: Finding, place: Span | None) -> _Same:
 
 
 MOST_OBJECTS = 3000
-"""Objects that are compared, spread evenly over all."""
+"""Maximum number of objects compared; more are sampled evenly."""
 
 MOST_BYTES = 256 << 20
-"""Uncompressed bytes that are read, before and after a change."""
+"""Maximum number of uncompressed bytes read, before and after a change."""
 
 MOST_TOUCHED = 100
-"""Changed locations whose objects are always compared."""
+"""Number of changed locations whose objects are always compared."""
 
 MOST_LISTED = 100_000
-"""Rows whose keys are listed; of more, rows spread over all are taken."""
+"""Maximum number of rows whose keys are listed; more are sampled evenly."""
 
 _ROWS_AT_ONCE = 1000
 _COUNTED_AT_ONCE = 1 << 17
@@ -105,7 +105,7 @@ _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 class Fate(Enum):
     SAME = "same"
-    """Returned with the same bytes, or failing as before."""
+    """The same bytes are returned, or the same error as before."""
     REFUSED = "refused"
     LOST = "lost"
     WRONG = "wrong"
@@ -171,13 +171,13 @@ class Impact:
 
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
-    """Read the objects of a shard, and verify it, before anything is changed."""
+    """Read the objects of a shard and verify it, before any change."""
     served: dict[str, Served] = {}
     room = _Room(MOST_BYTES)
     keys, total = _some_keys(shard)
     for number, key in enumerate(keys):
         progress(number, len(keys) + 1)
-        one = _serve(shard, key, room)
+        one = _read_object(shard, key, room)
         if one is not None:
             served[key] = one
     report, error = _verified(shard, Depth.CONTENT)
@@ -186,7 +186,7 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
 
 
 def touched(was: Before, shard: Shard) -> tuple[str, ...]:
-    """Return the keys of objects at changed bytes that `before` left out; loads the index."""
+    """Return the keys of objects at changed bytes that are not in the sample of `before`; loads the index."""
     source = shard.source
     if not was.left_out or not isinstance(source, PatchedSource):
         return ()
@@ -206,23 +206,23 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
-    """Add objects that were left out to the state before the change; `shard` is the unchanged file."""
+    """Add objects to the state before the change; `shard` is the unchanged file."""
     room = _Room(MOST_BYTES)
-    more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
+    more = {key: one for key in keys if (one := _read_object(shard, key, room)) is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    told = _telling(findings, checks)
+    told = _new_findings(findings, checks)
     counts: Counter[Fate] = Counter()
     objects: list[ChangedObject] = []
     room = _Room(MOST_BYTES * 2)
     left_out = was.left_out
     for number, (key, old) in enumerate(was.served.items()):
         progress(len(Depth) + number, steps)
-        now = _serve(shard, key, room)
+        now = _read_object(shard, key, room)
         if now is None:
             left_out += 1
             continue
@@ -252,8 +252,8 @@ def _checks(
     return tuple(checks), findings, known.gone(was.findings, findings)
 
 
-def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
-    """Return all errors, and new warnings: a known warning says nothing about a new change."""
+def _new_findings(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
+    """Return all errors, and new warnings; known warnings are not related to the change."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
@@ -318,8 +318,8 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
                 yield key
 
 
-def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
-    """Read an object by key; None where that would exceed the room."""
+def _read_object(shard: Shard, key: str, room: _Room) -> Served | None:
+    """Read an object by key; None if it exceeds the limits in `room`."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:
@@ -350,7 +350,7 @@ def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:
-    """Return a digest of the metadata, for objects whose content is in another file that is not available."""
+    """Return a digest of the metadata, used if the content is in another file that is not available."""
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
     digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())
@@ -369,12 +369,12 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
         if not old.digest:
             return Fate.MENDED, ""
         if now.recipe or old.recipe:
-            return Fate.WRONG, "the answer is another one"
+            return Fate.WRONG, "another object is returned"
         sizes = f"{old.size:,} bytes before, {now.size:,} now" if old.size != now.size else f"{now.size:,} bytes"
-        return Fate.WRONG, f"other bytes are returned: {sizes}"
+        return Fate.WRONG, f"different bytes are returned: {sizes}"
     if now.absent:
         return (Fate.SAME, "") if old.absent else (Fate.LOST, "")
-    # What could not be read before is as it was.
+    # Objects that could not be read before the change are not affected.
     return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
 
 

@@ -1,4 +1,4 @@
-"""Locations of icons, samples, lessons and pages: in the package of a wheel, at the top of a checkout."""
+"""Locating icons, samples, lessons and pages: in the package of a wheel, or at the top of a checkout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 class AssetMissingError(Exception):
-    """A resource is not there: the installation is incomplete."""
+    """A resource is missing, because the installation is incomplete."""
 
 
 def resources() -> Path:
@@ -28,13 +28,13 @@ def _folder(name: str) -> Path:
     for folder in (_PACKAGE / name, _PACKAGE.parent / name):
         if folder.is_dir():
             return folder
-    raise AssetMissingError(f"no {name} beside {_PACKAGE}")
+    raise AssetMissingError(f"{name} not found: the installation in {_PACKAGE.parent} is incomplete")
 
 
 def path(name: str) -> Path:
     found = resources() / name
     if not found.is_file():
-        raise AssetMissingError(f"no resource is called {name}")
+        raise AssetMissingError(f"unknown resource {name}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Slides of a lecture: a drawing, the bytes it is about, and one sentence at a time.
+"""Slides of a lecture: a drawing, the bytes that it describes, and one sentence at a time.
 
 A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are the sentences, the stages of
 the drawing, and a question and its answer, which are two beats.
@@ -58,7 +58,7 @@ class Slide:
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """Split Markdown into sentences; an item of a list is one."""
+    """Split Markdown into sentences; a list item is one sentence."""
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text):
         line = " ".join(paragraph.split())
@@ -90,7 +90,7 @@ def lesson_slide(stage: LessonStage) -> Slide:
     stages = _stages(drawing)
     beats = [Beat(text, stage=0 if stages else None) for text in sentences(stage.text)]
     asked = _question(stage, stage.question) if stage.question is not None else []
-    # The walk is part of the answer.
+    # The walk would show the answer.
     beats += [*asked[:1], *stages, *asked[1:]]
     return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, spans)
 
@@ -103,7 +103,7 @@ def _step_slide(step: Step) -> Slide:
     drawing = _plain(step.drawing)
     told, why = ([Beat(_marked(one)) for one in sentences(text)] for text in (step.text, step.why))
     stages = _stages(drawing)
-    # The text of a walk tells what it arrives at.
+    # The text of the walk would show the result.
     beats = [*(replace(beat, stage=0) for beat in why), *stages, *told] if stages else told + why
     return Slide(step.title, tuple(beats) or (Beat(step.title),), drawing, step.inputs if step.computed else step.spans)
 
@@ -146,7 +146,7 @@ def _cut(text: str) -> str:
 
 
 def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
-    """Return the drawing and the bytes that a step of a lesson shows; the last drawing and the last span count."""
+    """Return the last drawing and the last spans that a step of a lesson shows."""
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None
@@ -200,7 +200,7 @@ def _marked(text: str) -> str:
 
 
 def _plain(drawing: Drawing | None) -> Drawing | None:
-    """Return a drawing without title, caption and legend of sections, and without tables that the walk does not use."""
+    """Return a drawing without title, caption, section legend, and tables that no arrow uses."""
     if drawing is None:
         return None
     walks = [figure for figure in drawing.figures if any(item.stage == 1 for item in figure.items)]

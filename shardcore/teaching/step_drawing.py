@@ -1,4 +1,4 @@
-"""Default drawing of a lookup step: its figures, values, and rulers of the bytes."""
+"""Default drawing of a lookup step: its figures, its values, and rulers that show the bytes in the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier st
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
 
 VALUES = ("Values", "Computed values")
-"""Titles of the table of values: of a step that reads, and of one that computes."""
+"""Titles of the table of values, for a step that reads and for one that computes."""
 
 _MOST_SECTIONS = 8
 _MOST_SPANS = 6
@@ -32,7 +32,7 @@ _WORD = 8
 _LETTERS = 72
 _COLUMNS = 3
 _NARROW = 12
-"""A span with parts that is narrower than 1/n of the file gets its own ruler."""
+"""A span with parts gets its own ruler if it is smaller than this fraction (1/n) of the file."""
 
 _ROLE_TONES = {
     FieldRole.OFFSET: Tone.POINTER,
@@ -98,7 +98,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     figures += rulers
     stages = max((item.stage for figure in figures for item in figure.items), default=0)
     if stages:
-        figures = [one if any(item.stage for item in one.items) else _at_the_end(one, stages) for one in figures]
+        figures = [one if any(item.stage for item in one.items) else _in_last_stage(one, stages) for one in figures]
     names = {item.name for figure in figures for item in figure.items}
     links = tuple(
         Link(target.item, end, tone=Tone.POINTER)
@@ -110,8 +110,8 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     return Drawing(step.title, tuple(figures), links, step.caption, more, legend=MappingProxyType(legend))
 
 
-def _at_the_end(figure: Figure, stage: int) -> Figure:
-    """Delay the values of a figure to the last stage of a walk; sections are always shown."""
+def _in_last_stage(figure: Figure, stage: int) -> Figure:
+    """Show the values of a figure only in the last stage of the animation; sections are always shown."""
     late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
     if isinstance(figure, Table):
         return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
@@ -195,7 +195,7 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
 
 
 def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
-    """Return a ruler of the file, and rulers of spans that are too narrow on it or in another source."""
+    """Return a ruler of the file, and further rulers for spans that are too narrow on it or in another source."""
     rulers: list[Figure] = []
     left = _MOST_SPANS
     for source in dict.fromkeys(span.source for span in step.spans):
@@ -270,7 +270,7 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
 
 
 def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
-    """Return the name of the item at a target: bytes of the step or a section that begin there, else a mark."""
+    """Return the name of the item to which an arrow leads: bytes of the step, a section, or a mark."""
     if any(span.start == target.byte and span.size and not span.source for span in spans):
         return f"bytes at {target.byte}"
     if target.section and any(one.start == target.byte and one.size for one in sections):
@@ -279,7 +279,7 @@ def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section])
 
 
 def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
-    """Return the non-empty sections; of very many, the largest and those that contain the spans."""
+    """Return the sections that are not empty; if there are very many, the largest and those that contain the spans."""
     solid = [section for section in sections if section.size]
     if len(solid) <= _MOST_SECTIONS:
         return solid

@@ -1,6 +1,6 @@
-"""Contract tests for sources, formats and writers; counting and failing sources, truncations and mutations.
+"""Contract tests for sources, formats and writers; sources that count or fail; truncated and mutated files.
 
-Tests of a format derive from `ShardContract`, name their samples, and add what is specific to the format.
+Tests of a format derive from `ShardContract`, define their samples, and add tests that are specific to the format.
 """
 
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk

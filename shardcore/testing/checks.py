@@ -18,10 +18,10 @@ from shardcore.shards.registry import all_formats
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.testing.sampling import rounds, sampled
-from shardcore.testing.sources import Line
+from shardcore.testing.sources import LossyConnection
 
 SMALL = 8192
-"""Maximum size of a file of which every offset may be tested."""
+"""Maximum size of a file whose offsets are all tested."""
 
 OFFSETS = rounds(300, 60)
 """Number of offsets passed to `explain`, in addition to the same number of run starts."""
@@ -34,7 +34,7 @@ SEEDED = 500
 
 
 def check_tiling(shard: Shard) -> None:
-    """Assert that the sections tile the file."""
+    """Assert that the sections cover the file without gaps or overlaps."""
     size = shard.source.size if shard.source else 0
     at = 0
     for section in shard.sections:
@@ -53,7 +53,7 @@ FIELDS_COMPARED = rounds(80, 12)
 
 
 def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
-    """Assert that runs tile the source and agree with `explain`, and (if complete) that bytes have an owner."""
+    """Assert that runs cover the source and agree with `explain`; if `complete`, also that each byte has a node."""
     size = shard.bytes_of(source).size
     runs = shard.runs(0, size, source)
     assert runs.start.tolist() == [0, *runs.stop.tolist()[:-1]] if size else len(runs) == 0
@@ -78,7 +78,7 @@ def check_explained(shard: Shard, source: str = "", *, complete: bool = True) ->
 
 
 def check_fields(shard: Shard, source: str = "") -> None:
-    """Assert that the fields of a range agree with `explain` at their first bytes, are complete, and are limited."""
+    """Assert that `fields_in` agrees with `explain` at the start of each field, is complete, and obeys its limit."""
     size = shard.bytes_of(source).size
     for start in {0, max(size - FIELDS_BYTES, 0), size // 2}:
         stop = min(start + FIELDS_BYTES, size)
@@ -117,7 +117,7 @@ def check_columns(shard: Shard) -> None:
 
 
 def check_sequence(shard: Shard) -> None:
-    """Assert that the objects are a sequence, also before `load_index`: indices, iteration, slices and keys agree."""
+    """Assert that the objects are a sequence before and after `load_index`: indices, iteration, slices, keys agree."""
     objects = shard.objects
     every = list(objects)
     assert len(objects) == len(every)
@@ -149,7 +149,7 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
     Args:
         shard: The shard.
         keys: Some of its keys, whose objects can be read.
-        absent: Keys that it does not have.
+        absent: Keys that it does not contain.
     """
     for key in keys:
         ref, raw = shard.find(key), shard.raw_key(key)
@@ -186,7 +186,7 @@ def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
     Args:
         shard: The shard.
         trace: The trace of a lookup.
-        alone: Titles of steps that compute only with the key or with options.
+        alone: Titles of steps that compute only from the key or from options.
     """
     if shard.format not in {known.name for known in all_formats()}:
         return
@@ -211,7 +211,7 @@ def live_keys(shard: Shard) -> list[str]:
 
 
 def places(shard: Shard, size: int, source: str = "") -> list[int]:
-    """Return offsets to test: all of a small file; else those around every edge of a node, and seeded ones."""
+    """Return offsets to test: all offsets of a small file; else those around every edge of a node, and random ones."""
     if size <= SMALL:
         return list(range(size + 1))
     edges: set[int] = set()
@@ -224,7 +224,7 @@ def places(shard: Shard, size: int, source: str = "") -> list[int]:
 
 
 def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
-    """Yield at most `limit` nodes of a tree, breadth first; of long lists only the first and last few."""
+    """Yield at most `limit` nodes of a tree, breadth first; from a long list only the first and last few."""
     queue, given = [node], 0
     while queue and given < limit:
         node = queue.pop(0)
@@ -237,21 +237,21 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
             queue += list(kids)
 
 
-def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
-    """Assert that a lost connection ends verification at any point, and is not a finding.
+def check_lost_connection(opened: Callable[[LossyConnection], Shard], count: int) -> None:
+    """Assert that a lost connection ends verification with an error, whenever it is lost, and is not a finding.
 
     Args:
-        opened: Opens a shard through a line.
+        opened: Opens a shard through a given connection.
         count: Number of points of failure that are tested.
     """
-    whole = Line()
+    whole = LossyConnection()
     with opened(whole) as shard:
         opening = whole.requests
         right = {(one.code, one.span, one.message) for one in shard.verify(Depth.CONTENT).findings}
     for left in sampled(range(whole.requests), count, full=False):
         lost = None
         try:
-            with opened(Line(left)) as shard:
+            with opened(LossyConnection(left)) as shard:
                 report = shard.verify(Depth.CONTENT)
         except ConnectionFailed as error:
             lost = error

@@ -1,4 +1,4 @@
-"""Seeded damage, and typical use of damaged shards."""
+"""Reproducible random damage, and typical use of damaged shards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardcore.testing.sampling import rounds, sampled
 
 
 def mutations(data: bytes, *, seed: int, count: int) -> Iterator[bytes]:
-    """Yield seeded mutations: flipped bits, overwritten bytes, extreme integers, swapped, repeated and lost ranges."""
+    """Yield randomly damaged copies: flipped bits, overwritten bytes, extreme integers, moved or removed ranges."""
     for number in range(count):
         yield mutated(data, random.Random(f"{seed}/{number}"))
 
@@ -56,7 +56,7 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
 def check_promise(shard: Shard) -> None:
     """Assert that every live object can be found and read if verification finds no error.
 
-    Exempt are contents in missing files, contents above a limit, and encodings that a finding lists.
+    Contents in missing files, contents above a limit, and encodings that a finding lists are exempt.
     """
     report = shard.verify(Depth.CONTENT)
     reported = {finding.key for finding in report.findings}
@@ -75,11 +75,11 @@ def check_promise(shard: Shard) -> None:
 
 
 def exercise(opener: Callable[..., Shard], *, thorough: bool = True) -> str:
-    """Use a (damaged) shard in every way; only `ShardError`s may be raised.
+    """Use a shard, damaged or not, in every way; only `ShardError`s may be raised.
 
     Args:
         opener: Opens it; called with and without `partial=True`.
-        thorough: Whether every verification depth is run, not only the deepest.
+        thorough: Whether every verification depth is run instead of only the deepest.
 
     Returns:
         `refused` if it cannot be opened at all, `partial` if only a part can be shown, else `opened`.

@@ -1,4 +1,4 @@
-"""Contract of data sets."""
+"""Contract tests for data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
 from shardcore.testing.checks import (
-    check_lost_line,
+    check_lost_connection,
     check_steps,
     live_keys,
     walk,
@@ -29,7 +29,7 @@ from shardcore.testing.checks import (
 from shardcore.testing.damage import check_promise, mutated
 from shardcore.testing.sampling import rounds
 from shardcore.testing.shard_contract import CommonContract
-from shardcore.testing.sources import CountingFolder, LineFolder
+from shardcore.testing.sources import CountingFolder, LossyFolder
 
 MOST_DAMAGED = 300_000
 """Maximum size of a file that is damaged."""
@@ -37,11 +37,11 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 
 class DataSetContract(CommonContract):
-    """Contract of data sets; derive from it, and name the samples.
+    """Contract tests for data sets; derive from it, and define the samples.
 
     Attributes:
         listed: Whether opening reads all rows.
-        promises: Number of seeded damages after which contents are read.
+        promises: Number of damaged copies whose contents are read.
         quick_promises: The same in a quick run.
     """
 
@@ -51,7 +51,7 @@ class DataSetContract(CommonContract):
     quick_promises: ClassVar[int] = 3
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
-        """Open a sample; overridden for samples that need options."""
+        """Open a sample; override it for samples that need options."""
         found = shardcore.open(where, **options)
         assert isinstance(found, DataSet)
         return found
@@ -61,7 +61,7 @@ class DataSetContract(CommonContract):
         if "sample" in metafunc.fixturenames:
             metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
 
-    def test_plain_words_are_true_at_once(self, sample: Path) -> None:
+    def test_objects_are_the_same_before_and_after_the_index(self, sample: Path) -> None:
         """Length, slices and keys are the same before and after `load_index`."""
         with self.opened(sample) as late:
             late.load_index()
@@ -91,8 +91,8 @@ class DataSetContract(CommonContract):
                 check_promise(found)
             copy.write_bytes(path.read_bytes())
 
-    def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
-        """Properties that the window uses on its own thread read nothing, before and after `load_index`."""
+    def test_cheap_properties_read_nothing(self, sample: Path) -> None:
+        """Properties that the window uses on its main thread read nothing, before and after `load_index`."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(folder) as found:
             for _ in range(2):
@@ -133,8 +133,8 @@ class DataSetContract(CommonContract):
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
                 assert found.read(ref) == found.read(late)
 
-    def test_everything_speaks_in_the_words_of_the_data_set(self, sample: Path) -> None:
-        """Spans of objects, steps, findings, trees, paths and runs can be resolved by the data set, and agree."""
+    def test_all_spans_are_those_of_the_data_set(self, sample: Path) -> None:
+        """The data set can resolve the spans of objects, steps, findings, trees, paths and runs, and they agree."""
         with self.opened(sample) as found:
             found.load_index()
             for key in live_keys(found)[: self.most_keys]:
@@ -149,15 +149,15 @@ class DataSetContract(CommonContract):
                     _check_span(found, finding.span)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """A lost connection ends verification with that error at any point, with a partial report."""
+        """A connection lost at any point ends verification with that error, and a partial report."""
         for jobs in (1, 4):
-            check_lost_line(
-                lambda line: self.opened(LineFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
+            check_lost_connection(
+                lambda line: self.opened(LossyFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
                 rounds(60, 4),
             )
 
     def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
-        """The children of a member's node are its tree; sources below begin with the member, or are beside it."""
+        """The tree of a member is below its node; its sources begin with the member, or are files beside it."""
         with self.opened(sample) as found:
             found.load_index()
             for member in found.members[:5]:
@@ -171,7 +171,7 @@ class DataSetContract(CommonContract):
                 assert path[1].span == node.span
 
     def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
-        """However many members are open, also damaged ones, no file stays open."""
+        """No file descriptor stays open, however many members are open, even damaged ones."""
         if not DESCRIPTORS.exists():
             pytest.skip("no /proc here")
         copy = shutil.copytree(sample, tmp_path / "copy")

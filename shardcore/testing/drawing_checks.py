@@ -1,4 +1,4 @@
-"""Assertions about drawings: locations in the file, and layout on a page."""
+"""Assertions about drawings: their bytes exist in the file, and their layout fits the page."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ WIDTHS = (320, 560, 900, 1600)
 """Widths in pixels at which drawings are tested."""
 
 WIDE = 48.0
-"""Minimum pixels of a box that must have a text."""
+"""Minimum width in pixels of an item that must have a text."""
 
 SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
-"""Tones whose boxes may have no text."""
+"""Tones of items that need no text."""
 
 _NEAR = 40.0
 
 
 def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS) -> None:
-    """Assert that every rectangle stands for bytes that the node tree has, and that it can be shown."""
+    """Assert that every item represents bytes of nodes in the tree, and that the drawing can be displayed."""
     assert drawing.title
     assert len(drawing.items) <= MOST_ITEMS
     assert drawing.more >= 0
@@ -45,7 +45,7 @@ def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS
 
 
 def check_span(shard: Shard, span: Span, what: str) -> None:
-    """Assert that bytes begin and end where nodes do, or lie within one node."""
+    """Assert that a span begins and ends where nodes do, or is inside a single node."""
     root = shard.tree_of(span.source).span
     assert root.start <= span.start <= span.stop <= root.stop, f"{what}: {span} is not within {root}"
     if not span.size:
@@ -57,7 +57,7 @@ def check_span(shard: Shard, span: Span, what: str) -> None:
 
 
 def check_picture(picture: Picture) -> None:
-    """Assert that texts do not overlap, nothing is outside the page, and every item can be picked."""
+    """Assert that texts do not overlap, nothing is outside the page, and every item can be clicked."""
     overlapping = [(a.text, b.text) for a, b in _neighbours(picture) if a.rect.meets(b.rect)]
     assert overlapping == [], f"{picture.drawing.title} at {picture.width}"
     page = Rect(0, 0, picture.width, picture.height)
@@ -70,7 +70,7 @@ def check_picture(picture: Picture) -> None:
 
 
 def values_at_ends(control: Control) -> tuple[object, ...]:
-    """Return the values of a control to test: both ends of a slider, all choices, both states of a switch."""
+    """Return the values of a control to test: minimum and maximum of a slider, all choices, both states of a switch."""
     if control.kind is ControlKind.SLIDER:
         return control.low, control.high
     if control.kind is ControlKind.SWITCH:

@@ -1,4 +1,4 @@
-"""Contract of the drawings of a format."""
+"""Contract tests for the drawings of a format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.testing.sources import CountingSource
 
 
 class DrawingContract:
-    """Contract of the drawings of a format; derive from it, and name the samples.
+    """Contract tests for the drawings of a format; derive from it, and define the samples.
 
     Attributes:
         samples: Files or folders of the format.
@@ -38,11 +38,11 @@ class DrawingContract:
     most_keys: ClassVar[int] = 2
 
     def opened(self, where: Any, **options: Any) -> Shard:
-        """Open a sample; overridden for samples that need options or other files."""
+        """Open a sample; override it for samples that need options or other files."""
         return shardcore.open(where, **options)
 
     def keys(self, shard: Shard) -> list[str]:
-        """Return the keys to look up, existing and absent ones."""
+        """Return the keys to look up, both existing and absent ones."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
@@ -61,7 +61,7 @@ class DrawingContract:
                 yield shard, trace, shard.sketches(trace)
 
     def test_every_rectangle_is_in_the_tree(self, sample: Path) -> None:
-        """Each item of each drawing, also of steps, begins and ends where nodes do, or is part of one."""
+        """Each item of each drawing begins and ends where nodes do, or is a part of one node."""
         for shard, trace, sketches in self.with_drawings(sample):
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
@@ -72,7 +72,7 @@ class DrawingContract:
                 check_drawing(shard, sketch.draw({}))
 
     def test_controls_can_be_set(self, sample: Path) -> None:
-        """Drawing works for both ends and the default of every control, and is deterministic."""
+        """Drawing works for the default and both extremes of every control, and is deterministic."""
         widths = cycle(WIDTHS)
         for shard, _, sketches in self.with_drawings(sample):
             for sketch in sketches:
@@ -92,7 +92,7 @@ class DrawingContract:
                         sketch.draw({name: value})
 
     def test_sketches_are_named(self, sample: Path) -> None:
-        """Names are short, stable and unique; every successful lookup has those of the format."""
+        """Names of drawings are short, stable and unique; each successful lookup has the drawings of the format."""
         for _, trace, sketches in self.with_drawings(sample):
             names = [sketch.name for sketch in sketches]
             assert len(set(names)) == len(names)
@@ -100,7 +100,7 @@ class DrawingContract:
             if trace is not None and trace.outcome == "found":
                 assert set(self.names) <= set(names)
 
-    def test_having_them_reads_nothing(self, sample: Path) -> None:
+    def test_listing_drawings_reads_nothing(self, sample: Path) -> None:
         """Listing the drawings reads no byte."""
         if sample.is_dir():
             pytest.skip("a folder has no bytes that could be counted")

@@ -1,7 +1,7 @@
-"""Runs that are killed at any moment, to test what is left afterwards.
+"""Runs that are killed at any moment, to test the files that remain.
 
-A run is repeated in forks of a helper process, each of which kills itself (like `kill -9`) after a number of function
-calls. The numbers are spread over the run, half of them over its end, where files are renamed. So every moment can be
+A run is repeated in forks of a helper process; each fork kills itself (like `kill -9`) after a number of function
+calls. The numbers are spread over the run, half of them over its end, when files are renamed. So every moment can be
 tested, independent of time and chance.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 from shardcore.testing.sampling import FULL
 
 END = 600
-"""Calls at the end of a run that are tested densely."""
+"""Number of function calls at the end of a run that are tested more densely."""
 
 
 def count_of(moments: int) -> int:
@@ -31,7 +31,7 @@ def count_of(moments: int) -> int:
 
 
 def class_location(cls: type) -> str:
-    """Return path of the module and name of a test class, for another process."""
+    """Return the module path and the name of a test class, so that another process can import it."""
     return f"{inspect.getfile(cls)}::{cls.__name__}"
 
 
@@ -47,7 +47,7 @@ def loaded(place: str) -> Any:
 
 
 def bytes_of(target: Path) -> dict[str, bytes]:
-    """Return all files below a target by relative name; a single file has the empty name."""
+    """Return all files below a target, by relative name; if the target is a file, its name is empty."""
     if target.is_dir():
         files = sorted(path for path in target.rglob("*") if path.is_file())
         return {path.relative_to(target).as_posix(): path.read_bytes() for path in files}
@@ -55,18 +55,18 @@ def bytes_of(target: Path) -> dict[str, bytes]:
 
 
 def seen(files: dict[str, bytes]) -> str:
-    """Return the files in the form that `at_moments` returns."""
+    """Return a text for the state of the files, as in the results of `at_moments`."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
-    """Run a method of a test class with `target` repeatedly, killing each run at a different moment.
+    """Run a method of a test class with `target` repeatedly, and kill each run at a different moment.
 
     If the class has methods `prepared` and `judged`, they are called with the target before and after each run, and the
     result of `judged` is returned. Otherwise only the target is removed before each run.
 
     Returns:
-        One text per run: the files after it, as `seen` lists them.
+        One text per run: the files that remain, as `seen` lists them.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"

@@ -1,4 +1,4 @@
-"""Contract of the pages under `docs/formats`: their tables are generated from the layouts."""
+"""Contract tests for the pages under `docs/formats`, whose tables are generated from the layouts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layou
 
 
 def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
-    """Return a page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
+    """Return a page, with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
 
     Between `<!-- differences -->` and `<!-- end of differences -->` it lists fields where specification and practice
     differ.
@@ -28,7 +28,7 @@ def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
 
 
 class PageContract:
-    """Contract of a page; derive from it, and name page and layouts.
+    """Contract tests for a page; derive from it, and define page and layouts.
 
     With `UPDATE_PAGES=1` in the environment, the tables are rewritten instead of compared.
 

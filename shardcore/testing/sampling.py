@@ -1,6 +1,6 @@
-"""Sampling of large test matrices; `SHARDSCOPE_FULL=1` runs all of them.
+"""Sampling of large test matrices; with `SHARDSCOPE_FULL=1` all cases are tested.
 
-`make test` and `.ci/run` sample, `make full` does not. Samples are deterministic and contain the first and last items.
+`make test` and `.ci/run` test samples, `make full` all. Samples are deterministic and contain the first and last items.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:
-    """Return at most `at_most` items in order: the first, the last and seeded ones. All of them in a full run.
+    """Return at most `at_most` items in order: the first, the last and random ones. All of them in a full run.
 
     Args:
         items: The whole matrix.

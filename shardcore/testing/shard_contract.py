@@ -1,4 +1,4 @@
-"""Contract of opened shards."""
+"""Contract tests for opened shards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.testing.checks import (
     check_columns,
     check_explained,
-    check_lost_line,
+    check_lost_connection,
     check_mapping,
     check_sequence,
     check_steps,
@@ -33,17 +33,17 @@ from shardcore.testing.checks import (
 )
 from shardcore.testing.damage import check_promise, exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
-from shardcore.testing.sources import CountingSource, LineSource
+from shardcore.testing.sources import CountingSource, LossySource
 
 
 class CommonContract:
-    """Tests shared by the contracts of files and of data sets.
+    """Contract tests for both files and data sets.
 
     Attributes:
         samples: Well-formed files or folders of the format.
         absent: Well-formed keys that no sample contains.
         most_keys: Maximum number of keys per sample that are looked up.
-        alone: Titles of steps that compute only with the key or with options.
+        alone: Titles of steps that compute only from the key or from options.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
@@ -52,11 +52,11 @@ class CommonContract:
     alone: ClassVar[Sequence[str]] = ()
 
     def opened(self, where: Any, **options: Any) -> Shard:
-        """Open a sample; overridden for samples that need options or other files."""
+        """Open a sample; override it for samples that need options or other files."""
         return shardcore.open(where, **options)
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
-        """An absent key raises `KeyAbsent`, has an empty `find_all`, and a trace with outcome absent."""
+        """For an absent key, `find` raises `KeyAbsent`, `find_all` is empty, and the outcome of `trace` is absent."""
         with self.opened(sample) as shard:
             for key in self.absent:
                 with pytest.raises(KeyAbsent):
@@ -83,17 +83,17 @@ class CommonContract:
 
 
 class ShardContract(CommonContract):
-    """Contract of opened shards; derive from it, and name the samples.
+    """Contract tests for opened files; derive from it, and define the samples.
 
     Attributes:
         quick_samples: Number of samples in a quick run.
         open_ranges: Maximum ranges read by opening.
         find_ranges: Maximum ranges read by finding one key after that.
-        mutations: Number of seeded mutations per sample; `python -m tests.fuzz` tests more.
+        mutations: Number of random mutations per sample; `python -m tests.fuzz` tests more.
         quick_mutations: The same in a quick run.
         cuts: Number of truncations per sample, in addition to those at the edges of sections.
         quick_cuts: The same in a quick run.
-        promises: Number of seeded damages after which contents are read.
+        promises: Number of damaged copies whose contents are read.
         quick_promises: The same in a quick run.
     """
 
@@ -108,14 +108,14 @@ class ShardContract(CommonContract):
     quick_promises: ClassVar[int] = 10
 
     def counting(self, sample: Path) -> CountingSource:
-        """Return a counting source of a sample, with the files beside it."""
+        """Return a sample as a counting source that also finds the files beside it."""
         return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def damaged(self, data: bytes, sample: Path) -> Source:
         return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def first_keys(self, sample: Path, count: int) -> list[str]:
-        """Return some keys of a sample, which is opened separately."""
+        """Return some keys of a sample; opens it separately, so that these reads are not counted."""
         with self.opened(sample) as shard:
             shard.load_index()
             return live_keys(shard)[:count]
@@ -131,8 +131,8 @@ class ShardContract(CommonContract):
         with self.opened(sample) as shard:
             check_tiling(shard)
 
-    def test_what_bytes_are_for_comes_to_the_size_of_the_file(self, sample: Path) -> None:
-        """The shares of the byte budget add up, before and after `load_index`; loads count every row."""
+    def test_byte_shares_add_up_to_the_file_size(self, sample: Path) -> None:
+        """The byte shares add up to the file size, before and after `load_index`; loads count every row."""
         with self.opened(sample) as shard:
             assert shard.source is not None
             for _ in range(2):
@@ -144,13 +144,13 @@ class ShardContract(CommonContract):
                 assert load.row_bounds is None or load.row_bounds[-1] <= len(shard.objects)
 
     def test_every_byte_explains_itself(self, sample: Path) -> None:
-        """After `load_index` every byte has a path to a named node, and the colours agree with it."""
+        """After `load_index`, every byte has a path to a named node, and the runs agree with it."""
         with self.opened(sample) as shard:
             shard.load_index()
             check_explained(shard)
 
-    def test_bytes_know_their_object(self, sample: Path) -> None:
-        """After `load_index` the path to the bytes of an object contains its row and no other one."""
+    def test_bytes_of_an_object_have_its_row(self, sample: Path) -> None:
+        """After `load_index`, the path to the bytes of an object contains its row and no other row."""
         with self.opened(sample) as shard:
             shard.load_index()
             for key in live_keys(shard)[: self.most_keys]:
@@ -160,7 +160,7 @@ class ShardContract(CommonContract):
                         assert nearest_row(shard.explain(span.start, span.source)) == ref.row, span
 
     def test_painting_needs_no_index(self, sample: Path) -> None:
-        """Before `load_index` the runs cover the file and agree with `explain`."""
+        """Before `load_index`, the runs cover the file and agree with `explain`."""
         with self.opened(sample) as shard:
             check_explained(shard, complete=False)
 
@@ -221,7 +221,7 @@ class ShardContract(CommonContract):
                 assert report.ok, report.findings
 
     def test_opening_and_finding_read_few_ranges(self, sample: Path) -> None:
-        """The numbers of ranges read to open, to paint and to find one key are limited."""
+        """Opening, painting and finding one key read at most a declared number of ranges."""
         source = self.counting(sample)
         with self.opened(source) as shard:
             assert len(source.ranges) <= self.open_ranges, source.ranges
@@ -230,7 +230,7 @@ class ShardContract(CommonContract):
                 shard.find(key)
                 assert len(source.ranges) <= self.find_ranges, source.ranges
 
-    def test_progress_is_told_and_cancels(self, sample: Path) -> None:
+    def test_progress_is_reported_and_cancels(self, sample: Path) -> None:
         """Verification reports progress, and stops if the callback raises `Cancelled`."""
         reported: list[tuple[int, int]] = []
         with self.opened(sample) as shard:
@@ -245,12 +245,12 @@ class ShardContract(CommonContract):
                 shard.verify(Depth.CONTENT, stop)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """A lost connection ends verification with that error at any point, with a partial report."""
+        """A connection lost at any point ends verification with that error, and a partial report."""
         base = self.counting(sample)
-        check_lost_line(lambda line: self.opened(LineSource(base, line)), rounds(20, 4))
+        check_lost_connection(lambda line: self.opened(LossySource(base, line)), rounds(20, 4))
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
-        """A file truncated anywhere gives a `ShardError`, or a partial shard that can be explored."""
+        """A file truncated anywhere raises a `ShardError`, or opens as a partial shard that can be explored."""
         data = sample.read_bytes()
         with self.opened(sample) as shard:
             shard.load_index()
@@ -267,7 +267,7 @@ class ShardContract(CommonContract):
                 check_promise(shard)
 
     def test_mutated_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
-        """Any damage gives a `ShardError`, or a partial shard that can be explored; nothing else is raised."""
+        """A damaged file raises a `ShardError`, or opens as a partial shard that can be explored; no other errors."""
         data = sample.read_bytes()
         count = min(rounds(self.mutations, self.quick_mutations), 4000000 // max(len(data), 1) + 5)
         for mutated in mutations(data, seed=len(data), count=count):

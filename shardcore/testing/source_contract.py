@@ -1,4 +1,4 @@
-"""Contract of sources."""
+"""Contract tests for sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.sources.base import Source
 
 
 class SourceContract:
-    """Contract of sources; derive from it, and implement `opened`."""
+    """Contract tests for sources; derive from it, and implement `opened`."""
 
     data: ClassVar[bytes] = bytes(range(256)) * 40
 
@@ -28,13 +28,13 @@ class SourceContract:
             assert source.size == len(self.data)
 
     def test_read_gives_exactly_the_range(self, tmp_path: Path) -> None:
-        """Every range, also an empty one, is returned exactly."""
+        """Reading returns exactly the requested range, even an empty one."""
         with self.opened(tmp_path) as source:
             for start, stop in [(0, 0), (0, 1), (5, 300), (0, len(self.data)), (len(self.data), len(self.data))]:
                 assert source.read(start, stop) == self.data[start:stop]
 
     def test_read_past_the_end_is_truncated(self, tmp_path: Path) -> None:
-        """A range that ends beyond the source is an error with a location, never a short read."""
+        """A range that ends beyond the source raises an error with a location instead of returning fewer bytes."""
         with self.opened(tmp_path) as source, pytest.raises(shardcore.Truncated) as caught:
             source.read(len(self.data) - 3, len(self.data) + 1)
         assert caught.value.span is not None
@@ -57,8 +57,8 @@ class SourceContract:
             assert source.read_first(0) == b""
             assert source.read_first(len(self.data) * 2) == self.data
 
-    def test_reads_that_nobody_wants_are_not_made(self, tmp_path: Path) -> None:
-        """Every kind of read first calls the check of its context."""
+    def test_reads_check_for_cancellation(self, tmp_path: Path) -> None:
+        """Every kind of read first calls the cancellation check of its context."""
 
         def stop() -> None:
             raise Cancelled
@@ -74,7 +74,7 @@ class SourceContract:
                     read()
 
     def test_read_many_keeps_the_order(self, tmp_path: Path) -> None:
-        """Ranges are returned in the requested order, whether they touch, overlap or are empty."""
+        """Ranges are returned in the requested order, even if they touch, overlap or are empty."""
         ranges = [(9000, 9100), (3, 3), (0, 10), (5, 20), (20, 30), (10000, 10240)]
         with self.opened(tmp_path) as source:
             assert source.read_many(ranges) == [self.data[a:b] for a, b in ranges]
@@ -85,7 +85,7 @@ class SourceContract:
         with self.opened(tmp_path) as source, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda r: source.read(*r), ranges)) == [self.data[a:b] for a, b in ranges]
 
-    def test_an_unchanged_source_says_so(self, tmp_path: Path) -> None:
+    def test_an_unchanged_source_is_unchanged(self, tmp_path: Path) -> None:
         """`check_unchanged` raises nothing, and `identity` is stable."""
         with self.opened(tmp_path) as source:
             before = source.identity

@@ -1,4 +1,4 @@
-"""Sources that count, fail, or need no storage."""
+"""Sources for tests: they count reads, fail, or need no storage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CountingSource(BytesSource):
 
 
 class CountingFolder(Folder):
-    """Folder that records the ranges `(name, start, stop)` read from its files, and the number of listings."""
+    """Folder that records the ranges `(name, start, stop)` read from its files, and counts listings."""
 
     def __init__(self, base: Folder) -> None:
         self.base = base
@@ -101,7 +101,7 @@ class MemoryFolder(Folder):
 
 
 class FailingSource(BytesSource):
-    """Source whose reads fail after the first few, like a broken connection."""
+    """Source whose first few reads succeed and all others fail, like a broken connection."""
 
     def __init__(self, data: bytes, after: int = 0) -> None:
         super().__init__(data, "failing")
@@ -114,8 +114,8 @@ class FailingSource(BytesSource):
         return super()._read(start, stop)
 
 
-class Line:
-    """Connection to a server that is lost after `left` requests; None means never."""
+class LossyConnection:
+    """Connection to a server that is lost after `left` requests; None: never lost."""
 
     def __init__(self, left: int | None = None) -> None:
         self.left = left
@@ -123,20 +123,20 @@ class Line:
         self._lock = threading.Lock()
 
     def request(self) -> None:
-        """Count a request; ConnectionFailed if the connection is lost."""
+        """Count a request; raise ConnectionFailed if the connection is lost."""
         with self._lock:
             if self.left is not None and self.requests >= self.left:
                 raise ConnectionFailed("connection refused by 192.0.2.1:9")
             self.requests += 1
 
 
-class LineSource(WrapperSource):
-    """Source read through a `Line`, with the files beside it."""
+class LossySource(WrapperSource):
+    """Source read through a `LossyConnection`, as are the files beside it."""
 
-    def __init__(self, base: Source, line: Line) -> None:
+    def __init__(self, base: Source, line: LossyConnection) -> None:
         super().__init__(base)
         self._line = line
-        self.folder = None if base.folder is None else LineFolder(base.folder, line)
+        self.folder = None if base.folder is None else LossyFolder(base.folder, line)
 
     def _read(self, start: int, stop: int) -> bytes:
         self._line.request()
@@ -155,10 +155,10 @@ class LineSource(WrapperSource):
         return super()._read_many(ranges)
 
 
-class LineFolder(Folder):
-    """Folder read through a `Line`."""
+class LossyFolder(Folder):
+    """Folder read through a `LossyConnection`."""
 
-    def __init__(self, base: Folder, line: Line) -> None:
+    def __init__(self, base: Folder, line: LossyConnection) -> None:
         self.base, self.line = base, line
         self.name, self.uri = base.name, base.uri
 
@@ -168,22 +168,22 @@ class LineFolder(Folder):
 
     def open(self, name: str) -> Source:
         self.line.request()
-        return LineSource(self.base.open(name), self.line)
+        return LossySource(self.base.open(name), self.line)
 
     def open_on_demand(self, name: str) -> Source:
         self.line.request()
-        return LineSource(self.base.open_on_demand(name), self.line)
+        return LossySource(self.base.open_on_demand(name), self.line)
 
     def folder(self, name: str) -> Folder:
-        return LineFolder(self.base.folder(name), self.line)
+        return LossyFolder(self.base.folder(name), self.line)
 
     def parent(self) -> Folder | None:
         parent = self.base.parent()
-        return None if parent is None else LineFolder(parent, self.line)
+        return None if parent is None else LossyFolder(parent, self.line)
 
 
 class PatternSource(Source):
-    """Source of any size without storage: each byte is computed from its offset."""
+    """Source of any size without storage; each byte is computed from its offset."""
 
     name = "pattern"
     uri = "pattern"

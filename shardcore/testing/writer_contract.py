@@ -1,4 +1,4 @@
-"""Contract of writers."""
+"""Contract tests for writers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shardcore.writing.writer import Sized, Writer
 
 
 class WriterContract:
-    """Contract of writers; derive from it, set `format`, implement `objects`, and override differences.
+    """Contract tests for writers; derive from it, set `format`, implement `objects`, and override differences.
 
     Attributes:
         format: Name of the format.
@@ -63,7 +63,7 @@ class WriterContract:
         return folder / (name + self.suffix.rstrip("/"))
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
-        """Return the content of the object added as number `row`, with the key that `add` returned."""
+        """Return the content of the object that was added as number `row`; `add` returned its key."""
         return shard.read(shard.find(key))
 
     def fill(self, writer: Writer) -> list[str]:
@@ -71,17 +71,17 @@ class WriterContract:
         return [writer.add(key, data, **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
     def written(self, target: Path) -> Plan:
-        """Write the objects; return the plan from before `finish`."""
+        """Write the objects; return the plan that the writer had before `finish`."""
         with self.created(target) as writer:
             self.fill(writer)
             return writer.plan()
 
     def opened(self, target: Path, writer: Writer | None = None) -> Shard:
-        """Open what was written."""
+        """Open the written shard."""
         return shardcore.open(target, format=self.format, **(writer.opening if writer is not None else {}))
 
     def test_it_is_declared(self) -> None:
-        """The format declares its purpose and limitation, one sentence each; every option and fact has a help text."""
+        """The declaration states purpose and limitation, one sentence each; every option has a help text."""
         found = format_of(self.format)
         writes = writes_of(found)
         for sentence in (writes.purpose, writes.cannot):
@@ -105,7 +105,7 @@ class WriterContract:
             assert shard.verify(Depth.CONTENT).findings == ()
 
     def test_keys_are_given_as_the_format_stores_them(self, tmp_path: Path) -> None:
-        """Keys as bytes or numbers write the same shard as their text."""
+        """Writing with keys as bytes or numbers gives the same shard as with keys as text."""
         plans = []
         for raw in (False, True):
             with self.created(None) as writer:
@@ -115,7 +115,7 @@ class WriterContract:
         assert plans[0] == plans[1]
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
-        """Name, sections, sizes and objects of the plan are those of the files, also if nothing is written."""
+        """Name, sections, sizes and objects of the plan are those of the written files, also if it only plans."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)
@@ -132,7 +132,7 @@ class WriterContract:
         self.check_plan(plan, root, writer)
 
     def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
-        """Check that planned files that are shards have the planned contents."""
+        """Check that planned files that are shards get the planned contents."""
         for file in plan.files:
             if not len(file.objects):
                 continue
@@ -146,7 +146,7 @@ class WriterContract:
                         assert shard.find(ref.key) == ref
 
     def test_a_plan_from_sizes_is_near(self) -> None:
-        """With sizes alone the plan has the same files; it is exact, or close and marked as inexact."""
+        """A plan from sizes alone has the same files as one from contents; sizes are exact or marked as estimates."""
         with self.created(None) as writer:
             self.fill(writer)
             plan = writer.plan()
@@ -163,14 +163,14 @@ class WriterContract:
         assert estimate.size >= plan.size / 4
 
     def test_sizes_alone_cannot_be_written(self, tmp_path: Path) -> None:
-        """A writer refuses content of which only the size is known, and leaves nothing."""
+        """Writing a content of which only the size is known raises an error, and leaves no files."""
         key, data = self.objects()[0]
         with pytest.raises(UsageError), self.created(self.target(tmp_path)) as writer:
             writer.add(key, Sized(len(data)), **self.facts(0))
         assert _names(tmp_path) == []
 
     def test_equal_input_gives_equal_bytes(self, tmp_path: Path) -> None:
-        """Output is deterministic: one by one or many at once, bytes or streams."""
+        """Output is the same for objects added one by one or many at once, as bytes or streams."""
         contents: list[dict[str, bytes]] = []
         for name, fill in (("a", self.fill), ("b", self.fill), ("c", self._fill_streams)):
             with self.created(self.target(tmp_path, name)) as writer:
@@ -196,7 +196,7 @@ class WriterContract:
         ]
 
     def test_no_objects_are_a_shard(self, tmp_path: Path) -> None:
-        """A writer without objects writes an empty shard, or reports why that is impossible."""
+        """A writer without objects writes an empty shard, or raises an error with the reason."""
         target = self.target(tmp_path)
         try:
             with self.created(target) as writer:
@@ -209,7 +209,7 @@ class WriterContract:
             assert shard.verify(Depth.CONTENT).ok
 
     def test_nothing_appears_before_the_end(self, tmp_path: Path) -> None:
-        """Before `finish`, and after an error, there is no file of the final name."""
+        """Before `finish`, and after an error, the target file does not exist."""
         target = self.target(tmp_path)
         with pytest.raises(RuntimeError), self.created(target) as writer:
             self.fill(writer)
@@ -225,14 +225,14 @@ class WriterContract:
         assert target.read_bytes() == b"precious"
 
     def test_wrong_keys_are_named(self) -> None:
-        """A malformed key is refused by `add`; the message has the name of the input."""
+        """`add` raises an error for a malformed key; the message contains the name of the input."""
         data = self.objects()[0][1]
         for key in self.wrong_keys:
             with self.created(None) as writer, pytest.raises(UsageError, match=r"in/one\.txt"):
                 writer.add(key, data, label="in/one.txt", **self.facts(0))
 
     def test_a_key_twice_is_named(self, tmp_path: Path) -> None:
-        """A duplicate key is refused with the names of both objects, and nothing appears."""
+        """A duplicate key raises an error with the names of both objects, and no file appears."""
         if self.keyless:
             return
         with self.created(None) as planner:
@@ -245,13 +245,13 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_unknown_facts_are_refused(self) -> None:
-        """Metadata that the format cannot store is refused, not dropped silently."""
+        """Metadata that the format cannot store raises an error instead of being dropped silently."""
         key, data = self.objects()[0]
         with self.created(None) as writer, pytest.raises(UsageError, match="no_such_fact"):
             writer.add(key, data, no_such_fact=1)
 
     def test_an_input_that_fails(self, tmp_path: Path) -> None:
-        """An input that fails half-way is an error with its name, and nothing appears."""
+        """An input that fails half-way raises an error with its name, and no file appears."""
         key, _ = self.objects()[0]
         with pytest.raises(SourceError, match=r"in/bad\.txt.*gone"), self.created(self.target(tmp_path)) as writer:
             writer.add(key, _Failing(), label="in/bad.txt", **self.facts(0))
@@ -259,7 +259,7 @@ class WriterContract:
 
     @pytest.mark.thorough
     def test_a_disk_that_is_full(self, tmp_path: Path) -> None:
-        """If the disk is full, the error has the name of the file, and nothing is left."""
+        """If the disk is full, the error contains the name of the file, and no files are left."""
         code = (
             "import resource, signal, sys, importlib.util\n"
             "from pathlib import Path\n"
@@ -281,7 +281,7 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
-        """After a kill at any moment a new file is missing or complete; the next run removes the remains."""
+        """After a kill at any moment a new file is missing or complete; the next run removes temporary files."""
         if not hasattr(os, "fork"):
             pytest.skip("this system has no fork")
         target = self.target(tmp_path / "k")
@@ -297,7 +297,7 @@ class WriterContract:
         assert [name for name in _names(target.parent) if name.endswith(".part")] == []
 
     def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
-        """Extracting, and packing with the manifest of that, gives the same keys, contents and facts."""
+        """Extracting, then packing with the manifest of the extraction, gives the same keys, contents and metadata."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)

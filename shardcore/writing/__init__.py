@@ -1,1 +1,1 @@
-"""Writing of shards: planning, and files that get their final names only when they are complete."""
+"""Writing of shards: planning, and files that get their final names when they are complete."""

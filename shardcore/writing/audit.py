@@ -22,7 +22,7 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Reason and author of an edit, for the audit log; `time` is ISO 8601 in UTC (default: the current time)."""
+    """Reason and author of an edit, for the audit log; `time` is ISO 8601 in UTC (default: now)."""
 
     reason: str = ""
     who: str = ""
@@ -30,7 +30,7 @@ class Audit:
     time: str = ""
 
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
-        """Append an entry to the audit log of a file, and sync it; `facts` are further members."""
+        """Append an entry to the audit log of a file, and sync it; `facts` are additional JSON members."""
         time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
         line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}

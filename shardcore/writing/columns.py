@@ -1,4 +1,4 @@
-"""Compact columns for the keys and labels of millions of objects, without Python objects."""
+"""Compact storage for the keys and labels of millions of objects, without a Python object per value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardcore.model.number_words import plural
 
 
 class TextColumn:
-    """Append-only sequence of byte strings in one buffer."""
+    """Sequence of byte strings in one buffer; strings can be appended but not changed."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -38,7 +38,7 @@ class TextColumn:
         return bytes(self._bytes[start : self._stops[row]])
 
     def twins(self) -> list[tuple[int, int]]:
-        """Return the rows that repeat an earlier one, as (first row, row), in order."""
+        """Return the rows that repeat an earlier row, as (first row, repeated row), in order."""
         hashes = np.frombuffer(self._hashes, np.int64)
         order = np.argsort(hashes, kind="stable")
         same = hashes[order[1:]] == hashes[order[:-1]]
@@ -77,7 +77,7 @@ class SameKeys(UsageError):
 def twins_error(
     pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
-    """Return the error for duplicate keys; `pairs` are the first `MOST_PAIRS` of `count`: both labels and the key."""
+    """Return the error for duplicate keys; `pairs` (both labels and the key) are the first `MOST_PAIRS` of `count`."""
     (first, second, key) = pairs[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)

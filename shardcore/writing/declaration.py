@@ -1,4 +1,4 @@
-"""Declarations of writing, used by the command line, the window and the tests."""
+"""Declaration of how a format is written, used by the command line, the window and the tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class KeyRule(Enum):
-    """Default origin of the key of an input."""
+    """Default rule for the key of an input."""
 
     CONTENT = "from the content"
-    """Computed by the writer: `add(None, data)`."""
+    """The writer computes the key: `add(None, data)`."""
     PATH = "the path below the folder that was given, with /; else the name of the file"
     OWN = "a rule of the format"
     """Computed by `Writes.own_key` from the file name."""
@@ -26,17 +26,17 @@ class KeyRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Declaration of writing a format; its options and metadata (facts) are in `Format.options`, by purpose.
+    """Declaration of writing for a format; its options and metadata (facts) are in `Format.options`, by purpose.
 
     Attributes:
         create: Creates a writer: `create(output, **options)`, after the options were checked.
         purpose: One sentence: the use of the format.
         cannot: One sentence: its limitation.
-        keys: Origin of the keys of inputs.
+        keys: Rule for the keys of inputs.
         key_form: Form of a key in words: `64 hex digits`; empty if there are no keys.
         check_key: Returns the normal form of a key given as text, or raises UsageError. Default: any text is a key.
         own_key: Returns the key for a file name, with `KeyRule.OWN`, or raises UsageError.
-        check_count: Refuses a number of objects that does not fit one file, given the options for writing.
+        check_count: Raises UsageError if a number of objects does not fit one file, given the options for writing.
         parts: Names of further contents of an object: `fragments`.
         file: Whether the target may be a file.
         folder: Whether the target may be a folder.
@@ -48,8 +48,8 @@ class Writes:
         checksum: Returns the checksum or digest of every content for given options; default: none.
         settings: Options that a conversion copies from the settings of its source (see `Shard.settings`). They also
             come from result manifests, so none may contain a path.
-        inherited: The same by a function of the settings, the given options, whether the target is a folder, and
-            whether keys change.
+        inherited: Returns such options, given the settings, the options, whether the target is a folder, and whether
+            keys change.
         uncompressed: Options for writing that store contents uncompressed.
     """
 
@@ -74,7 +74,7 @@ class Writes:
     uncompressed: Mapping[str, Any] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:
-        """Return the key of a relative file name; None if the writer computes it, or there are no keys.
+        """Return the key for a relative file name; None if the writer computes it, or there are no keys.
 
         Raises:
             UsageError: The name does not contain a key.

@@ -1,6 +1,6 @@
 """Edits of an existing file, declared once for the command line and the window.
 
-`Format.edits` has the edits that a format supports.
+`Format.edits` lists the edits that a format supports.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 class EditSubject(Enum):
     KEYS = "keys"
     FILES = "files"
-    """Files whose bytes are added."""
+    """Files whose bytes are appended."""
     TARGET = "target"
     """A new file; the shard itself does not change."""
     NOTHING = "nothing"
-    """The file itself."""
+    """Nothing: the edit applies to the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Verb:
     Attributes:
         name: Name of the command, also in `Format.edits`.
         title: Label in menus.
-        takes: Subject of the edit.
-        beside: Whether it changes only a sidecar: no journal is needed, and it works on the members of a data set.
-        back: Label of the verb that reverts it; empty if the journal reverts it.
+        takes: Kind of input: keys, files, a target, or nothing.
+        beside: Whether it changes only a sidecar: it then needs no journal, and applies to the members of a data set.
+        back: Label of the edit that reverts it; empty if the journal reverts it.
     """
 
     name: str
@@ -51,9 +51,9 @@ class Verb:
 
 
 _TOMBSTONE = (
-    Option("reason", OptionType.TEXT, "The reason.", OptionPurpose.EDIT),
-    Option("by", OptionType.TEXT, "The person who deletes.", OptionPurpose.EDIT),
-    Option("ticket", OptionType.TEXT, "The ticket or request.", OptionPurpose.EDIT),
+    Option("reason", OptionType.TEXT, "Reason of the edit.", OptionPurpose.EDIT),
+    Option("by", OptionType.TEXT, "Person who makes the edit.", OptionPurpose.EDIT),
+    Option("ticket", OptionType.TEXT, "Ticket or request.", OptionPurpose.EDIT),
     Option(
         "date",
         OptionType.TEXT,
@@ -62,7 +62,7 @@ _TOMBSTONE = (
     ),
 )
 _FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
-"""Members of a tombstone by option name."""
+"""JSON members of a tombstone, by option name."""
 
 DELETE = Verb(
     "delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", EditSubject.KEYS
@@ -81,13 +81,13 @@ TOMBSTONE = Verb(
     EditSubject.KEYS,
     beside=True,
     back="Remove tombstones",
-    back_help="Remove the marks of deletion from the sidecar: the objects can be read again.",
+    back_help="Remove tombstones from the sidecar, so that the objects can be read again.",
     options=_TOMBSTONE,
 )
 REKEY = Verb(
     "rekey",
     "Re-key into a new file",
-    "Write a new shard with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
+    "Write a new shard with an HMAC key for its chunk hashes, or another expiry; the shard itself does not change.",
     EditSubject.TARGET,
 )
 
@@ -106,7 +106,7 @@ def compute_edit(
     now: str = "",
     back: bool = False,
 ) -> Any:
-    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` for a verb `beside` the shard.
+    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` if only sidecars change.
 
     `make` is the function in `Format.edits`; `now` is ISO 8601 in UTC; `back` reverts the edit.
     """

@@ -1,4 +1,4 @@
-"""Edits of a file in place: all changes are computed, and can be shown, before a byte is written."""
+"""Edits of a file in place. All changes are computed, and can be displayed, before a byte is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Zeros:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """New bytes in pieces, which need not fit into memory; each call of `pieces` starts again."""
+    """New bytes in pieces, which need not fit into memory; each call of `pieces` starts at the beginning."""
 
     size: int
     pieces: Callable[[], Iterator[bytes]]
@@ -44,7 +44,7 @@ New = bytes | Zeros | Stream
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Range of the file that gets new bytes; it may extend beyond the old end."""
+    """Range of the file that gets new bytes; it may extend beyond the old end of the file."""
 
     start: int
     new: New
@@ -68,7 +68,7 @@ class FileChange:
             yield from self.new.pieces()
 
     def digest(self) -> str:
-        """Return the sha256 of the new bytes in hex; empty for a stream, which is read only once."""
+        """Return the sha256 of the new bytes in hex; empty for a stream, which is read only when it is written."""
         if isinstance(self.new, Stream):
             return ""
         return sha256_of(self.pieces())[0]
@@ -82,7 +82,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes of one local file, in the order of writing, and its new size; they do not overlap."""
+    """Changes of one local file in the order of writing, without overlaps, and its new size."""
 
     source: FileSource
     what: str
@@ -93,7 +93,7 @@ class Edit:
 
     @property
     def path(self) -> Path:
-        """The file itself, also if `source` was opened through a link."""
+        """Path of the real file, even if `source` was opened through a link."""
         return real_path(self.source.path)
 
     @property
@@ -125,7 +125,7 @@ class Edit:
         at = 0
         for one in sorted(self.changes, key=lambda one: one.start):
             if one.start < at or one.stop > self.new_size:
-                raise UsageError(f"the changes of {self.path} overlap, or reach over its new end")
+                raise UsageError(f"the changes of {self.path} overlap, or extend beyond its new end")
             at = one.stop
 
 
@@ -138,14 +138,14 @@ def edit_of(
     verb: str = "",
     keys: tuple[str, ...] = (),
 ) -> Edit:
-    """Return an edit of an opened file; default of `new_size`: the size stays. UsageError if it is not a local file."""
+    """Return an edit of an opened file; UsageError if it is not local. By default the size does not change."""
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
     return Edit(source, what, changes, source.size if new_size is None else new_size, verb, keys)
 
 
 def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
-    """Write the changes and sync the file; a failure leaves it partly changed."""
+    """Write the changes and sync the file; after an error it may be partly changed."""
     total, done = sum(one.size for one in edit.changes), 0
     with open_for_edit(edit.path) as file:
         edit.source.check_same(file.fileno())
@@ -165,7 +165,7 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
 
 
 def open_for_edit(path: Path) -> IO[bytes]:
-    """Open a regular file or block device unbuffered for reading and writing; links are refused."""
+    """Open a regular file or block device for reading and writing, unbuffered; fails for a link."""
     descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -178,7 +178,7 @@ def open_for_edit(path: Path) -> IO[bytes]:
 
 
 def make_durable(file: IO[bytes], *, before: int) -> None:
-    """Sync an edited file, and ensure a new modification time (`before` in ns): readers detect changes by it."""
+    """Sync an edited file, and ensure a new modification time (`before`: the old one, in ns), which readers check."""
     status = os.fstat(file.fileno())
     if status.st_mtime_ns == before and os.utime in os.supports_fd:
         # Two edits may be faster than the clock resolution of the file system.
@@ -194,14 +194,14 @@ def write_all(file: IO[bytes], data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Small file that is replaced atomically.
+    """Replacement of a small file, done atomically.
 
     Attributes:
         path: The file.
         what: Description of the change.
         old: Its present bytes; None if it does not exist yet.
         new: Its new bytes.
-        shard: The shard that it belongs to: it is locked during the change, and names the audit log.
+        shard: The shard to which it belongs; the shard is locked during the change, and names the audit log.
         verb: Kind of edit.
         keys: The objects.
     """
@@ -235,7 +235,7 @@ class Rewrite:
             raise SourceChanged(f"{self.path} was changed by another program")
 
     def make(self) -> None:
-        """Replace the file; `make_rewrites` calls `check` before.
+        """Replace the file; `make_rewrites` calls `check` first.
 
         It keeps mode and owner of the old file; a new one gets those of the shard.
 
@@ -263,7 +263,7 @@ def make_rewrites(
     """Replace small files after locking and checking all of them.
 
     Raises:
-        SourceChanged: One of them changed; none is replaced.
+        SourceChanged: One of them was changed; none is replaced.
         UsageError: Another process edits one of them, or it has several hard links.
         SourceError: One cannot be written; those before it are replaced.
     """
@@ -283,7 +283,7 @@ def make_rewrites(
 
 
 def check_names(path: Path, *, hard_links: bool) -> None:
-    """Refuse a file with several hard links, unless allowed."""
+    """Raise UsageError for a file with several hard links, unless allowed."""
     try:
         status = path.lstat()
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
@@ -293,15 +293,15 @@ def check_names(path: Path, *, hard_links: bool) -> None:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
         raise UsageError(
-            f"{path} has {status.st_nlink} names (hard links): an edit changes the file under all of them",
+            f"{path} has {status.st_nlink} names (hard links): an edit changes all of them",
             remedy=Remedy.HARD_LINKS,
         )
 
 
 def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
-    """Remove the temporary name of a file whose writer was killed after giving it the final name.
+    """Remove the temporary name of a file whose writer was killed just after giving it the final name.
 
-    `sweep` cannot do that: the lock of the edit makes it look like a running writer.
+    `sweep` cannot do that, since it takes the lock of the edit for a running writer.
     """
     for other in path.parent.iterdir():
         if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
@@ -309,7 +309,7 @@ def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
 
 
 def check_other_file(source: Source | None, target: str | Path) -> None:
-    """Refuse a target that is the source file itself, also through links."""
+    """Raise UsageError if a target is the source file itself, also through links."""
     if not isinstance(source, FileSource):
         return
     with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Inputs of packing: files and folders by name, without the file that is being written."""
+"""Inputs of packing: files in folders, without those that the new shard replaces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Skipped:
 
 
 class LeftOut:
-    """Collects inputs that are not packed; if `skip`, also those that fail, which otherwise raise."""
+    """Collects inputs that are not packed; with `skip`, also inputs that fail, instead of raising their errors."""
 
     def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
         self.skip = skip
@@ -39,7 +39,7 @@ class LeftOut:
         self._others = 0
 
     def fail(self, name: str, error: ShardError) -> None:
-        """Record an input that cannot be packed; raise its error unless such inputs are skipped."""
+        """Record an input that cannot be packed; raise its error unless `skip`."""
         if not self.skip:
             if isinstance(error, OddName):
                 error.remedy = error.remedy or self._remedy
@@ -57,14 +57,14 @@ class LeftOut:
 
     def notes(self) -> list[str]:
         counts = (
-            (self._links, plural(self._links, "link") + ", which are not followed in folders"),
+            (self._links, plural(self._links, "link") + " (links in folders are not followed)"),
             (self._others, plural(self._others, "pipe, socket or device", "pipes, sockets and devices")),
         )
         return [f"left out: {words}" for count, words in counts if count]
 
 
 def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
-    """Yield the inputs; `-` stands for the lines of standard input."""
+    """Yield the inputs; `-` is replaced by the lines of standard input."""
     for one in inputs:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
@@ -90,7 +90,7 @@ def input_files(
             yield path, path.name
         else:
             there = os.path.exists(path)  # noqa: PTH110
-            why = f"{path} is not a regular file" if there else f"there is no file {path}"
+            why = f"{path} is not a regular file" if there else f"file not found: {path}"
             left_out.fail(str(path), SourceError(why))
 
 
@@ -113,7 +113,7 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
 
 
 def inode_of(path: str | Path, *, follow: bool = True) -> Inode | None:
-    """Return device and inode of a name, None if it does not exist; with `follow`, of the target of a link."""
+    """Return device and inode of a file, None if it does not exist; with `follow`, of the target of a link."""
     try:
         found = Path(path).stat(follow_symlinks=follow)
     except (OSError, ValueError):
@@ -122,7 +122,7 @@ def inode_of(path: str | Path, *, follow: bool = True) -> Inode | None:
 
 
 class Replaced:
-    """Set of files that a new shard replaces: the file of its name, or with `force` the shards of its folder."""
+    """Set of files that a new shard replaces: the file of the same name or, with `force`, the shards in the folder."""
 
     def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
         self._place = inode_of(out, follow=folder) if force or not folder else None
@@ -151,9 +151,9 @@ def without_replaced(
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[InputItem]:
-    """Yield the objects whose files are not about to be replaced.
+    """Yield the objects except those whose files the new shard replaces.
 
-    A file found in a folder of `inputs` is left out with a note; a file that was named raises UsageError.
+    If such a file was found in a folder, a note is added; if it is one of `inputs`, UsageError is raised.
     """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())
@@ -164,7 +164,7 @@ def without_replaced(
         elif inputs is None or Path(same) in inputs:
             raise overwrite_error(Path(same))
         elif notes is not None:
-            notes.append(f"left out: {same}, which the new shard replaces")
+            notes.append(f"left out: {same}: the new shard replaces it")
 
 
 def overwrite_error(path: Path) -> UsageError:

@@ -1,4 +1,4 @@
-"""Objects to write; contents are opened lazily and compared with the size and digest of the manifest."""
+"""Objects to write. Contents are opened when needed, and compared with the size and digest in the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.system import open_file
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
-"""Origin of a content: a path, bytes, only a size (to plan), or a function that starts reading it."""
+"""Content: a path, bytes, only a size (to plan), or a function that starts reading."""
 
 SMALL_FILE = 1 << 16
 """Maximum size of a file that is read at once."""
@@ -25,7 +25,7 @@ SMALL_FILE = 1 << 16
 
 @dataclass(slots=True)
 class Stated:
-    """Size and sha256 of a content as a manifest states them; None and empty if missing."""
+    """Size and sha256 of a content as stated in a manifest; None and empty if missing."""
 
     size: int | None = None
     sha256: str = ""
@@ -33,7 +33,7 @@ class Stated:
     def check_size(self, size: int, label: str) -> None:
         if self.size is not None and self.size != size:
             have, want = grouped_digits(size), grouped_digits(self.size)
-            raise SourceError(f"{label} has a size of {have}; the manifest states {want}")
+            raise SourceError(f"{label} has {have} bytes; the manifest states {want}")
 
     def check_sha256(self, sha256: str, label: str) -> None:
         if self.sha256 and self.sha256 != sha256:
@@ -50,7 +50,7 @@ class InputItem:
 
     Attributes:
         key: Text form; None if the format computes it.
-        content: Origin of its content.
+        content: Path, bytes, stream or size of its content.
         label: Name in errors.
         name: Relative file name, with `/`.
         parts: Further contents, by name.
@@ -80,7 +80,7 @@ class InputItem:
 
     @property
     def origin(self) -> str:
-        """The path of its file, else its label."""
+        """Path of its file if it has one, else its label."""
         if isinstance(self.content, (str, Path)):
             return str(self.content)
         return self.path or self.label
@@ -115,11 +115,11 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
-    """Inputs as a format reads them.
+    """Inputs after conversion by a rule of the format.
 
     Attributes:
-        items: The objects, created lazily.
-        options: Options that the inputs imply (an `info` among them); options of the user take precedence.
+        items: The objects, created when they are needed.
+        options: Options found in the inputs, such as those of an `info`; options of the user take precedence.
         notes: Messages, such as about skipped files; complete after iteration.
     """
 
@@ -141,7 +141,7 @@ def _size_of(content: Content, label: str, stated: Stated) -> Content:
 
 @contextmanager
 def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
-    """Open a content for a writer; raises SourceError if a file changes meanwhile or differs from `stated`."""
+    """Open a content for a writer. Raises SourceError if a file changes meanwhile or differs from `stated`."""
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
@@ -195,7 +195,7 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
 
 class _StatedStream:
-    """File that is hashed while it is read, and compared with the stated size and digest."""
+    """Stream of a file that computes its size and digest and compares them with the stated ones at the end."""
 
     def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
         self._stream = stream
@@ -221,13 +221,13 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
-    """Raise SourceError if a file was replaced or written to since it was opened."""
+    """Raise SourceError if a file was replaced or written to since `before`."""
     try:
         after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:
         raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
     if after.st_size != before.st_size:
-        sizes = f"{grouped_digits(before.st_size)} bytes at first, then {grouped_digits(after.st_size)}"
+        sizes = f"{grouped_digits(before.st_size)}bytes before, then {grouped_digits(after.st_size)}"
         raise SourceError(f"{label} changed while it was packed: {sizes}; pack again")
     if (after.st_mtime_ns, after.st_ino, after.st_dev) != (before.st_mtime_ns, before.st_ino, before.st_dev):
         raise SourceError(f"{label} changed while it was packed; pack again")

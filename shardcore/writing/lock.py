@@ -1,7 +1,7 @@
 """Locks against concurrent edits of a file.
 
-The lock is an `flock` of the edited file itself: edits in place keep its inode, and a killed process leaves nothing
-behind. A sidecar, which is replaced, is locked by its shard. File systems without locks do not serialise edits.
+The lock is an `flock` of the edited file itself: edits in place keep its inode, and a killed process leaves no lock
+behind. For a sidecar, which is replaced, the shard is locked. File systems without locks allow concurrent edits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _held = threading.local()
 
 
 def real_path(path: str | Path) -> Path:
-    """Return the path of a file without links, which names its locks, journals and audit log."""
+    """Return the path of a file with links resolved; locks, journals and audit log are named after it."""
     try:
         return Path(os.path.realpath(local_path(path)))
     except (OSError, ValueError) as error:
@@ -35,7 +35,7 @@ def real_path(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
-    """Hold the locks of files or folders; reentrant per thread.
+    """Hold the locks of files or folders during the block; a thread may lock the same file again.
 
     `wait` is in seconds (default: `WAIT`). Raises UsageError if another process or thread holds a lock.
     """
@@ -100,7 +100,7 @@ def _inode_at(path: Path) -> tuple[int, int] | None:
 
 
 def _holder(inode: tuple[int, int]) -> str:
-    """Return ` (pid N)` of the process that holds the lock; empty if unknown."""
+    """Return ` (pid N)` for the process that holds the lock; empty if unknown."""
     for line in _locks():
         parts = line.split()
         # 1: FLOCK ADVISORY WRITE 4711 08:01:131082 0 EOF

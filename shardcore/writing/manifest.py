@@ -1,4 +1,4 @@
-"""Manifests: files, keys and metadata of the objects to write, and the keys of the result."""
+"""Manifests: files, keys and metadata of the objects to write, and the resulting keys."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
 KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))
-"""Members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
+"""JSON members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
-"""Limits of a manifest with another layout, which is read at once."""
+"""Limits of a manifest that is not one object per line, which is parsed at once."""
 
 RESULT = ".manifest.json"
 
@@ -56,7 +56,7 @@ class LossKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Loss of a conversion.
+    """Loss of information in a conversion.
 
     Attributes:
         name: Name of the metadata, setting, state, checksum or kind of object.
@@ -75,7 +75,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Source of a conversion for the result manifest; `losses` is called after all objects were written."""
+    """Description of the source of a conversion, for the result manifest; `losses` is called after writing."""
 
     header: Mapping[str, Any]
     losses: Callable[[], Sequence[Loss]]
@@ -112,7 +112,7 @@ class ManifestReader:
 
     @property
     def is_one(self) -> bool:
-        """True if its first line is valid, or it is empty."""
+        """True if the file is a manifest: its first line is valid, or it is empty."""
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
@@ -124,7 +124,7 @@ class ManifestReader:
             yield from self._lines
 
     def paths(self) -> Iterator[str]:
-        """Yield the listed files as text, for counting; creating a `Path` is slower than a `stat`."""
+        """Yield the listed file names as text, for counting, since creating a `Path` is slower than a `stat`."""
         line, folder = self._first, str(self._folder)
         while line is not None:
             path = line[1].get("path")
@@ -155,7 +155,7 @@ class ManifestReader:
                     yield held
                 held = made
             elif held is None or held.key != made.key:
-                raise self._wrong(number, f"the part {short(part)} has no object before it")
+                raise self._wrong(number, f"the part {short(part)} must follow its object")
             else:
                 held.parts[str(part)] = made.content  # type: ignore[index]
                 held.stated[str(part)] = made.stated[""]  # type: ignore[index]
@@ -243,7 +243,7 @@ class ManifestReader:
                 yield number, self._object(number, line)
 
     def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Read the form of `extract`: the header, then one object per line. Other JSON is read at once."""
+        """Read the form that `extract` writes: a header, then one object per line. Other JSON is parsed at once."""
         lines, head = ["{\n"], number
         for line in stream:
             number += 1
@@ -266,7 +266,7 @@ class ManifestReader:
                 return
             if entry:
                 yield number, self._object(number, entry.removesuffix(","))
-        raise self._wrong(number, "the file ends within `objects`")
+        raise self._wrong(number, "the file ends in the middle of `objects`")
 
     def _at_once(self, text: str, number: int) -> Iterator[tuple[int, dict[str, Any]]]:
         members = self._object(number, text, WHOLE)
@@ -290,8 +290,8 @@ class ManifestReader:
 class ResultManifest:
     """Manifest of the keys in a written shard.
 
-    Without `path` it has only the keys that changed, old and new; nothing is written if no key changed. It is stored as
-    `OUT.manifest.json` beside a file, as `manifest.json` in a folder. With `path` it has all objects and the skipped
+    Without `path`, it lists only changed keys, old and new, and is written only if there are any. It is stored as
+    `OUT.manifest.json` beside a file, as `manifest.json` in a folder. With `path`, it lists all objects and the skipped
     inputs.
     """
 
@@ -352,7 +352,7 @@ class ResultManifest:
         self._file.complete(self._count)
 
     def appear(self) -> None:
-        """Rename the report to its final name; a manifest without `path` appears with the shard."""
+        """Rename the file at `path` to its final name; without `path`, the manifest is renamed with the shard."""
         if self._report is not None:
             self._report.appear(force=self._output.force)
 
@@ -370,7 +370,7 @@ class ResultManifest:
 
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
-        """The manifest as a planned file, if there will be one."""
+        """The manifest as a planned file; empty if none will be written."""
         if self._file is None or self._all:
             return ()
         text = "Old and new key of each object."

@@ -28,7 +28,7 @@ from shardcore.writing.temporary import (
 from shardcore.writing.temporary_names import new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
 TRIES = 5
-"""Attempts to create a temporary folder: a concurrent `sweep` may remove it before it is locked."""
+"""Attempts to create a temporary folder, since a concurrent `sweep` may remove it before it is locked."""
 
 
 _ALIVE: WeakSet[Output] = WeakSet()
@@ -36,25 +36,25 @@ _ALIVE: WeakSet[Output] = WeakSet()
 
 @atexit.register
 def _abandon_all() -> None:
-    """Clean up before modules are unloaded at exit."""
+    """Remove unfinished files at exit, before modules are unloaded."""
     for one in list(_ALIVE):
         one.abandon()
 
 
 class Output:
-    """Output of a writer: a file, or a folder of files; they appear when all of them are complete.
+    """Output of a writer: a file, or a folder of files. They get their names when all of them are complete.
 
     A new folder is created under a temporary name and renamed at the end. In an existing folder, and for a file that is
     replaced with others, the new files are prepared in a temporary folder, and replace the old ones such that a killed
     run can be completed; see `replacement`. They get their names in the order in which they were opened: open a file
-    before those that refer to it. Files opened with `last` come after all others. Remains of killed runs are removed or
-    completed.
+    before those that refer to it. Files opened with `last` come after all others. Temporary files of killed runs are
+    removed or completed.
 
     Args:
         target: Final path of the shard or folder; None to plan only.
         force: Whether existing files are replaced.
         folder: Whether the target is a folder.
-        planning: Whether nothing is written, though there is a target.
+        planning: Whether nothing is written, even if there is a target.
         replaces: Patterns of names, in sub-folders with `/`: with `force` in an existing folder, matching files that
             are not written again are removed at the very end.
         jobs: Number of contents, or parts of them, compressed or hashed in parallel. The output does not depend on it.
@@ -111,7 +111,7 @@ class Output:
 
     @property
     def workers(self) -> ThreadPoolExecutor | None:
-        """Threads that compress and hash; None with one job."""
+        """Threads that compress and hash; None if `jobs` is 1."""
         if self._workers is None and self.jobs > 1:
             self._workers = ThreadPoolExecutor(self.jobs, thread_name_prefix="pack")
         return self._workers
@@ -134,7 +134,7 @@ class Output:
         return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
-        """Start a file whose name is known only when it is complete; see `settle`. `name` is any name in its folder."""
+        """Start a file whose name is known only when it is complete; `name` is any name in its folder. See `settle`."""
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name)
@@ -143,7 +143,7 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Name a complete file of `spool` by its content; if that name exists, drop the file and return False."""
+        """Give a complete file of `spool` its name; if that file exists, drop the new one and return False."""
         if self.target is None or not isinstance(file, TemporaryFile):
             return True
         final = self._root(self.target) / check_name(name)
@@ -163,7 +163,7 @@ class Output:
             file.discard()
 
     def commit(self) -> tuple[WrittenFile, ...]:
-        """Complete all files, then rename them; if a rename fails, those already renamed are removed."""
+        """Complete all files, then rename them. If a rename fails, files that were already renamed are removed."""
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
@@ -202,11 +202,11 @@ class Output:
         self._forget()
 
     def abandon(self, warn: Callable[..., None] = warnings.warn) -> None:
-        """Remove files that were neither committed nor discarded, with a ResourceWarning."""
+        """Remove the files of an output that was neither committed nor discarded, with a ResourceWarning."""
         # After a fork, it belongs to the parent process.
         if (self._files or self._prepared is not None) and os.getpid() == self._process:
             self.discard()
-            warn(f"unfinished {self.target}: the files are removed", ResourceWarning, source=self, stacklevel=3)
+            warn(f"{self.target} was not finished: its files are removed", ResourceWarning, source=self, stacklevel=3)
 
     def __del__(self) -> None:
         self.abandon()
@@ -236,7 +236,7 @@ class Output:
             self._staged_lock = None
 
     def _root(self, target: Path) -> Path:
-        """Return the folder to which names are relative: for a new folder, the temporary one."""
+        """Return the folder to which names are relative; for a new folder, its temporary name."""
         if not self.folder:
             return target.parent
         if self._staged is not None:
@@ -262,7 +262,7 @@ class Output:
         return self._staged
 
     def _prepare_several(self) -> None:
-        """Move files that replace others together with a target file into a temporary folder."""
+        """Move the new files into a temporary folder if a target file is replaced together with others."""
         target = self.target
         if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
             return
@@ -329,7 +329,7 @@ class Output:
         self._prepared = None
 
     def _others(self, written: set[Path]) -> list[Path]:
-        """Return the old files of a folder that are removed: they match `replaces` and were not written again."""
+        """Return the old files of a folder to remove: they match `replaces` and were not written again."""
         if not (self.force and self.folder and self.target is not None):
             return []
         there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
@@ -358,6 +358,6 @@ def _check_movable(root: Path, name: str, prepared: Path) -> None:
         if is_link(folder) or not folder.is_dir():
             raise SourceError(f"cannot write into {target}: {folder} is not a folder")
     if folder.stat().st_dev != prepared.stat().st_dev:
-        raise SourceError(f"cannot write into {target}: {folder} is on another file system than {root}")
+        raise SourceError(f"cannot write to {target}: {folder} is on another file system than {root}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write into {target}: permission denied")

@@ -1,6 +1,6 @@
-"""Partial file of an interrupted remote transfer, which a later run completes.
+"""Partial file of an interrupted remote transfer; a later run completes it.
 
-The folder may be shared, or come from someone else, so nothing in it is trusted: a record in the home folder of the
+The folder may be shared, or created by another user, so nothing in it is trusted: a record in the home folder of the
 user has the digest of the bytes received so far.
 """
 
@@ -25,7 +25,7 @@ from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, Temporar
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
-"""Bytes between updates of the record, from which a killed run is resumed."""
+"""Bytes between updates of the record, from which a later run resumes."""
 
 MOST_RECORDS = 200
 """Maximum records; the oldest are removed."""
@@ -43,7 +43,7 @@ class KeptFile(TemporaryFile):
 
 
 class PartialRecord:
-    """Record of a partial file: name, size and digest of its bytes.
+    """Record of a partial file: its name, and size and digest of its bytes.
 
     `mark` identifies the content: address, size and ETag of the source, and the key.
     """
@@ -74,7 +74,7 @@ class PartialRecord:
             self._path.unlink()
 
     def left(self, size: int) -> tuple[TemporaryFile, hashlib._Hash] | None:
-        """Open and hash the partial file of an earlier run; None if it is missing or not as recorded."""
+        """Open and hash the partial file of an earlier run; None if it is missing or differs from the record."""
         noted = self._noted()
         if noted is None or noted[1] > size:
             return None
@@ -119,7 +119,7 @@ class PartialRecord:
                 path.unlink(missing_ok=True)
 
 
-def write_kept(
+def write_resumable(
     path: Path,
     mark: str,
     size: int,
@@ -128,7 +128,7 @@ def write_kept(
     force: bool = False,
     other: Callable[[], Path] | None = None,
 ) -> tuple[Path, int, str]:
-    """Write one file, continuing the partial file of an earlier run; return its name, size and sha256.
+    """Write a file, or continue the partial file of an earlier run; return its name, size and sha256.
 
     The partial file is kept if the remote source fails, and removed after any other error. `other` returns alternative
     names; see `TemporaryFile.appear_as`.
@@ -146,7 +146,7 @@ def write_kept(
                 record.note(file, digest.hexdigest())
                 due = file.at + NOTED_EVERY
         if file.at != size:
-            raise SourceError(f"cannot write {path}: {file.at} bytes came, not {size}")
+            raise SourceError(f"cannot write {path}: received {file.at} bytes instead of {size}")
         # Keep the lock until the rename; otherwise another run would continue the complete file.
         file.hold()
         file.close()
@@ -167,13 +167,13 @@ def write_kept(
 
 
 def _is_own(file: IO[bytes]) -> bool:
-    """Return whether an open file belongs to the user and has one name: a write would change a second name, too."""
+    """Return whether a file belongs to the user and has a single name, so that writing changes no other name."""
     found = os.fstat(file.fileno())
     return found.st_nlink == 1 and is_own(found)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Return whether an open file still has its name; another run may have completed it."""
+    """Return whether an open file still has its name; another run may have completed and renamed it."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except OSError:

@@ -1,4 +1,4 @@
-"""Plan of a writer, and the files it has written."""
+"""Plan of a writer, and the files that it has written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from shardcore.model.section import Section
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """File that a writer is going to write.
+    """File that a writer will write.
 
     Attributes:
         name: Relative to the target folder, or to the folder of a target file, with `/`. Empty if there is no target.
         size: Bytes.
-        sections: Sections that tile it.
+        sections: Sections that cover it.
         objects: Its objects, in the order of adding; includes contents stored elsewhere.
     """
 
@@ -28,7 +28,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All files that a writer is going to write, in order.
+    """All files that a writer will write, in order.
 
     Attributes:
         files: The files.
@@ -47,7 +47,7 @@ class Plan:
 
     @property
     def overhead(self) -> int:
-        """Bytes of the files minus bytes of the contents; negative with compression."""
+        """Bytes of the files minus bytes of the contents; negative if compression saves more."""
         return self.size - self.content
 
 
@@ -59,7 +59,7 @@ class WrittenFile:
         path: Its path.
         objects: Number of objects.
         size: Bytes.
-        sha256: Of the whole file, hexadecimal.
+        sha256: Digest of the whole file, in hex.
     """
 
     path: Path

@@ -21,7 +21,7 @@ from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
-from shardcore.system import is_link, is_own, leads_elsewhere, open_file, replace_file, sync_file
+from shardcore.system import is_link, is_own, is_special_name, open_file, replace_file, sync_file
 from shardcore.writing.temporary import is_replaceable, sync_folders
 from shardcore.writing.temporary_names import in_use, is_left, remove_tree, replacing_path
 
@@ -30,9 +30,9 @@ LIMITS = JsonLimits(size=1 << 28)
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
-    """Commit the new files, which are in `FILES` below `prepared`; on an error nothing is changed.
+    """Commit the new files, which are in `FILES` below `prepared`; after an error nothing is changed.
 
-    `remove` lists old files without a successor.
+    `remove` lists old files that no new file replaces.
     """
     try:
         with (prepared / LIST).open("x", encoding="ascii") as stream:
@@ -49,7 +49,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
                 if not os.path.lexists(place):
                     raise
         else:
-            raise UsageError(f"another run has begun to replace {place.parent}", remedy=Remedy.FINISH)
+            raise UsageError(f"another run is already replacing files in {place.parent}", remedy=Remedy.FINISH)
     except OSError as error:
         raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
     try:
@@ -60,7 +60,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
 
 def finish(place: Path) -> list[Path]:
-    """Move new files to their places and remove old ones; can be repeated. Return the removed files."""
+    """Move new files to their final paths and remove old ones; can be repeated. Return the removed files."""
     root = place.parent
     files, remove = _read(place)
     removed = []
@@ -86,7 +86,7 @@ def finish(place: Path) -> list[Path]:
                     (root / name).unlink()
                     removed.append(root / name)
     except OSError as error:
-        why = f"replacing {root} is not finished: {reason_of(error)}"
+        why = f"replacing files in {root} is not finished: {reason_of(error)}"
         raise SourceError(why, remedy=Remedy.FINISH) from error
     remove_tree(place)
     sync_folders([root])
@@ -110,12 +110,12 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
         raise UsageError(f"replacing {target} was interrupted", remedy=Remedy.FINISH)
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or not is_own(found):
-        raise FormatError(f"{place} is not a folder of this user: remove it")
+        raise FormatError(f"{place} is not a folder of the current user: remove it")
     return finish(place)
 
 
 def is_removable(root: Path, path: Path) -> bool:
-    """Return whether a path below `root` may be removed: not a folder, and not behind a link."""
+    """Return whether a path below `root` may be removed: it is no folder, and no link leads to it."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -126,7 +126,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
-    """Return the names of new files and of old ones to remove; empty if everything is done."""
+    """Return the names of the new files, and of old ones to remove; empty if all are moved."""
     try:
         with open(place / LIST, "rb", opener=open_file) as stream:
             text = stream.read(LIMITS.size + 1)
@@ -139,7 +139,7 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
     if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
         raise FormatError(f"{place / LIST} does not list files")
     files, remove = ([check_name(name) for name in one or ()] for one in lists)
-    if odd := next((name for name in (*files, *remove) if any(map(leads_elsewhere, name.split("/")))), None):
+    if odd := next((name for name in (*files, *remove) if any(map(is_special_name, name.split("/")))), None):
         raise FormatError(f"{place / LIST} lists {short(odd)}, which is not a valid file name on this system")
     return files, remove
 
@@ -149,4 +149,4 @@ def _check_folders(root: Path, name: str) -> None:
     for part in name.split("/")[:-1]:
         folder = folder / part
         if is_link(folder):
-            raise FormatError(f"{folder} is a link: nothing is moved or removed through it")
+            raise FormatError(f"{folder} is a link: links are not followed when files are moved or removed")

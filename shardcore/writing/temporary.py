@@ -1,4 +1,4 @@
-"""File under a temporary name until it is complete."""
+"""File with a temporary name, which gets its final name when it is complete."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ LARGE = 1 << 22
 """Minimum size of a complete file that is hashed and synced on a thread."""
 
 FEW = 16
-"""More files than this are synced by one call for the whole file system."""
+"""If there are more files than this, one call syncs the whole file system."""
 
 TRIES = 3
-"""Attempts to create a temporary file; the last one stays unlocked."""
+"""Attempts to create a temporary file; the last one is made without a lock."""
 
 
 class Draining:
-    """File that counts and discards bytes: for plans, where only sizes matter."""
+    """File that counts and discards bytes, for plans, which need only sizes."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -73,14 +73,14 @@ class Draining:
 
 
 class TemporaryFile(Draining):
-    """File under a temporary name, in the folder of its final name.
+    """File with a temporary name, in the folder of its final name.
 
     Args:
-        final: The final name; may be changed within the folder until it appears.
+        final: The final name; may be changed within the folder until the file is renamed.
         run: See `temporary_path`.
         stem: See `temporary_path`.
         like: File whose mode and owner it gets, if allowed; default: the replaced file, else those of a new file.
-        path: Replacement for `temporary_path`, in a folder that the run has locked.
+        path: Temporary name in a folder that the run has locked; default: `temporary_path`.
         finishing: Thread that hashes and syncs large complete files. All files then need a call of `make_durable`.
 
     Attributes:
@@ -165,7 +165,7 @@ class TemporaryFile(Draining):
         self.at += len(data)
 
     def prove(self) -> None:
-        """Compare all bytes written from now on with the file when its digest is computed.
+        """Hash all bytes written from now on, and compare the file with them when its digest is computed.
 
         A writer that verifies contents in memory then need not read the file again.
         """
@@ -174,7 +174,7 @@ class TemporaryFile(Draining):
         self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Overwrite bytes that were skipped before."""
+        """Write bytes at an offset that was skipped before."""
         try:
             self.file.seek(offset)
             self.file.write(data)
@@ -183,7 +183,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def skip(self, size: int) -> None:
-        """Leave a hole, which is filled in later or stays zero."""
+        """Skip bytes, which are written later or stay zero."""
         self.at += size
         try:
             self.file.flush()
@@ -202,7 +202,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rest(self) -> None:
-        """Close the file for a while: a folder may have more files than a process may keep open."""
+        """Close the file until the next write, since a folder may have more files than a process may keep open."""
         if self._pending is not None:
             self._create_whole(self._pending)
         file, self._file = self._file, None
@@ -238,7 +238,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def read_back(self) -> Iterator[bytes]:
-        """Yield all bytes written so far; writing continues at the end."""
+        """Yield all bytes written so far; later writes continue at the end."""
         try:
             self.file.flush()
             self.file.seek(0)
@@ -249,12 +249,12 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def hold(self) -> None:
-        """Lock the file until the end of the run, which marks the run as alive."""
+        """Lock the file until the end of the run, which shows other processes that the run is alive."""
         with contextlib.suppress(OSError):
             self._held = os.dup(self.file.fileno())
 
     def complete(self, objects: int = 0) -> None:
-        """Close and sync the file; idempotent."""
+        """Close and sync the file; further calls do nothing."""
         if self._digest:
             return
         self.objects = objects
@@ -271,7 +271,7 @@ class TemporaryFile(Draining):
 
     @property
     def sha256(self) -> str:
-        """Hex digest of its bytes; empty before it is complete. Waits for the thread; raises SourceError."""
+        """Return the sha256 of the file in hex; empty before it is complete. May wait for the thread that hashes it."""
         if isinstance(self._digest, Future):
             self._digest = self._digest.result()
         return self._digest
@@ -321,7 +321,7 @@ class TemporaryFile(Draining):
                 os.close(held)
 
     def appear(self, *, force: bool) -> None:
-        """Rename the closed file to its final name; without `force`, UsageError if that exists."""
+        """Rename the closed file to its final name; UsageError if that exists, unless `force`."""
         if self.path == self.final:
             return
         try:
@@ -344,7 +344,7 @@ class TemporaryFile(Draining):
                 return self.final
 
     def move(self, final: Path) -> None:
-        """Move the closed file, still with a temporary name, to the folder of another final name."""
+        """Move the closed file to the folder of another final name; it keeps a temporary name."""
         try:
             self.path = self.path.rename(final.parent / self.path.name)
         except OSError as error:
@@ -367,7 +367,7 @@ class TemporaryFile(Draining):
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
-    """Yield the bytes of an unbuffered file; each piece is overwritten by the next."""
+    """Yield the bytes of an unbuffered file; all pieces use the same memory."""
     held = memoryview(bytearray(BUFFER))
     while count := file.readinto(held):
         yield held[:count]
@@ -401,7 +401,7 @@ def write_as(
     other: Callable[[], Path] | None = None,
     free: bool = False,
 ) -> tuple[Path, int]:
-    """Write one file that appears when it is complete; return its name and size.
+    """Write a file that gets its name when it is complete; return name and size.
 
     `other` returns alternative names; see `TemporaryFile.appear_as`. With `free`, the name is not checked before the
     content is read.
@@ -430,7 +430,7 @@ def write_as(
 
 
 def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
-    """Write bytes to one file with few system calls; return its name. See `write_as`."""
+    """Write a small file with few system calls; return its name. See `write_as`."""
     for left in reversed(range(TRIES)):
         try:
             return _write_small(path, data, force, other)
@@ -489,7 +489,7 @@ def _cannot_write(final: Path, error: Exception) -> SourceError:
 def takes_writes(path: Path) -> bool:
     """Return whether a path is a pipe, a device or a descriptor of this process, also through a link.
 
-    Such a target is written to; renaming a file to its name would replace it for all processes.
+    Such a target is written directly; renaming a file to its name would replace it for all processes.
     """
     if _descriptor_of(path) is not None:
         return True
@@ -501,7 +501,7 @@ def takes_writes(path: Path) -> bool:
 
 
 def write_through(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write bytes to a pipe, device or descriptor (see `takes_writes`) as they come; return their number."""
+    """Write bytes directly to a pipe, device or descriptor (see `takes_writes`); return their number."""
     number, size = _descriptor_of(path), 0
     try:
         # Duplicate a descriptor: reopening its file would write from the beginning.
@@ -527,12 +527,12 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Return whether a name may be replaced: a file, or a link to a file or to nothing."""
+    """Return whether a file may be renamed to this name: it is free, a file, a link to a file, or a broken link."""
     return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
 _private = partial(open_file, mode=0o600)
-"""Opens a new file readable only by its owner until it has its mode."""
+"""Opener of a new file that only its owner can read until its mode is set."""
 
 
 def is_there(path: Path) -> bool:
@@ -547,7 +547,7 @@ def is_there(path: Path) -> bool:
 
 
 def sync_folders(folders: Collection[Path]) -> None:
-    """Sync folders after renames, if the system supports it."""
+    """Sync folders after renames; does nothing if the system does not support it."""
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
             try:
@@ -557,7 +557,7 @@ def sync_folders(folders: Collection[Path]) -> None:
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:
-    """Sync complete files; many files with one `syncfs` if available."""
+    """Sync complete files; many files by one call of `syncfs` if available."""
     left = [file for file in files if file.sha256 and not file.durable]
     if len(left) <= FEW or not sync_file_systems({file.path.parent for file in left}):
         for file in left:

@@ -1,4 +1,4 @@
-"""Temporary names of incomplete files, and removal of those that killed runs left."""
+"""Temporary names of incomplete files, and removal of the files that killed runs left."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from shardcore.system import is_link, is_own, lock_file, open_to_lock
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
 REPLACING = ".replacing-shards"
-"""Suffix of a folder with committed new files; see `replacement`."""
+"""Suffix of the folder that holds committed new files; see `replacement`."""
 WAITED = 5.0
 """Seconds to wait for a run that is moving its files."""
 FOLDERS_ABOVE = 2
-"""Levels of parent folders searched for an interrupted replacement: a data set may be opened by a sub-folder."""
+"""Levels of parent folders searched for an interrupted replacement, since a data set may be opened by a sub-folder."""
 
 
 def new_run() -> str:
-    """Return a random ID that the temporary names of one run share."""
+    """Return a random ID for the temporary names of one run."""
     return os.urandom(6).hex()
 
 
 def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
-    """Return a free temporary name beside a final name.
+    """Return a free temporary name in the folder of a final name.
 
-    `stem` replaces the final name: files written for one shard share its stem.
+    `stem` replaces the final name in it; all files of one shard have the same stem.
     """
     return final.parent / _temporary_name(stem or stem_of(final), run)
 
 
 def temporary_text(final: str) -> str:
-    """As `temporary_path`, but without `Path` objects, for speed."""
+    """Return the same as `temporary_path`, but as text, which is faster."""
     folder, name = os.path.split(final)
     return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
 
@@ -53,14 +53,14 @@ def _stem(name: str) -> str:
 
 
 def is_left_over(name: str) -> bool:
-    """Return whether a name is temporary, of a running or killed run."""
+    """Return whether a name is a temporary name of a running or killed run."""
     return _LEFT_OVER.fullmatch(name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
-    """Remove the temporary files and folders of killed runs, of all stems or one; return them.
+    """Remove the temporary files and folders of killed runs, of one stem or all; return them.
 
-    Running ones hold a lock; on a file system without locks, nothing is removed.
+    Those of running runs are locked. On a file system without locks, nothing is removed.
     """
     runs: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError):
@@ -72,7 +72,7 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
 
 
 def _swept(paths: list[Path]) -> list[Path]:
-    """Remove the files of one run while holding its lock, unless it is running."""
+    """Remove the files of one run while holding its lock, unless the run is alive; return them."""
     held: list[int] = []
     try:
         for path in paths:
@@ -94,12 +94,12 @@ def _swept(paths: list[Path]) -> list[Path]:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file or folder against `sweep`; False if that fails."""
+    """Lock an open file or folder, so that `sweep` does not remove it; False if that fails."""
     return lock_file(descriptor) is True
 
 
 def in_use(path: Path) -> bool | None:
-    """Return whether a process holds the lock of the file `path`.
+    """Return whether a process holds the lock of a file.
 
     True if the file cannot be opened; None if the file system has no locks.
     """
@@ -117,7 +117,7 @@ def in_use(path: Path) -> bool | None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file, or a folder recursively, ignoring errors; links are not followed."""
+    """Remove a file, or a folder with its content, ignoring errors; links are not followed."""
     if path.is_dir() and not is_link(path):
         import shutil  # rarely needed
 
@@ -128,12 +128,12 @@ def remove_tree(path: Path) -> None:
 
 
 def replacing_path(target: Path, *, folder: bool) -> Path:
-    """Return the folder of the new files during a replacement."""
+    """Return the path of the folder that holds the new files during a replacement."""
     return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
 
 
 def check_replaced(path: Path, *, folder: bool) -> None:
-    """Raise SourceError if files to open are being replaced, or a replacement was interrupted."""
+    """Raise SourceError if the files to open are being replaced, or if their replacement was interrupted."""
     roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
     for root in roots:
         place = replacing_path(root, folder=folder)
@@ -146,7 +146,7 @@ def check_replaced(path: Path, *, folder: bool) -> None:
 
 
 def is_left(place: Path) -> bool:
-    """Return whether a replacement folder exists permanently; waits up to `WAITED` for a running replacement."""
+    """Return whether a killed run left a replacement folder; waits up to `WAITED` seconds for a running replacement."""
     end = time.monotonic() + WAITED
     while os.path.lexists(place):
         if in_use(place) is False or time.monotonic() > end:

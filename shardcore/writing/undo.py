@@ -65,17 +65,17 @@ _RECORD = struct.Struct("<BQQ")
 _END, _OLD, _OLD_ZEROS, _NEW, _NEW_ZEROS, _NEW_UNKNOWN, _KEYS = range(7)
 _CHANGES = (_NEW, _NEW_ZEROS, _NEW_UNKNOWN)
 _HOLDS = (_OLD, _NEW, _KEYS)
-"""Kinds of records that are followed by bytes."""
+"""Kinds of records whose bytes follow in the journal."""
 _FIRST = len(MAGIC) + 1 + _HEAD.size
 BLOCK = 4096
-"""Granularity of the search for runs of zeros, in bytes."""
+"""Block size in the search for runs of zeros, in bytes."""
 BLOCKS = 256
 """Blocks read at once."""
 MAX_HEAD = 1 << 20
 SAMPLE = 1 << 16
 """Bytes at each end of the unchanged part that identify the file."""
 AROUND = 64
-"""Bytes on both sides of each change that identify the file, too."""
+"""Bytes on both sides of each change that also identify the file."""
 MOST_HOLES = 1 << 30
 """Maximum zero bytes by which undo may extend a file, unless the journal is trusted."""
 
@@ -96,13 +96,13 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Journal that was read.
+    """A journal that was read from its file.
 
     Attributes:
         path: The edited file.
         what: Description of the edit.
         state: `BEGUN`, `DONE` or `UNDOING`.
-        kept: Whether it has the old bytes.
+        kept: Whether it contains the old bytes.
         inode: Device and inode of the file.
         sample: Digest of bytes that the edit does not change.
         keys_at: Record of the keys; None without keys.
@@ -130,7 +130,7 @@ class Journal:
         return journal_of(self.path)
 
     def changes_back(self) -> list[dict[str, Any]]:
-        """Return the changes of undoing in the form of `Edit.to_json`; their old bytes are the present ones."""
+        """Return the changes that undo makes, in the form of `Edit.to_json`."""
         found = []
         try:
             with self.path.open("rb") as file, self.undo_path.open("rb") as journal:
@@ -147,7 +147,7 @@ class Journal:
 
     @property
     def can_finish(self) -> bool:
-        """True if it has all new bytes and undo has not begun."""
+        """True if the edit can be completed: the journal has all new bytes, and undo has not begun."""
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
@@ -184,11 +184,11 @@ def interrupted_edit(path: str | Path) -> Journal | None:
 
 
 def interrupted(path: str | Path) -> str:
-    """Return a message about an interrupted edit, or empty; it suggests a remedy only if the journal is valid."""
+    """Return a message about an interrupted edit, or empty; it suggests a command only if the journal is valid."""
     try:
         found = interrupted_edit(path)
     except ShardError as error:
-        return f"{journal_of(Path(path))} is about an interrupted edit, but it is ignored: {error.message}"
+        return f"{journal_of(Path(path))} describes an interrupted edit, but is ignored: {error.message}"
     return found.message if found is not None else ""
 
 
@@ -206,7 +206,7 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
 
 
 def undoable_edits(path: Path) -> int | None:
-    """Return the number of edits that can be undone; None if the journals are about another file."""
+    """Return the number of edits that can be undone; None if the journals belong to another file."""
     where, earlier = journal_of(path), len(earlier_journals(path))
     if not os.path.lexists(where):
         return earlier
@@ -223,13 +223,13 @@ def _check_ours(where: Path) -> None:
         with open_side_file(where) as file:
             ours = file.read(len(MAGIC)) == MAGIC
     except SourceError as error:
-        raise UsageError(f"{error.message}: move it away, its name is needed for a journal") from error
+        raise UsageError(f"{error.message}; rename it, since a journal needs its name") from error
     if not ours:
-        raise UsageError(f"{where} is not an undo file: move it away, its name is needed")
+        raise UsageError(f"{where} is not an undo file; rename it, since a journal needs its name")
 
 
 def read_journal(path: Path, *, trust: bool = False) -> Journal:
-    """Return the checked journal of a file.
+    """Read and check the journal of a file.
 
     With `trust`, it may belong to another user, name another device or inode, and restore large holes.
     """
@@ -248,10 +248,10 @@ def apply(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Path | None:
-    """Write the journal, then the changes; on an error the old bytes are restored at once.
+    """Write the journal, then the changes; after an error the old bytes are restored at once.
 
     Returns:
-        The journal, if one is kept. Those of earlier edits stay as long as they are about this file.
+        The journal, if one is kept. Those of earlier edits stay if they belong to this file.
 
     Raises:
         UsageError: An earlier edit was interrupted, another process edits the file, it has several hard links, or the
@@ -296,13 +296,13 @@ def apply(
 
 @contextlib.contextmanager
 def _edited(path: Path, verb: str) -> Iterator[None]:
-    """Report in errors raised after the edit that the edit itself was made."""
+    """Context for the work after an edit; errors raised in it state that the file was edited."""
     try:
         yield
     except SourceError as error:
         found, more = interrupted_edit(path), "do not run it again"
         if found is not None and found.can_finish:
-            more = f"run the same {verb or 'edit'} again to complete it: nothing is written twice"
+            more = f"run the same {verb or 'edit'} again to complete it"
         elif found is not None and found.kept:
             more = f"`{shell_line(['shardcore', 'undo', typed(str(path))])}` restores the old bytes"
         raise SourceError(f"{path} was edited, but {error.message}; {more}") from error
@@ -314,7 +314,7 @@ def _take_back(path: Path, error: BaseException) -> None:
         undo(path)
     except ShardError as second:
         if isinstance(error, ShardError):
-            raise SourceError(f"{error.message}; undoing it also failed: {second.message}") from error
+            raise SourceError(f"{error.message}; restoring the old bytes also failed: {second.message}") from error
         raise second from error
 
 
@@ -324,17 +324,17 @@ def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, o
 
 
 def unfinished_edit(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
-    """Return the journal and keys of an interrupted edit that can be completed; None if there is none.
+    """Return journal and keys of an interrupted edit that can be completed; None if there is none.
 
     Raises:
-        UsageError: The interrupted edit is another one than `verb` of `keys`, or cannot be completed.
+        UsageError: The interrupted edit is not `verb` of `keys`, or cannot be completed.
     """
     where = real_path(path)
     try:
         found = interrupted_edit(where)
     except ShardError as error:
         purge = shell_line(["shardcore", "undo", typed(str(where)), "--purge"])
-        raise UsageError(f"{interrupted(where)}; move it away, or remove it: `{purge}`") from error
+        raise UsageError(f"{interrupted(where)}; rename the journal, or remove it: `{purge}`") from error
     if found is None:
         return None
     with _journal(where) as raw:
@@ -372,10 +372,10 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
-    """Undo the last edit and remove its journal; the journal of the edit before it becomes the last one.
+    """Undo the last edit and remove its journal; the journal of the edit before then becomes the last one.
 
     Raises:
-        UsageError: There is no journal, it is about another file, it has no old bytes, or another process edits the
+        UsageError: There is no journal, it belongs to another file, it has no old bytes, or another process edits the
             file.
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
@@ -397,7 +397,7 @@ def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = Fa
 
 
 def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
-    """Remove all journals of a file; their bytes are overwritten first.
+    """Remove all journals of a file, and overwrite their bytes.
 
     Args:
         path: The file.
@@ -408,8 +408,8 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
 
     Raises:
         UsageError: An interrupted edit needs its journal, another process edits the file, or a file with the name of a
-            journal is not one.
-        SourceError: One cannot be removed.
+            journal is not a journal.
+        SourceError: A journal cannot be removed.
     """
     where = real_path(path)
     with locked(where):
@@ -452,7 +452,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
 
 
 def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of a record, in pieces; zeros only before `end`."""
+    """Yield the bytes of a record in pieces, with their offsets; zeros are yielded only before `end`."""
     holds = record.kind in _HOLDS
     stop = record.stop if holds else min(record.stop, end)
     for start in range(record.start, stop, BLOCK * BLOCKS):
@@ -479,7 +479,7 @@ def _keys(raw: IO[bytes], found: Journal) -> list[str]:
 
 
 def planned_undo(source: FileSource) -> tuple[Journal, Edit]:
-    """Return what `undo` would write, as an edit for display."""
+    """Return the changes that `undo` would make, as an edit for display."""
     path = real_path(source.path)
     with locked(path):
         bring_back(path)
@@ -516,7 +516,7 @@ def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
 
 
 def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
-    """Read a journal, and refuse one that was not written for the present file.
+    """Read a journal; raise an error if it was not written for the present file.
 
     Its owner must be that of the file, root or the user. It names device and inode of the file. Records are within the
     old and new size, do not overlap, and cover exactly what the edit overwrites. Bytes at the ends of the file and
@@ -578,7 +578,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
         )
         inode = int(tree["device"]), int(tree["inode"])
     except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{where} was written by another version of shardcore: undo with that") from None
+        raise FormatError(f"{where} was written by another version of shardcore: undo with that version") from None
     if inode != source.inode and not trust:
         # Checked before the rest is read: an untrusted journal may have any length.
         raise UsageError(f"{where} was written for another file: device or inode differ", remedy=Remedy.JOURNAL)
@@ -648,9 +648,9 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         stretches = union((one.start, one.stop) for one in journal.changes)
         fits = _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
     if fits and journal.done:
-        fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
+        fits = source.size == journal.new_size and all(_matches_change(source, raw, one) for one in journal.changes)
     if not fits:
-        raise UsageError(f"{journal.path} was changed after the edit of {journal.undo_path.name}: not undone")
+        raise UsageError(f"{journal.path} was changed after the edit in {journal.undo_path.name}: cannot undo it")
     holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
     if holes > MOST_HOLES and not trust:
         raise UsageError(
@@ -658,15 +658,15 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         )
 
 
-def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
-    """Return whether the file has the bytes that a change wrote; True for a stream, whose bytes are unknown."""
+def _matches_change(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
+    """Return whether the file still has the bytes that a change wrote; True for a stream, whose bytes are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True
     return all(source.read(at, at + len(data)) == data for at, data in _pieces(raw, record, record.stop))
 
 
 def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: int, new_size: int) -> str:
-    """Return the digest of unchanged bytes: at both ends of the file, and around each of the merged ranges."""
+    """Return a digest of unchanged bytes, at both ends of the file and around each of the changed ranges."""
     end = min(old_size, new_size)
     digest = hashlib.sha256()
     for start, stop in ((0, min(SAMPLE, end)), (max(end - SAMPLE, 0), end)):
@@ -690,7 +690,7 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
-    """Write the journal under a temporary name and rename it; older ones about another file (`stale`) are removed."""
+    """Write the journal under a temporary name and rename it; with `stale`, remove older ones of another file."""
     sweep(path.parent, stem_of(path))
     file, appeared = TemporaryFile(path, like=edit.path), False
     try:
@@ -756,7 +756,7 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
 
 
 def _runs(source: FileSource, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Yield runs of zeros, and runs of other bytes of at most 1 MiB."""
+    """Divide a range into runs of zeros and runs of other bytes, at most 1 MiB each; yield kind, start and end."""
     for at in range(start, stop, BLOCK * BLOCKS):
         data = source.read(at, min(at + BLOCK * BLOCKS, stop))
         if not any(data):
@@ -799,7 +799,7 @@ def _set_state(raw: IO[bytes], state: bytes) -> None:
 
 
 def _remove_journal(path: Path, *, wipe: bool = False) -> None:
-    """Remove a journal; `wipe` overwrites its bytes after unlinking it, so that no partly wiped journal has a name."""
+    """Remove a journal. With `wipe`, its bytes are then overwritten, so that no partly wiped journal is found."""
     try:
         if not wipe:
             path.unlink()
@@ -838,10 +838,10 @@ def edit_in_place(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Edited:
-    """Edit a file under its lock; an interrupted edit of the same kind is completed first.
+    """Edit a file while holding its lock; an interrupted edit of the same kind is completed first.
 
-    `compute` opens the file and returns the edit for the remaining keys; its caller closes what it opens. `agreed` is
-    asked before the edit, or the completion of a journal, is made.
+    `compute` opens the file and returns the edit for the remaining keys; its caller closes what it opens. `agreed`
+    returns whether to proceed, and is called before the edit, or the completion of a journal.
     """
     where = real_path(path)
     with locked(where):

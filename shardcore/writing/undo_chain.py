@@ -1,6 +1,6 @@
-"""Chain of journals: `FILE.undo` is that of the last edit, `FILE.undo.1`, `FILE.undo.2` … those before it.
+"""Chain of journals: `FILE.undo` belongs to the last edit, `FILE.undo.1`, `FILE.undo.2` … to those before it.
 
-They are beside the real file: a link to it has no journals. A new edit renames the previous journal to the next number,
+They are beside the real file, not beside a link to it. A new edit renames the previous journal to the next number,
 and undo renames it back. A run that is killed in between leaves no `FILE.undo`; the highest number is then the last.
 """
 
@@ -29,7 +29,7 @@ def earlier_journals(path: Path) -> list[Path]:
 
 
 def all_journals(path: Path) -> list[Path]:
-    """Return all journals, the last first; gaps in the numbers are allowed."""
+    """Return all journals, that of the last edit first; gaps in the numbers are allowed."""
     last = journal_of(path)
     lead = f"{last.name}."
     try:
@@ -46,14 +46,14 @@ def _is_numbered(name: str, lead: str) -> bool:
 
 
 def put_aside(path: Path) -> None:
-    """Rename the last journal to the next number, before another edit."""
+    """Rename the journal of the last edit to the next number, before another edit."""
     now = journal_of(path)
     if os.path.lexists(now):
         _rename(now, _numbered(path, len(earlier_journals(path)) + 1))
 
 
 def bring_back(path: Path) -> None:
-    """Rename the highest numbered journal to the last one, if that is missing."""
+    """Rename the journal with the highest number to `FILE.undo`, if that is missing."""
     if not os.path.lexists(journal_of(path)) and (earlier := earlier_journals(path)):
         _rename(earlier[-1], journal_of(path))
 

@@ -1,4 +1,4 @@
-"""Writer of shards, and the contents it accepts."""
+"""Writer of shards, and the types of content that it accepts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shardcore.writing.temporary import STREAM_PIECE
 
 
 class UnreadableInput(SourceError):
-    """Input that cannot be opened or read; the others can still be packed."""
+    """An input cannot be opened or read; the others can still be packed."""
 
 
 class OddName(UsageError):
-    """Input whose name or key the format cannot store; the others can still be packed."""
+    """The format cannot store the name or key of an input; the others can still be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ BARE = More()
 
 
 class Writer(ABC):
-    """Writes a shard. A context manager: leaving it completes the shard, an exception removes everything written.
+    """Writes a shard. As a context manager, it completes the shard at the end of the block; an exception discards it.
 
     Attributes:
         output: The output.
         written: The files, once they are complete.
-        key_form: Keys of the format as bytes or numbers.
+        key_form: Conversions between keys as text and as bytes or numbers.
         declared: Metadata that the format stores about an object.
         part_names: Names of the parts that it accepts.
-        exact: Whether `plan` is exact; False once a content was only `Sized` where its bytes matter.
+        exact: Whether `plan` is exact; False if only the size of a content was given, but its bytes matter.
         expected: Codes of findings that do not count as errors of the result, since they were requested.
         notes: Messages, such as about inferred options.
         folders: Sub-folders of the result that are opened and verified separately; empty: the target itself.
@@ -111,7 +111,7 @@ class Writer(ABC):
             key: Its text form, or the bytes or number that the format stores; None if the format computes it from the
                 content, or has no keys.
             data: The content.
-            label: Name in errors: the path of its file.
+            label: Name in errors, such as the path of its file.
             name: Relative file name, with `/`, for formats that store names or use extensions.
             parts: Further contents of the object, by name (neuroglancer: `fragments`).
             **facts: Metadata that the format declares.
@@ -125,7 +125,7 @@ class Writer(ABC):
             SourceError: The bytes cannot be read or written.
         """
         if self._finished:
-            raise UsageError("this writer is finished")
+            raise UsageError("this writer has finished")
         if key is not None and not isinstance(key, str):
             key = self.key_form.text(key, "new")
         if not (label or name or parts or facts):
@@ -152,7 +152,7 @@ class Writer(ABC):
             SourceError: The bytes cannot be written.
         """
         if self._finished:
-            raise UsageError("this writer is finished")
+            raise UsageError("this writer has finished")
         if keys is None:
             return self._add_many(None, contents)
         if len(keys) != len(contents):
@@ -166,7 +166,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """See `add`; facts and parts are already checked, and `Sized` occurs only while planning."""
+        """Add one object whose facts and parts are already checked; `Sized` occurs only while planning."""
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -174,7 +174,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _complete(self) -> None:
-        """Write the rest, and call `complete` of each file with the number of its objects."""
+        """Write the rest, and call `complete` of each file with its number of objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Complete the shard: its files get their final names.
@@ -184,7 +184,7 @@ class Writer(ABC):
             SourceError: The files cannot be written.
         """
         if self._finished or self.output.planning:
-            raise UsageError("this writer is finished" if self._finished else "this writer only plans")
+            raise UsageError("this writer has finished" if self._finished else "this writer only plans")
         self._finished = True
         try:
             self._complete()
@@ -220,7 +220,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
 
     Raises:
         SourceError: The stream cannot be read.
-        UsageError: It is neither bytes nor a stream of bytes, or only its size is known.
+        UsageError: The content is neither bytes nor a stream of bytes, or only its size is known.
     """
     if isinstance(data, (bytes, bytearray)):
         yield data

@@ -15,7 +15,7 @@ import shardcore
 from shardcore import RemoteOptions
 from shardcore.teaching import resources
 from shardcore.testing import sampled
-from shardscope.__main__ import main, parser, reach_of
+from shardscope.__main__ import main, parser, remote_options_of
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -97,14 +97,14 @@ def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         assert option in capsys.readouterr().err.splitlines()[-1]
     with pytest.raises(SystemExit):
         main(["--select", "0x10", "x.shard"])
-    assert "--select goes with --screenshot" in capsys.readouterr().err
+    assert "--select requires --screenshot" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("small.shard", ["--show", "nothing"], "--show is one of structure, "),
+        ("small.shard", ["--show", "nothing"], "--show must be one of structure, "),
         ("small.shard", ["--select", "0x10000"], "no byte 0x10000"),
         ("nothing.shard", [], "nothing.shard"),
     ],
@@ -146,11 +146,12 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
 def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     """They are called as those of `shardcore`; without any nothing is said, and contradictions are refused."""
     options = parser()
-    assert reach_of(options, options.parse_args(["s3://b/k"])) is None
+    assert remote_options_of(options, options.parse_args(["s3://b/k"])) is None
     given = options.parse_args(
         ["s3://b/k", "--no-sign-request", "--endpoint-url", "http://h:9", "--addressing", "path"]
     )
-    assert reach_of(options, given) == RemoteOptions(anonymous=True, endpoint_url="http://h:9", addressing="path")
+    wanted = RemoteOptions(anonymous=True, endpoint_url="http://h:9", addressing="path")
+    assert remote_options_of(options, given) == wanted
     with pytest.raises(SystemExit):
-        reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
+        remote_options_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
     assert "cannot be combined with a profile or keys" in capsys.readouterr().err

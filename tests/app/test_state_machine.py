@@ -227,7 +227,7 @@ class WindowMachine(RuleBasedStateMachine):
 
     def save_copy(self, draw: Draw[Any]) -> None:
         path = self.home / f"copy-{len(self.disk)}"
-        self.user.window.breaking.save_to(path, agreed=True)
+        self.user.window.sandbox_shell.save_to(path, agreed=True)
         self.user.rest()
         self.disk[path] = self.tab.states[-1]
         self.tab.saved = list(self.tab.states)

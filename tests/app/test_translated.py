@@ -24,7 +24,7 @@ SHOWING = frozenset(
         *("setText", "setToolTip", "setStatusTip", "setWhatsThis", "setAccessibleName", "setWindowTitle"),
         *("setPlaceholderText", "setIconText", "addAction", "addMenu", "_action"),
         *("QAction", "QPushButton", "QLabel", "QCheckBox", "QRadioButton", "QGroupBox", "QDockWidget", "QMenu"),
-        *("emit", "tell", "say", "_say", "say_for_a_while", "set_text"),
+        *("emit", "add_notice", "report_error", "say", "_say", "say_for_a_while", "set_text"),
         *("WrapText", "Form", "addItem"),
     }
 )

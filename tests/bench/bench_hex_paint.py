@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from shardcore import Finding, Severity, Span
 from shardcore.operations.search import parse_hex
-from shardscope.session.highlights import Arrow, Light
+from shardscope.session.highlights import Arrow, Highlight
 from shardscope.session.jobs import Jobs
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.view import HexView
@@ -57,9 +57,9 @@ def measure(way: str, rows: int) -> float:
     view.state.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
     view.state.select(Span("", INDEX + 100, OBJECTS))
     view.state.set_patterns([parse_hex("0?")])
-    lights = [Light(number, Span("", INDEX + 70 * number, INDEX + 70 * number + 40)) for number in range(1, 6)]
-    arrows = [Arrow(light.span, Span("", INDEX + 30 * light.number, INDEX + 30 * light.number)) for light in lights]
-    view.state.set_lights(lights, arrows)
+    highlights = [Highlight(number, Span("", INDEX + 70 * number, INDEX + 70 * number + 40)) for number in range(1, 6)]
+    arrows = [Arrow(light.span, Span("", INDEX + 30 * light.number, INDEX + 30 * light.number)) for light in highlights]
+    view.state.set_highlights(highlights, arrows)
     view.show()
     view.resize(900, round(view.state.grid.row * rows + view.state.grid.header) + 1)
     wait_for_pages(application, pages)

@@ -100,9 +100,7 @@ def middle_file(server: StoreServer, folder: Path) -> Iterator[Figure]:
     server.put("/bucket/middle.shard", folder / "middle.shard")
     reach = ["--no-sign-request", "--addressing", "path", "--endpoint-url", server.url]
     uri = "s3://bucket/middle.shard"
-    for name, words, seconds, most in (
-        ("recover --plan", ["recover", uri, "--plan"], 1.5, 6),
-    ):
+    for name, words, seconds, most in (("recover --plan", ["recover", uri, "--plan"], 1.5, 6),):
 
         def command(words: list[str] = words) -> None:
             with contextlib.redirect_stdout(io.StringIO()):

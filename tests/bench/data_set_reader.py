@@ -14,13 +14,13 @@ def shardcore_reader(command: str, endpoint: str, path: str, folder: str, jobs: 
     import shardcore
     from shardcore.cli.rows import list_members
     from shardcore.operations.extraction import extract
-    from shardcore.shards.member_work import RowsAsked
+    from shardcore.shards.member_work import RowsRequest
     from shardcore.sources.remote.options import RemoteOptions
 
     remote = RemoteOptions(endpoint_url=endpoint, addressing="path", anonymous=True, threads=jobs or 8)
     with shardcore.open(f"s3://{path}", remote=remote, jobs=jobs) as shard:
         if command == "list":
-            list_members(shard, RowsAsked(), skip=0, limit=None, as_json=False)  # type: ignore[arg-type]
+            list_members(shard, RowsRequest(), skip=0, limit=None, as_json=False)  # type: ignore[arg-type]
         elif command == "verify":
             assert shard.verify().ok
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +40,6 @@ class Bill:
         absent: A key that is not.
         requests: The most requests of each action; what comes after opening is counted without opening.
         least: The bytes that each action needs at least, beyond guesses: those of its structures and its object.
-        options: Options of opening.
     """
 
     name: str
@@ -50,29 +49,13 @@ class Bill:
     absent: str
     requests: Mapping[str, int]
     least: Mapping[str, int]
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _bill(
-    name: str,
-    files: Mapping[str, Content],
-    target: str,
-    key: str,
-    absent: str,
-    requests: tuple[int, ...],
-    least: tuple[int, ...],
-) -> Bill:
+def _bill(*given: Any) -> Bill:
     """Return a bill; numbers are those of opening, of an object, of an absent key and of the list, where it is read."""
+    *what, requests, least = given
     actions = ("open", "object", "absent", "list")
-    return Bill(
-        name,
-        files,
-        target,
-        key,
-        absent,
-        dict(zip(actions, requests, strict=False)),
-        dict(zip(actions, least, strict=False)),
-    )
+    return Bill(*what, *(dict(zip(actions, counts, strict=False)) for counts in (requests, least)))
 
 
 def find(shard: Shard, bill: Bill) -> None:
@@ -123,20 +106,7 @@ None where a command does not take it, or writes thousands of files.
 """
 
 
-NAMES = (
-    "swh",
-    "swh, 2,000 objects",
-    "des",
-    "des, index over 64 KiB",
-    "des, BigFile",
-    "bloscpack",
-    "bloscpack, offsets over 64 KiB",
-    "mdb",
-    "xorb",
-    "neuroglancer",
-    "neuroglancer, no slash",
-    "neuroglancer, split",
-)
+NAMES = ("swh", *COMMAND_BILLS, "neuroglancer, no slash")
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from tests.remote.serving import PIECE, Answer, HttpServer, Request
@@ -135,12 +135,10 @@ class Stall(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Mute(Fault):
-    """The request is taken, and nothing is ever answered, not even a status line."""
+class Mute(Late):
+    """Nothing is answered for an hour, or until the proxy stops: not even a status line."""
 
-    def change(self, request: Request, answer: Answer) -> Answer:
-        """Silence: an hour, or until the proxy stops."""
-        return replace(answer, late=3600.0)
+    seconds: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,19 +345,8 @@ class FaultProxy(HttpServer):
         if request.method == "HEAD" or response.status in (204, 304):
             connection.close()
             return Answer(response.status, headers)
-        return Answer(response.status, headers, _Body(connection, response), ended=connection.close)
-
-
-class _Body:
-    """The body as it comes from the server."""
-
-    def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
-        self._connection = connection
-        self._response = response
-
-    def __iter__(self) -> Iterator[bytes]:
-        while piece := self._response.read(PIECE):
-            yield piece
+        pieces = iter(lambda: response.read(PIECE), b"")
+        return Answer(response.status, headers, pieces, ended=connection.close)
 
 
 def _header(answer: Answer, name: str) -> str:

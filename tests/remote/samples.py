@@ -89,13 +89,8 @@ def verifying(shard: Shard, sample: Sample) -> Any:
     return report.ok, [(one.severity, one.code, str(one.span), one.message) for one in report.findings]
 
 
-ACTIONS: dict[str, Callable[[Shard, Sample], Any]] = {
-    "open": opening,
-    "list": listing,
-    "get": getting,
-    "absent": missing,
-    "verify": verifying,
-}
+ACTIONS: dict[str, Callable[[Shard, Sample], Any]]
+ACTIONS = {"open": opening, "list": listing, "get": getting, "absent": missing, "verify": verifying}
 """What is done after opening, by what it is called."""
 
 
@@ -106,33 +101,17 @@ def samples() -> dict[str, Sample]:
     shard = next((MDB / "shard-cache").glob("e74f*.mdb"))
     xorb = next((MDB / "xorbs").glob("default.6832*"))
     skeletons = DATA / "neuroglancer" / "skeletons_murmur_gzip"
+    blp = {"large.blp": (DATA / "bloscpack" / "made" / "large.blp").read_bytes()}
+    mdb = {f"xorbs/{path.name}": path.read_bytes() for path in (MDB / "xorbs").iterdir()}
+    mdb[shard.name] = data = shard.read_bytes()
+    volume = {f"skeletons/{path.name}": path.read_bytes() for path in skeletons.iterdir()}
     found = [
         Sample("swh", {"medium.shard": swh}, "medium.shard", _key(swh), "00" * 32),
-        Sample(
-            "bloscpack",
-            {"large.blp": (DATA / "bloscpack" / "made" / "large.blp").read_bytes()},
-            "large.blp",
-            "2",
-            "999999",
-        ),
+        Sample("bloscpack", blp, "large.blp", "2", "999999"),
         Sample("des", _des(), "documents.des", "document 7", "document 1000"),
-        Sample(
-            "mdb",
-            {shard.name: shard.read_bytes()}
-            | {f"xorbs/{path.name}": path.read_bytes() for path in (MDB / "xorbs").iterdir()},
-            shard.name,
-            _key(shard.read_bytes()),
-            "f" * 64,
-            {"xorbs": "xorbs/"},
-        ),
+        Sample("mdb", mdb, shard.name, _key(data), "f" * 64, {"xorbs": "xorbs/"}),
         Sample("xorb", {xorb.name: xorb.read_bytes()}, xorb.name, "1", "999999"),
-        Sample(
-            "neuroglancer",
-            {f"skeletons/{path.name}": path.read_bytes() for path in skeletons.iterdir()},
-            "skeletons/",
-            "151409651873003500",
-            "5",
-        ),
+        Sample("neuroglancer", volume, "skeletons/", "151409651873003500", "5"),
     ]
     return {sample.name: sample for sample in found}
 

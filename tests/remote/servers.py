@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote
 from xml.sax.saxutils import escape
 
@@ -55,21 +56,16 @@ class RangeServer(HttpServer):
     Args:
         contents: By path, `/a/b.shard`; bytes and paths of files do, too.
         manners: How it behaves.
-        latency: Seconds before each answer begins.
-        rate: See `HttpServer`.
-        room: See `HttpServer`.
+        limits: Latency, rate and room of `HttpServer`.
     """
 
     def __init__(
         self,
         contents: Mapping[str, Content | bytes | Path] | None = None,
         manners: Manners | None = None,
-        *,
-        latency: float = 0.0,
-        rate: float = 0.0,
-        room: int = 0,
+        **limits: Any,
     ) -> None:
-        super().__init__(self.give, latency=latency, rate=rate, room=room)
+        super().__init__(self.give, **limits)
         self.manners = manners or Manners()
         self.contents: dict[str, Content] = {}
         for path, content in (contents or {}).items():
@@ -131,9 +127,8 @@ class RangeServer(HttpServer):
         return headers
 
     def _whole(self, content: Content, headers: dict[str, str]) -> Answer:
-        if self.manners.chunked:
-            return Answer(200, headers | {"Transfer-Encoding": "chunked"}, pieces(content, 0, content.size))
-        return Answer(200, headers | {"Content-Length": str(content.size)}, pieces(content, 0, content.size))
+        length = {"Transfer-Encoding": "chunked"} if self.manners.chunked else {"Content-Length": str(content.size)}
+        return Answer(200, headers | length, pieces(content, 0, content.size))
 
     def _part(self, content: Content, headers: dict[str, str], asked: str) -> Answer:
         size = content.size
@@ -201,14 +196,11 @@ class ManyKeysServer(StoreServer):
         folder: The folder, `/bucket/folder/`.
         names: The names in it, sorted.
         content: What each of them holds.
-        latency: See `HttpServer`.
-        rate: See `HttpServer`.
+        limits: Latency, rate and room of `HttpServer`.
     """
 
-    def __init__(
-        self, folder: str, names: Sequence[str], content: Content | bytes, *, latency: float = 0.0, rate: float = 0.0
-    ) -> None:
-        super().__init__(latency=latency, rate=rate)
+    def __init__(self, folder: str, names: Sequence[str], content: Content | bytes, **limits: Any) -> None:
+        super().__init__(**limits)
         self.folder, self.names = folder, names
         self.content = Held(content) if isinstance(content, bytes) else content
 

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import shardcore
-from shardcore import DataSet
 from shardcore.cli.program import run
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.shard import Shard
@@ -35,7 +34,7 @@ def opened(bill: Bill, transport: str) -> Iterator[tuple[Shard, Log]]:
             root, options = "s3://shards", RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
         else:
             root, options = f"{server.url}/shards", RemoteOptions()
-        with shardcore.open(f"{root}/{bill.target}", remote=options, **bill.options) as shard:
+        with shardcore.open(f"{root}/{bill.target}", remote=options) as shard:
             yield shard, server.log
 
 
@@ -63,12 +62,8 @@ def test_budget(name: str, transport: str) -> None:
             check(log, bill, action)
 
 
-COMMAND_CASES = [
-    (name, command, most)
-    for name, counts in COMMAND_BILLS.items()
-    for command, most in zip(COMMANDS, counts, strict=True)
-    if most is not None
-]
+EACH = [(name, each) for name, counts in COMMAND_BILLS.items() for each in zip(COMMANDS, counts, strict=True)]
+COMMAND_CASES = [(name, command, most) for name, (command, most) in EACH if most is not None]
 
 
 @pytest.mark.parametrize(("name", "command", "most"), sampled(COMMAND_CASES, 12))
@@ -130,14 +125,6 @@ def skeletons() -> Mapping[str, bytes]:
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def verify(shard: DataSet, folder: Path) -> None:
-    assert shard.verify().ok
-
-
-def extract(shard: DataSet, folder: Path) -> None:
-    assert shardcore.extract(shard, folder).ok
-
-
 @contextmanager
 def data_set(files: Mapping[str, bytes]) -> Iterator[tuple[str, RemoteOptions, Log]]:
     """A folder in a store: its address, how it is reached, and what the server saw."""
@@ -154,7 +141,6 @@ def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
     with RangeServer({f"/set/{name}": data for name, data in files.items()}) as server:
         server.put("/set/info", json.dumps(info).encode())
         with shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard:
-            assert isinstance(shard, DataSet)
             assert [member.name for member in shard.members] == sorted(set(files) - {"info"})
             assert len(server.log) == 1 + MEMBERS + 2 * (128 - MEMBERS), str(server.log)
             assert server.log.most_at_once > 1

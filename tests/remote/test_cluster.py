@@ -30,6 +30,7 @@ from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
 
+Capture = pytest.CaptureFixture[str]
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
 HASHED = SAMPLES / "neuroglancer" / "hashed"
 SETS = [SAMPLES / "des" / "archive", HASHED, SAMPLES / "mdb" / "cache", SAMPLES / "swh"]
@@ -52,7 +53,6 @@ def _shards(folder: Path, count: int) -> Path:
 @pytest.mark.parametrize("where", SETS, ids=lambda path: str(path.relative_to(SAMPLES)))
 def test_a_ticket_opens_its_shard(where: Path) -> None:
     with shardcore.open(where) as shards:
-        assert isinstance(shards, shardcore.DataSet)
         tickets = pickle.loads(pickle.dumps(shards.tickets()))
         assert [ticket.size for ticket in tickets] == [member.size for member in shards.members]
         for ticket, member in zip(tickets, shards.members, strict=True):
@@ -143,24 +143,18 @@ def test_keys_stay_here(folder: Path) -> None:
         (first, *_) = shards.tickets(keys=True)
         assert "hidden-secret" not in repr(first)
         with pytest.raises(UsageError, match="over TLS only"):
-            list(shards.map_shards(object_count, executor=_Elsewhere(), keys=True))  # type: ignore[arg-type]
+            list(shards.map_shards(object_count, executor=SimpleNamespace(), keys=True))  # type: ignore[arg-type]
     assert shardcore.ShardTicket("https://a.example/x.des?sig=abc", "des").has_keys
     assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
 
 
 def test_keys_are_sent_where_the_line_is_encrypted() -> None:
-    executor = _Elsewhere()
-    executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
+    scheduler = SimpleNamespace(address="tls://10.0.0.5:8786")
+    executor = SimpleNamespace(_client=SimpleNamespace(scheduler=scheduler))
     check_encrypted(executor)  # type: ignore[arg-type]
-    executor._client.scheduler.address = "tcp://10.0.0.5:8786"
+    scheduler.address = "tcp://10.0.0.5:8786"
     with pytest.raises(UsageError, match="over TLS only"):
         check_encrypted(executor)  # type: ignore[arg-type]
-
-
-class _Elsewhere:
-    """An executor that states neither its workers nor its address."""
-
-    _client: SimpleNamespace | None = None
 
 
 @pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
@@ -182,9 +176,8 @@ def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
                 shards.tickets()
             tickets = shards.tickets(keys=True)
             assert word not in repr(tickets)
-            assert list(shards.map_shards(object_count, executor=ThreadPoolExecutor(1))) == [
-                object_count(shards.member(ticket.name)) for ticket in tickets
-            ]
+            found = list(shards.map_shards(object_count, executor=ThreadPoolExecutor(1)))
+            assert found == [object_count(shards.member(ticket.name)) for ticket in tickets]
         with shardcore.open_ticket(tickets[0]) as shard:
             assert shard.verify().ok
 
@@ -234,11 +227,7 @@ def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
     ids=lambda words: " ".join(words[:2]),
 )
 def test_other_commands_print_the_same(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: list[str],
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], capsys: Capture
 ) -> None:
     (tmp_path / "whole").mkdir()
     for path in folder.glob("*_0?_*"):
@@ -277,7 +266,7 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
     assert len(state.read_text().splitlines()) == 19
     state.write_text("no state\n")
     assert run([*base, "--state", str(state)]) == 2
-    assert "not the state of a run" in capsys.readouterr().err
+    assert "not a state file" in capsys.readouterr().err
     state.write_text(json.dumps({"done": "x", "result": {"": "os:system", "of": {}}}) + "\n")
     with closing(TaskState(state)) as found, pytest.raises(UsageError, match="another version"):
         found.found(["x"])

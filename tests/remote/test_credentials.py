@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from shardcore.errors import CredentialsRefused
-from shardcore.sources.base import Source
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.s3 import profiles, store_of
@@ -18,6 +17,7 @@ from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer
 
 KEYS = {"AccessKeyId": "AKIAFOUND", "SecretAccessKey": "secret", "Expiration": "2100-01-01T00:00:00Z"}
+Write, Patch = Callable[[str], None], pytest.MonkeyPatch
 ASSUMED = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
 <AccessKeyId>AKIAFOUND</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken>
 <Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"""
@@ -37,7 +37,7 @@ def tokens() -> Iterator[HttpServer]:
 
 
 @pytest.fixture
-def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: StoreServer) -> Callable[[str], None]:
+def configured(tmp_path: Path, monkeypatch: Patch, store: StoreServer) -> Write:
     def write(text: str) -> None:
         head = f"[profile lab]\nendpoint_url = {store.url}\nregion = eu-north-1\ns3 =\n  addressing_style = path\n"
         (tmp_path / "config").write_text(head + text)
@@ -48,7 +48,6 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: StoreServ
 
 def signed(store: StoreServer, options: RemoteOptions) -> str:
     source = source_of("s3://shards/a", remote=options)
-    assert isinstance(source, Source)
     with source:
         assert source.read(0, 10) == b"0123456789"
     return next(iter(store.log)).request.headers.get("authorization", "")
@@ -57,13 +56,7 @@ def signed(store: StoreServer, options: RemoteOptions) -> str:
 @pytest.mark.parametrize("named", ["option", "environment"])
 @pytest.mark.parametrize("how", ["keys", "process", "role", "container"])
 def test_a_profile(
-    configured: Callable[[str], None],
-    store: StoreServer,
-    tokens: HttpServer,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    how: str,
-    named: str,
+    configured: Write, store: StoreServer, tokens: HttpServer, monkeypatch: Patch, tmp_path: Path, how: str, named: str
 ) -> None:
     (tmp_path / "keys.json").write_text(json.dumps(KEYS | {"Version": 1, "SessionToken": "token"}))
     keys = "aws_access_key_id = AKIAFOUND\naws_secret_access_key = secret\n"
@@ -84,7 +77,7 @@ def test_a_profile(
     assert profiles() == (["base", "lab"] if how == "role" else ["lab"])
 
 
-def test_options_come_before_the_configuration(configured: Callable[[str], None], store: StoreServer) -> None:
+def test_options_come_before_the_configuration(configured: Write, store: StoreServer) -> None:
     configured("aws_access_key_id = AKIAFOUND\naws_secret_access_key = secret\n")
     assert "/us-west-2/s3/" in signed(store, RemoteOptions(profile="lab", region="us-west-2"))
     with pytest.raises(CredentialsRefused, match="no profile"):

@@ -1,4 +1,4 @@
-"""Comparing remote shards: what may be read for it, counted at the server."""
+"""Comparing remote shards, counted at the server, and searching for a key at addresses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def test_contents_are_read_on_request_only(server: RangeServer, tmp_path: Path) 
         assert found.compared is DiffDepth.SIZES
         assert found.equal
         for shard in (one, other):
-            assert shard.tape is not None
             assert shard.tape.requests <= 3
             assert shard.tape.bytes < 512 * KIB
     assert run(["diff", first, second]) == 0
@@ -44,3 +43,15 @@ def test_equal_identities_are_enough(server: RangeServer, tmp_path: Path) -> Non
         found = shardcore.diff(one, other)
         assert (found.equal, found.compared) == (True, DiffDepth.IDENTITY)
         assert [shard.tape.requests for shard in (one, other) if shard.tape is not None] == before
+
+
+def test_remote_files_are_searched_beside_local_ones(server: RangeServer, data: Path) -> None:
+    with shardcore.open(data / "swh" / "small.shard") as shard:
+        (key,) = (one for one in shard.objects.keys[:1] if one)
+    url = server.put("/small.shard", (data / "swh" / "small.shard").read_bytes())
+    other = server.put("/one.shard", (data / "swh" / "one.shard").read_bytes())
+    gone = f"{server.url}/gone.shard"
+    paths = [gone, url, other, str(data / "swh" / "small.shard")]
+    search = shardcore.find_in(key, paths, remote=shardcore.RemoteOptions())
+    assert [(hit.path, hit.error is None) for hit in search] == [(gone, False), (url, True), (paths[3], True)]
+    assert (search.searched, search.failed) == (3, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,14 @@ import pytest
 import shardcore
 from tests.remote.servers import RangeServer, StoreServer
 from tests.volumes import write_volume
+
+with contextlib.suppress(ImportError):
+    import fsspec
+    import zarr
+    from fsspec.registry import _registry
+
+    from shardcore.fsspec import ShardFileSystem
+    from shardcore.zarr import ArrayStore
 
 pytestmark = pytest.mark.interop("fsspec", "zarr")
 
@@ -37,8 +46,6 @@ def archive(tmp_path: Path) -> bytes:
 
 @pytest.fixture
 def files(store: StoreServer, archive: bytes) -> Iterator[Any]:
-    from shardcore.fsspec import ShardFileSystem
-
     store.put("/shards/x.des", archive)
     yield ShardFileSystem("s3://shards/x.des", remote_options=options(store))
     ShardFileSystem.clear_instance_cache()
@@ -67,10 +74,6 @@ def test_many_objects(files: Any, store: StoreServer) -> None:
 
 def test_an_address_in_a_chain(store: StoreServer, archive: bytes) -> None:
     """`shard://KEY::s3://…` takes only the name and the options from the S3 file system."""
-    import fsspec
-    from fsspec.registry import _registry
-
-    from shardcore.fsspec import ShardFileSystem
 
     class Named(fsspec.AbstractFileSystem):  # type: ignore[misc]
         protocol = ("s3", "s3a")
@@ -89,10 +92,6 @@ def test_an_address_in_a_chain(store: StoreServer, archive: bytes) -> None:
 
 @pytest.mark.parametrize("form", ["raw", "files"])
 def test_a_volume(store: StoreServer, tmp_path: Path, form: str) -> None:
-    import zarr
-
-    from shardcore.zarr import ArrayStore
-
     array = np.random.default_rng(0).integers(1, 250, (128, 64, 64), "u1")
     write_volume(tmp_path / "v", form, array, (32, 32, 32))
     store.put_folder("/shards/v", tmp_path / "v")
@@ -108,10 +107,6 @@ def test_a_volume(store: StoreServer, tmp_path: Path, form: str) -> None:
 
 def test_a_lost_store_is_no_hole(store: StoreServer, tmp_path: Path) -> None:
     """A chunk that cannot be fetched is an error, never an array of zeros."""
-    import zarr
-
-    from shardcore.zarr import ArrayStore
-
     array = np.ones((8, 8, 8), "u1")
     write_volume(tmp_path / "v", "files", array)
     store.put_folder("/shards/v", tmp_path / "v")

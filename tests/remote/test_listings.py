@@ -66,9 +66,8 @@ def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(20 << 20))
     for status in (200, 404, 500):
         with serving(ANSWERS[kind], status) as server:
-            remote = RemoteOptions(
-                access_key="a", secret_key="b", endpoint_url=f"http://{server.host}", retries=0, patience=1.0
-            )
+            keys = {"access_key": "a", "secret_key": "b", "endpoint_url": server.url}
+            remote = RemoteOptions(**keys, retries=0, patience=1.0)
             with pytest.raises(shardcore.ShardError) as caught:
                 shardcore.open("s3://bucket/a.shard", remote=remote)
             assert SECRET not in str(caught.value)

@@ -135,12 +135,10 @@ def test_without_the_right_to_list(capsys: Capture) -> None:
 
 def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
     """With date and number of bits, the names of the shards of a uid are computed."""
-    files = {
-        "20261103_2A_0000.des": shard([Stored(b"170", b"first")]),
-        "20261103_2A_0001.des": shard([Stored(b"42", b"second")]),
-    }
+    first, second = shard([Stored(b"170", b"first")]), shard([Stored(b"42", b"second")])
+    files = {"d/20261103_2A_0000.des": first, "d/20261103_2A_0001.des": second}
     given = ["--date", "2026-11-03", "-O", "n_bits=7"]
-    with losing({f"d/{name}": data for name, data in files.items()}, NoListing()) as (_, more):
+    with losing(files, NoListing()) as (_, more):
         found = [outcome(["get", "s3://b/d/", uid, *given, *more], capsys) for uid in ("170", "42", "298")]
         code, _, (line,) = outcome(["ls", "s3://b/d/", *given, *more], capsys)
     assert [one[:2] for one in found] == [(0, ["first"]), (0, ["second"]), (1, [])], found

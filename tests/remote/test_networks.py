@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import shardcore
 from shardcore import errors
+from shardcore.sources.location import source_of
 from shardcore.sources.remote import cancel, response
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
@@ -24,13 +26,8 @@ DATA = bytes(range(256)) * 4000  # a megabyte
 QUICK = RemoteOptions(stall_timeout=0.2, connect_timeout=0.5, patience=1.0, retries=2)
 
 
-def source(uri: str, options: RemoteOptions = QUICK) -> shardcore.Source:
-    from shardcore.sources.remote.address import parse_address
-    from shardcore.sources.remote.source import open_remote
-
-    found = open_remote(parse_address(uri), options)
-    assert isinstance(found, shardcore.Source)
-    return found
+def source(uri: str, options: RemoteOptions = QUICK) -> Any:
+    return source_of(uri, options)
 
 
 def test_after_a_final_failure_all_reads_fail_at_once() -> None:

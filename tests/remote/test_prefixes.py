@@ -8,11 +8,9 @@ from itertools import islice
 import pytest
 
 import shardcore
-from shardcore import DataSet, RemoteOptions
+from shardcore import RemoteOptions
 from shardcore.cli.program import run
-from shardcore.model.budget import budgeted
 from shardcore.sources.location import folder_of
-from shardcore.sources.remote.source import RemoteFolder
 from tests.remote.servers import ManyKeysServer
 from tests.remote.serving import Answer
 
@@ -42,7 +40,6 @@ def options(server: ManyKeysServer) -> RemoteOptions:
 
 def test_members_arrive(store: ManyKeysServer) -> None:
     with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
-        assert isinstance(found, DataSet)
         assert [member.name for member in islice(found.arriving(), 900)] == list(NAMES[:900])
         assert not found.listed
         assert found.member(NAMES[5]).format == "des"
@@ -69,7 +66,6 @@ def test_a_folder_of_something_else() -> None:
 def test_a_page_that_fails(store: ManyKeysServer) -> None:
     """A listing that broke off continues with the missing page."""
     folder = folder_of("s3://bucket/many/", RemoteOptions(**{**vars(options(store)), "retries": 0}))
-    assert isinstance(folder, RemoteFolder)
     try:
         assert len(next(folder.pages())) == 1000
         answer, store.answer = store.answer, lambda request: Answer(500)
@@ -81,11 +77,3 @@ def test_a_page_that_fails(store: ManyKeysServer) -> None:
         assert store.listings == PAGES + 1
     finally:
         folder.close()
-
-
-def test_listings_count_as_stored() -> None:
-    """What an operation may read grows with the names that were listed."""
-    with budgeted() as budget:
-        before = budget.most
-        budget.add_files(1000)
-        assert budget.most > before + 1_000_000

@@ -11,10 +11,10 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.remote.source import open_remote
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
@@ -38,7 +38,6 @@ def test_a_signed_address_is_read_and_never_shown(
     address = server.put("/b/small.shard", SWH) + f"?{query}"
     tape = RequestLog()
     with shardcore.open(address, tape=tape) as shard:
-        assert shard.source is not None
         assert shard.source.folder is None  # nobody looks for neighbours: their addresses are not signed
         assert shard.source.name == "small.shard"
         shard.load_index()
@@ -63,8 +62,6 @@ def test_a_signed_address_is_read_and_never_shown(
 def test_a_login_in_an_address_is_sent_and_never_shown(server: RangeServer) -> None:
     address = server.put("/small.shard", SWH).replace("http://", "http://me:hunter2@")
     with shardcore.open(address) as shard:
-        assert shard.source is not None
-        assert shard.tape is not None
         _clean(shard.source.uri, shard.source.identity, shard.tape.lines())
     assert next(iter(server.log)).request.headers["authorization"].startswith("Basic ")
 
@@ -74,11 +71,7 @@ def test_a_login_goes_to_its_own_server_only(server: RangeServer) -> None:
     data = bytes(300_000)
     server.put("/a", data)
     with RedirectServer(server.url) as redirect:
-        opened = open_remote(
-            parse_address(redirect.url.replace("http://", "http://me:hunter2@") + "/a"), RemoteOptions()
-        )
-        assert isinstance(opened, shardcore.Source)
-        with opened:
+        with source_of(redirect.url.replace("http://", "http://me:hunter2@") + "/a", RemoteOptions()) as opened:
             assert opened.read(200_000, 200_010) == bytes(10)
             assert opened.read(290_000, 290_010) == bytes(10)
         assert next(iter(redirect.log)).request.headers["authorization"].startswith("Basic ")

@@ -99,7 +99,7 @@ def test_a_line_is_printed_after_its_put(shard: Path, proxy: FaultProxy, client:
     assert lines == order[: COUNT // 2]
     assert set(lines) <= keys(client, "line/")
     assert "stopped after 12 files; --conflict skip skips existing files" in told.err
-    assert "may not be written (status 403); ask its owner for the right to write it" in told.err
+    assert "may not be written (status 403); ask its owner for write access" in told.err
     proxy.faults = []
     assert run([*extract, "--conflict", "skip"]) == 0
     assert keys(client, "line/") == set(order)
@@ -139,9 +139,7 @@ def test_a_store_without_conditional_writes_is_named_at_once(
     assert methods(proxy)["PUT"] <= (COUNT + 1 if force else 16)
 
 
-def test_what_killed_programs_left_is_reported(
-    proxy: FaultProxy, client: Any, tmp_path: Path, capsys: Capture
-) -> None:
+def test_what_killed_programs_left_is_reported(proxy: FaultProxy, client: Any, tmp_path: Path, capsys: Capture) -> None:
     for key in ("left/a", "left/b", "other/c"):
         upload = client.create_multipart_upload(Bucket="shards", Key=key)["UploadId"]
         client.upload_part(Bucket="shards", Key=key, UploadId=upload, PartNumber=1, Body=b"x" * 1000)

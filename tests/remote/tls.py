@@ -41,8 +41,8 @@ def certificate(folder: Path) -> Path:
     return path
 
 
-class _Encrypted(RangeServer):
-    """Speaks TLS with a certificate.
+class TlsServer(RangeServer):
+    """A range server that speaks TLS.
 
     Args:
         certificate: The path of the certificate; the key lies beside it.
@@ -69,9 +69,5 @@ class _Encrypted(RangeServer):
         super()._serve(connection, number)
 
 
-class TlsServer(_Encrypted):
-    """A range server that speaks TLS."""
-
-
-class TlsStore(_Encrypted, StoreServer):
+class TlsStore(TlsServer, StoreServer):
     """A store that speaks TLS."""

@@ -232,7 +232,7 @@ class _Windows:
         """The path of something new, which has a name that Windows takes as it is."""
         if len(os.fspath(path)) > LONGEST and not os.fspath(path).startswith(PREFIX):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        if system.leads_elsewhere(os.path.basename(_plain(path))):  # noqa: PTH119
+        if system.is_special_name(os.path.basename(_plain(path))):  # noqa: PTH119
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
         return self._there(path)
 

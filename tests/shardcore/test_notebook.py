@@ -117,17 +117,14 @@ def test_all_samples_are_shown() -> None:
 def test_text_out_of_files_does_not_act() -> None:
     """No element, attribute or control character comes from a file."""
     node = shardcore.Node(HOSTILE, shardcore.Span(HOSTILE, 0, 1), HOSTILE, HOSTILE, doc=HOSTILE, error=HOSTILE)
+    finding = shardcore.Finding(shardcore.Severity.ERROR, "x.y", None, HOSTILE * 999, HOSTILE)
     results = [
         node,
         shardcore.Node("outer", shardcore.Span("", 0, 1), children=(node,) * 1000),
         ObjectRef(HOSTILE, 0, (), shard=HOSTILE, error=HOSTILE, state=State.DAMAGED, extras={HOSTILE: [HOSTILE]}),
         shardcore.Step(HOSTILE, HOSTILE, (), {HOSTILE: HOSTILE}, why=HOSTILE),
         shardcore.Trace(HOSTILE, "absent", (shardcore.Step(HOSTILE, HOSTILE * 99, (), {}),) * 99, error=HOSTILE),
-        shardcore.Report(
-            shardcore.Depth.INDEX,
-            1,
-            (shardcore.Finding(shardcore.Severity.ERROR, "x.y", None, HOSTILE * 999, HOSTILE),) * 999,
-        ),
+        shardcore.Report(shardcore.Depth.INDEX, 1, (finding,) * 999),
         TextContent(HOSTILE, 9, b"", HOSTILE, HOSTILE * 9999),
         TableContent(HOSTILE, 9, b"", text="", rows=((HOSTILE,) * 999,) * 999),
         BytesContent(HOSTILE, 9, HOSTILE.encode() * 99),

@@ -34,13 +34,8 @@ from tests.shardcore.fake_systems import SYSTEMS, windows
 
 SAMPLES = Path(__file__).parent.parent.parent / "resources" / "samples"
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-WRITERS = {
-    "swh": "TestSwhWriterContract",
-    "neuroglancer": "TestFolder",
-    "des": "TestFolder",
-    "bloscpack": "TestFolderContract",
-    "mdb": "TestMdbStoreContract",
-}
+WRITERS = dict.fromkeys(("neuroglancer", "des"), "TestFolder") | {"swh": "TestSwhWriterContract"}
+WRITERS |= {"bloscpack": "TestFolderContract", "mdb": "TestMdbStoreContract"}
 PROMISES = (
     "test_what_was_written_is_read_back",
     "test_nothing_appears_before_the_end",

@@ -13,12 +13,12 @@ from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
-"""Options that are saved; credentials are not among them."""
+"""Names of the saved options; credentials are not saved."""
 
 MOST_PLACES = 100
 
 
-class Who(Enum):
+class LoginKind(Enum):
     ANONYMOUS = "anonymous"
     PROFILE = "profile"
     KEYS = "keys"
@@ -32,7 +32,7 @@ class Endpoint:
 
 
 _AS_USUAL = "usual"
-"""Saved value of `who` if no login was chosen; anonymous access is a choice."""
+"""Saved login of a bucket for which none was chosen; differs from anonymous access."""
 
 
 ENDPOINTS = (
@@ -46,12 +46,12 @@ ENDPOINTS = (
 """Endpoints offered by the dialog; others can be typed."""
 
 
-def who_of(options: RemoteOptions | None) -> Who:
+def login_kind_of(options: RemoteOptions | None) -> LoginKind:
     if options is None or options.anonymous:
-        return Who.ANONYMOUS
+        return LoginKind.ANONYMOUS
     if options.access_key:
-        return Who.KEYS
-    return Who.PROFILE if options.profile or options.anonymous is False else Who.ANONYMOUS
+        return LoginKind.KEYS
+    return LoginKind.PROFILE if options.profile or options.anonymous is False else LoginKind.ANONYMOUS
 
 
 def place_of(uri: str) -> str:
@@ -64,14 +64,14 @@ def place_of(uri: str) -> str:
     return f"{address.scheme}://{address.place}/"
 
 
-def _unsaid(options: RemoteOptions) -> bool:
+def _has_no_login(options: RemoteOptions) -> bool:
     """Return whether no login was chosen: requests are signed if the AWS configuration has credentials."""
     return options.anonymous is None and not options.profile and not options.access_key
 
 
 def to_json(options: RemoteOptions) -> str:
     found: dict[str, Any] = {name: getattr(options, name) for name in REMEMBERED if getattr(options, name)}
-    found["who"] = _AS_USUAL if _unsaid(options) else who_of(options).value
+    found["who"] = _AS_USUAL if _has_no_login(options) else login_kind_of(options).value
     return json.dumps(found, sort_keys=True)
 
 
@@ -82,18 +82,18 @@ def from_json(text: str) -> RemoteOptions | None:
         values = {name: found[name] for name in REMEMBERED if name in found}
         if found.get("who") == _AS_USUAL:
             return RemoteOptions(**values)
-        who = Who(found.get("who", "anonymous"))
+        who = LoginKind(found.get("who", "anonymous"))
         signed = None if values.get("profile") else False
-        return RemoteOptions(**values, anonymous=signed if who is Who.PROFILE else True)
+        return RemoteOptions(**values, anonymous=signed if who is LoginKind.PROFILE else True)
     except (ValueError, TypeError, AttributeError, UsageError):
         return None
 
 
-def way_words(text: str) -> str:
+def login_text(text: str) -> str:
     try:
         found = json.loads(text)
         usual = found.get("who") == _AS_USUAL
-        who = Who.ANONYMOUS if usual else Who(found.get("who", "anonymous"))
+        who = LoginKind.ANONYMOUS if usual else LoginKind(found.get("who", "anonymous"))
     except (ValueError, AttributeError):
         return ""
     words = "" if usual else f"profile {found['profile']}" if found.get("profile") else who.value
@@ -101,16 +101,16 @@ def way_words(text: str) -> str:
 
 
 class Connections:
-    """Connection options by bucket or server; access keys stay in memory, `kept` has the rest as JSON."""
+    """Connection options by bucket or server; access keys are only kept in memory, `kept` holds the rest as JSON."""
 
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
         self._secret: dict[str, RemoteOptions] = {}
 
-    def way_to(self, uri: str) -> RemoteOptions | None:
+    def connection_for(self, uri: str) -> RemoteOptions | None:
         """Return the options for an address; None if none were chosen.
 
-        A bucket keeps its endpoint when its keys are gone, so that its name is not sent to another store.
+        A bucket whose access keys are forgotten keeps its endpoint, so that its name is not sent to another store.
         """
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
@@ -121,7 +121,7 @@ class Connections:
         ways = [from_json(text) for text in reversed(self.kept.values())]
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
-    def offered_way(self, uri: str) -> RemoteOptions | None:
+    def default_options(self, uri: str) -> RemoteOptions | None:
         """Return endpoint, region and addressing of the latest bucket as defaults for a new bucket, or None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
@@ -131,8 +131,8 @@ class Connections:
             return None
         return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
 
-    def is_unplaced(self, uri: str) -> bool:
-        """Return whether a new bucket may be in one of several stores, because other endpoints were used before."""
+    def is_ambiguous(self, uri: str) -> bool:
+        """Return whether it is unclear which store holds a new bucket, since other endpoints were used before."""
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
@@ -163,7 +163,7 @@ def _is_bucket(uri: str) -> bool:
 
 def described(address: Address) -> str:
     store = address.store
-    signed = ", with a signature that stays hidden" if address.query else ""
+    signed = ", signed (signature hidden)" if address.query else ""
     if address.version:
         return f"version {address.version} of {described(replace(address, version=''))}"
     if address.scheme == "hf":

@@ -1,4 +1,4 @@
-"""Timer that calls once after a burst of events."""
+"""Timer that fires once after a burst of signals."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Document:
         return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
 
 
-class KeepsView(Protocol):
+class ViewStateOwner(Protocol):
     def view_state(self) -> object:
         """Return the state; called before the document is parked."""
 
@@ -89,16 +89,16 @@ class Documents(OpenedShard):
         self.documents: list[Document] = []
         self.switching = False
         self.may_show: Callable[[], bool] = lambda: True
-        self._keepers: dict[str, KeepsView] = {}
+        self._keepers: dict[str, ViewStateOwner] = {}
         self._unsaved: list[Callable[[], bool]] = []
         self._coming: dict[Document, bool] = {}
-        self._untold: list[Callable[[], None]] = []
+        self._errors_due: list[Callable[[], None]] = []
         self._closed_requests: list[tuple[OpenRequest, Span | None]] = []
         jobs.scope = self.document
 
     # --- what belongs to documents ---
 
-    def keep_view(self, name: str, view: KeepsView) -> None:
+    def keep_view(self, name: str, view: ViewStateOwner) -> None:
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
@@ -107,15 +107,15 @@ class Documents(OpenedShard):
             self.show(document)
         return self.shard is shard
 
-    def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
+    def add_unsaved(self, unsaved: Callable[[], bool]) -> None:
         self._unsaved.append(unsaved)
 
     @property
     def unsaved(self) -> bool:
         return any(unsaved() for unsaved in self._unsaved)
 
-    def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Return a callback that waits while the document shown now is parked; with `closed`, it also outlives it."""
+    def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
+        """Wrap a callback: calls wait while the document is parked; once it is closed, they only run with `closed`."""
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -153,7 +153,7 @@ class Documents(OpenedShard):
             return None
         if front and self._stays_here(request):
             return self.open(request, select=select, agreed=agreed)
-        if not self._has_room():
+        if not self._can_open_more():
             return None
         return self._open_beside(request, select, front, agreed)
 
@@ -171,15 +171,15 @@ class Documents(OpenedShard):
         for number, (request, select) in enumerate(files):
             self.open_tab(request, select, front=number == current)
 
-    def _has_room(self) -> bool:
+    def _can_open_more(self) -> bool:
         if len(self.documents) + len(self._coming) < MOST_OPEN:
             return True
-        self.say(self.tr("Close a tab first: {0} are open").format(MOST_OPEN), failed=True)
+        self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
         return False
 
     def _open_beside(self, request: OpenRequest, select: Span | None, front: bool, agreed: bool) -> Job:
         request = self._with_way(request)
-        tape = RequestLog() if request.is_remote else None
+        request_log = RequestLog() if request.is_remote else None
         document = Document(request, select=select)
         self._expect(document, front=front)
 
@@ -193,22 +193,22 @@ class Documents(OpenedShard):
                 if alone or (was_front and self.may_show()):
                     self.show(document)
             else:
-                self._set_tape(self.shard.tape if self.shard is not None else None)
+                self._set_request_log(self.shard.tape if self.shard is not None else None)
                 if not isinstance(error, Cancelled):
                     again = partial(self.open_tab, select=select)
-                    self._untold.append(partial(self._not_opened, request, error, again))
+                    self._errors_due.append(partial(self._not_opened, request, error, again))
                 if self.shard is None and self.documents and not any(self._coming.values()):
                     self.show(self.documents[0])
             # Showing a document removes the notices, so errors are reported afterwards.
-            while self._untold and not any(self._coming.values()):
-                self._untold.pop(0)()
+            while self._errors_due and not any(self._coming.values()):
+                self._errors_due.pop(0)()
 
         if front:
             self.opening.emit(request.shown)
-            if tape is not None:
-                self._set_tape(tape)
+            if request_log is not None:
+                self._set_request_log(request_log)
         return self.jobs.submit(
-            self._opener(request, tape, agreed=agreed),
+            self._opener(request, request_log, agreed=agreed),
             key="open",
             priority=JobPriority.SCREEN if front else JobPriority.SELECTED,
             done=done,
@@ -252,7 +252,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _park(self) -> None:
-        """Store the state of the shown document and cancel its jobs, except lasting and parking ones."""
+        """Store the state of the shown document and cancel its jobs, except those with `lasting` or `parks`."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
@@ -280,14 +280,14 @@ class Documents(OpenedShard):
         self.switching = True
         for name, value in document.state.items():
             setattr(self, name, value)
-        self._set_tape(shard.tape)
+        self._set_request_log(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None:
             self._watch.start(shard.source)
         for name, state in document.views.items():
             self._keepers[name].restore_view_state(state)
         document.state, document.views, document.unsaved = {}, {}, False
-        self._retell()
+        self._emit_state()
         self.switching = False
         mail, document.mail = document.mail, []
         for deliver in mail:
@@ -296,7 +296,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
         self.check_source()
 
-    def _retell(self) -> None:
+    def _emit_state(self) -> None:
         self.index_changed.emit(self.index_state)
         if self.index_state is IndexState.LOADED:
             self.index_loaded.emit()
@@ -375,5 +375,5 @@ class Documents(OpenedShard):
 
     def _remember(self, document: Document, span: Span | None) -> None:
         # The changes of a sandbox were dropped, or saved as a copy.
-        self._closed_requests.append((document.request.unbroken(), span))
+        self._closed_requests.append((document.request.without_changes(), span))
         del self._closed_requests[:-MOST_CLOSED]

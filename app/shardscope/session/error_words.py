@@ -28,7 +28,7 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.OTHER_LOGIN: "Check the user and password, the token or the keys.",
         Remedy.WRITE_PROFILE: "The request was not signed. Choose a profile or access keys with write permission.",
         Remedy.WRITE_RIGHTS: "Request write permission, or try another profile.",
-        Remedy.UNCONDITIONAL: "Choose to replace it, which writes without a condition.",
+        Remedy.UNCONDITIONAL: "Choose Replace, which overwrites without a conditional request.",
         Remedy.RENEW: "Renew the credentials and connect again.",
         Remedy.CLOCK: "Set the clock of this computer.",
         Remedy.REGION: "Connect again and give the region.",
@@ -39,12 +39,12 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.AGAIN: "Try again later.",
         Remedy.TRUST: "Set SSL_CERT_FILE or AWS_CA_BUNDLE to the certificates to trust, and restart.",
         Remedy.PROXY: "Check HTTPS_PROXY and NO_PROXY, and restart.",
-        Remedy.STORE: "Open it again and agree, if you trust the file.",
+        Remedy.STORE: "Open it again and confirm, if you trust the file.",
         Remedy.HOST: "Check the address and your network.",
         Remedy.DEDUPE: "Each key can occur only once: choose dedupe to keep one of equal objects.",
         Remedy.NAMES: "Give other keys in a manifest, or choose Skip unreadable.",
         Remedy.SKIP: "Choose Skip unreadable to leave it out.",
-        Remedy.FINISH: "Write the shard again and replace it: this finishes the interrupted one first.",
+        Remedy.FINISH: "Write the shard again and replace it; this first completes the interrupted write.",
         Remedy.KEYS: "Choose another rule for the keys.",
     }
 )
@@ -69,8 +69,8 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 """Label of the button that applies a remedy; other remedies have no button."""
 
 
-def plain_words(error: BaseException | None) -> str:
-    """Return what is wrong and where, then the advice for the window as a sentence of its own."""
+def error_text(error: BaseException | None) -> str:
+    """Return the message of an error with its location, followed by advice as a second sentence."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
         return f"{placed}. {ADVICE[error.remedy]}" if error.remedy is not None else placed
@@ -81,7 +81,7 @@ def plain_words(error: BaseException | None) -> str:
 
 def failure(what: str, error: BaseException | None, name: str = "") -> str:
     """Return `Cannot open NAME: reason. Advice.`; `name` is removed from the beginning of the reason."""
-    reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
+    reason = error_text(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"
     return sentence(f"{what}: {reason}")

@@ -1,4 +1,4 @@
-"""Estimates of the bytes that an operation fetches, so that it can be confirmed first. No Qt here; nothing is read."""
+"""Estimates of the bytes that an operation fetches, for confirmation beforehand. Reads nothing. No Qt here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MUCH = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Costly:
+class CostlyRead:
     """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
 
     what: str

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from shardcore import Span, Step
 from shardcore.operations.references import References
 
-MOST_LIGHTS = 60
-"""Most ranges that are highlighted at once; of a step with more, the first ones."""
+MAX_HIGHLIGHTS = 60
+"""Maximum number of highlighted ranges; a step with more ranges shows the first ones."""
 
 MOST_ARROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Light:
-    """Highlighted bytes; `hollow` ones are inputs of a computed step, which an earlier step has read."""
+class Highlight:
+    """Highlighted bytes; `hollow` marks inputs of a computed step, which an earlier step has read."""
 
     number: int
     span: Span
@@ -33,22 +33,22 @@ class Arrow:
 @dataclass(frozen=True, slots=True)
 class ReferenceQuery:
     span: Span
-    leads: References | None = None
+    references: References | None = None
     error: BaseException | None = None
 
     @property
     def arrows(self) -> tuple[Arrow, ...]:
-        found = self.leads.found if self.leads is not None else ()
-        return tuple(Arrow(lead.span, lead.target, lead.why) for lead in found[:MOST_ARROWS])
+        found = self.references.found if self.references is not None else ()
+        return tuple(Arrow(reference.span, reference.target, reference.why) for reference in found[:MOST_ARROWS])
 
 
-def lights_of(step: Step) -> tuple[Light, ...]:
+def highlights_of(step: Step) -> tuple[Highlight, ...]:
     spans = step.inputs if step.computed else step.spans
-    return tuple(Light(number, span, step.computed) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
+    return tuple(Highlight(number, span, step.computed) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1))
 
 
-def lights_in(lights: Sequence[Light], source: str) -> tuple[Light, ...]:
-    return tuple(light for light in lights if light.span.source == source)
+def highlights_in(highlights: Sequence[Highlight], source: str) -> tuple[Highlight, ...]:
+    return tuple(highlight for highlight in highlights if highlight.span.source == source)
 
 
 def arrows_in(arrows: Sequence[Arrow], source: str) -> tuple[Arrow, ...]:

@@ -21,7 +21,7 @@ _PARTS = 4096
 
 
 def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the first and last hit in each 4,096th of a source, to draw them on a strip; up to 4,096 hits are kept."""
+    """Return the first and last hit in each of 4,096 equal parts of a source, for drawing; up to 4,096 hits stay."""
     if len(offsets) <= _PARTS:
         return offsets
     first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
@@ -30,7 +30,7 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
-    """Hits, ascending by offset (int64), or in the order of the objects; `count` may exceed the listed ones."""
+    """Hits in ascending order of their offsets (int64), or of the objects; `count` includes hits not listed."""
 
     source: str = ""
     what: str = ""
@@ -66,7 +66,7 @@ class HitList:
         return len(self.offsets)
 
     def span(self, number: int) -> Span | None:
-        """Return the bytes of a hit; None if its content is not stored as it is (compressed, for example)."""
+        """Return the stored bytes of a hit; None if they are not stored as they are, for example compressed."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])

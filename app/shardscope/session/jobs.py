@@ -26,13 +26,13 @@ from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import wanted
 
 IO_THREADS = 12
-"""Threads that mostly wait for bytes."""
+"""Number of threads for jobs that mostly wait for bytes."""
 
 CPU_THREADS = 2
-"""Threads that mostly compute."""
+"""Number of threads for jobs that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Shortest time between two progress reports of a job."""
+"""Minimum seconds between two progress reports of a job."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -64,8 +64,8 @@ class JobState(Enum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    BROKEN = "broken off"
-    """Ended early and can be resumed; set by the submitter."""
+    BROKEN = "interrupted"
+    """Ended early but can be resumed; set by the code that submitted the job."""
 
     @property
     def ended(self) -> bool:
@@ -78,17 +78,17 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it. The submitter sets `parks`, `completes`, `resume` and `note`.
+    """One unit of work, and the handle to cancel it. Its submitter sets `parks`, `completes`, `resume` and `note`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        generation: Shard within the document (`scope`) that the job belongs to.
-        done_amount: Progress, in a unit of the job's own; `total_amount` is 0 while unknown.
-        parks: Whether the job continues while its document is parked, and its result waits there.
+        generation: Number of the opening in the document (`scope`) during which the job was submitted.
+        done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
+        parks: Whether the job continues, and keeps its result, while its document is parked.
         completes: Whether closing the window waits for the job instead of cancelling it.
-        started: `time.monotonic()`; 0 before. The same for `ended`.
+        started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
     """
 
     _jobs: Jobs
@@ -111,7 +111,7 @@ class Job:
     started: float = 0.0
     ended: float = 0.0
     _cancel: threading.Event = field(default_factory=threading.Event)
-    _told: float = 0.0
+    _reported: float = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -130,9 +130,9 @@ class Job:
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
-        if self.title and (now - self._told >= PROGRESS_SECONDS or done == total):
-            self._told = now
-            self._jobs._tell(self)
+        if self.title and (now - self._reported >= PROGRESS_SECONDS or done == total):
+            self._reported = now
+            self._jobs._emit_progress(self)
 
 
 class _Courier(QObject):
@@ -143,7 +143,7 @@ class _Courier(QObject):
 
 
 class _Turn(QRunnable):
-    """Pool task that runs the waiting job with the highest priority when a thread is free."""
+    """Task of a thread pool: runs the waiting job that has the highest priority when a thread becomes free."""
 
     def __init__(self, jobs: Jobs, pool: Pool) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
-        """Cancel jobs except completing ones, and deliver all reports; return False if a thread did not end in time."""
+        """Cancel jobs without `completes`, and deliver all reports; return False if a thread did not end in time."""
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True
@@ -280,7 +280,7 @@ class Jobs(QObject):
             job.state = JobState.RUNNING
             job.started = time.monotonic()
         if job.title:
-            self._tell(job)
+            self._emit_progress(job)
         result: Any = None
         error: BaseException | None = None
         try:
@@ -308,7 +308,7 @@ class Jobs(QObject):
         self._news.append((job, result, error))
         self._courier.reported.emit()
 
-    def _tell(self, job: Job) -> None:
+    def _emit_progress(self, job: Job) -> None:
         self._courier.progressed.emit(job)
 
     def _cancel(self, job: Job) -> None:

@@ -22,12 +22,12 @@ from shardcore.operations.notes import (
     remove_notes,
 )
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
-"""Most notes for which the annotated field is looked up."""
+"""Maximum number of notes whose fields are looked up."""
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
@@ -38,7 +38,7 @@ class SessionNotes(QObject):
     """Notes on the open file; read-only in a sandbox. `book` is None while they are read, and after an error."""
 
     changed = Signal()
-    """The notes, or the names of their fields, changed."""
+    """The notes or the names of their fields changed."""
     added = Signal(object)
 
     def __init__(self, session: OpenedShard) -> None:
@@ -70,7 +70,7 @@ class SessionNotes(QObject):
         if self.book is not None and self.book.changed:
             return self.tr("The file has changed since these notes were written: offsets may no longer match.")
         if self.book is not None and self._session.request.sandbox:
-            return self.tr("Notes of the file: read-only in the sandbox")
+            return self.tr("Notes are read-only in the sandbox")
         return ""
 
     def on(self, source: str) -> tuple[Note, ...]:
@@ -80,13 +80,13 @@ class SessionNotes(QObject):
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
-        """Read the notes in a job; after a reload of an edited file, its notes are kept."""
+        """Read the notes in a job; if an edited file is reloaded, its notes are kept."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
 
         def failed(error: BaseException) -> None:
-            self.error = plain_words(error)
+            self.error = error_text(error)
             self.changed.emit()
 
         def take(book: NoteBook) -> None:
@@ -104,7 +104,7 @@ class SessionNotes(QObject):
     def add(self, span: Span, text: str) -> None:
         self._change(
             lambda shard, book: add_note(shard, book, Note(span, text.strip())),
-            self.tr("The note cannot be stored"),
+            self.tr("Cannot save the note"),
             lambda: self.added.emit(self.at(span)),
         )
 
@@ -115,7 +115,7 @@ class SessionNotes(QObject):
             self.removed = gone
             self.changed.emit()
 
-        self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("The note cannot be deleted"), then)
+        self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("Cannot delete the note"), then)
 
     def restore(self) -> None:
         gone, self.removed = self.removed, ()
@@ -125,12 +125,12 @@ class SessionNotes(QObject):
                 book = add_note(shard, book, note)
             return book
 
-        self._change(work, self.tr("The note cannot be restored"))
+        self._change(work, self.tr("Cannot restore the note"))
 
     def set_beside(self, beside: bool) -> None:
         self._change(
             lambda shard, book: keep_beside(shard, book, beside=beside),
-            self.tr("The notes cannot be moved"),
+            self.tr("Cannot move the notes"),
             failed=self.changed.emit,
         )
 
@@ -181,7 +181,7 @@ class SessionNotes(QObject):
             then()
 
         def fail(error: BaseException) -> None:
-            self._session.tell(what, error)
+            self._session.report_error(what, error)
             failed()
 
         job = self._session.ask(locked, take, failed=fail)

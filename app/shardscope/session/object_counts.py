@@ -14,16 +14,16 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.row_ranges import RowRanges
 
 MOST_COUNTED = 16_000_000
-"""Most rows counted in a local file."""
+"""Maximum number of rows counted in a local file."""
 
 MOST_COUNTED_FAR = 100_000
-"""Most rows counted in a remote file, where each piece may need a request."""
+"""Maximum number of rows counted in a remote file, where reading rows takes requests."""
 
 _NOTHING = (State.UNUSED, State.DELETED)
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class ObjectCounts:
     """Numbers of rows by kind, state and codec.
 
     `constant` names the columns with one value in all rows; it has `state` only if all objects are live.
@@ -40,7 +40,7 @@ def countable(rows: int, *, far: bool) -> bool:
     return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
 
 
-def count(shard: Shard, progress: Progress = no_progress) -> Census:
+def count(shard: Shard, progress: Progress = no_progress) -> ObjectCounts:
     """Count all rows; O(rows), reads the index."""
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
@@ -66,7 +66,7 @@ def count(shard: Shard, progress: Progress = no_progress) -> Census:
         "shard": not isinstance(shard, DataSet) or len(shard.members) < 2,
     }
     names = frozenset(name for name, same in constant.items() if same)
-    return Census(_present(objects.kinds, kinds), by_state, _present(objects.codecs, codecs), largest, names)
+    return ObjectCounts(_present(objects.kinds, kinds), by_state, _present(objects.codecs, codecs), largest, names)
 
 
 def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
@@ -74,12 +74,12 @@ def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class SizeSum:
     size: int
     unknown: int
 
 
-def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> Sum:
+def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> SizeSum:
     size = unknown = done = 0
     for rows in chosen.pieces():
         progress(done, len(chosen))
@@ -88,9 +88,9 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
         known = columns.size >= 0
         size += _sum(columns.size[known])
         unknown += int(np.count_nonzero(~known & ~np.isin(columns.state, np.array(_NOTHING, np.uint8))))
-    return Sum(size, unknown)
+    return SizeSum(size, unknown)
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the exact sum; sizes in a damaged file may exceed 64 bits when added."""
+    """Return the exact sum; the sizes in a damaged file may exceed 64 bits together."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

@@ -83,8 +83,7 @@ def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArra
     low = part.lower()
     if objects.key_encoding == "hash" and _HEX.fullmatch(low):
         return _with_digits(low, objects.key_bytes(rows))
-    fits = [key is not None and (part in key or low in key) for key in objects.key_texts(rows)]
-    return np.array(fits, bool)
+    return np.array([key is not None and (part in key or low in key) for key in objects.key_texts(rows)], bool)
 
 
 def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
@@ -136,7 +135,7 @@ def _stored(word: str) -> Fits:
 def _rows(word: str) -> Fits:
     found = _ROWS.fullmatch(word)
     if found is None:
-        raise UsageError(f"{word} names no rows: write row:12 or row:10..20")
+        raise UsageError(f"invalid rows {word}: use row:12 or row:10..20")
     first, last = (int(text.replace(",", "").replace("_", "")) for text in (found[1], found[2] or found[1]))
     most = int(np.iinfo(np.int64).max)
     return lambda columns: (columns.row >= min(first, most)) & (columns.row <= min(last, most))
@@ -154,7 +153,7 @@ def _bounds(text: str, word: str) -> tuple[int, int]:
     elif found := _EXACT.fullmatch(text):
         low = high = _size(found[1], found[2])
     else:
-        raise UsageError(f"{word} is not a size: write >4K, <=1M or 10..200")
+        raise UsageError(f"invalid size {word}: use >4K, <=1M or 10..200")
     return min(low, most), min(high, most)
 
 

@@ -23,16 +23,16 @@ STEP = 1 << 16
 PIECE = 1 << 20
 
 MAX_SORTED = 16_000_000
-"""Most rows sorted by a numeric column for which the format stores no order."""
+"""Maximum number of rows sorted by a numeric column without a stored order."""
 
 MAX_SORTED_KEYS = 4_000_000
-"""Most rows sorted by key as text."""
+"""Maximum number of rows sorted by key as text."""
 
 MANY_SIZES = 100_000
-"""Most rows for which a filter reads unknown sizes."""
+"""Maximum number of rows for which a filter reads unknown sizes."""
 
 MAX_COMPARED = 500
-"""Most objects that are read to compare them with a dropped file."""
+"""Maximum number of objects compared with a dropped file."""
 
 _FIELDS = {"offset": "start", "stored": "stored_size"}
 
@@ -55,8 +55,8 @@ class View:
         return self == View()
 
 
-class LooksAtAll(UsageError):
-    """A view needs all rows, which `whole=False` excludes."""
+class NeedsAllRows(UsageError):
+    """Raised if a view needs all rows, which `whole=False` excludes."""
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
@@ -65,7 +65,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     Rows without a value in the sorted column come last in both directions.
 
     Raises:
-        LooksAtAll: The view needs all rows and `whole` is False. A complete key is looked up without the index.
+        NeedsAllRows: The view needs all rows and `whole` is False. A complete key is looked up without the index.
         UsageError: The filter is invalid, or there are too many rows to sort.
     """
     objects = shard.objects
@@ -76,7 +76,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     if exact is not None:
         return exact
     if not whole:
-        raise LooksAtAll("looking at all rows reads the index first")
+        raise NeedsAllRows("all rows are needed: load the index first")
     # Filter first: keys are read fastest in the order of the format, and fewer rows are left to sort.
     kept = _filtered(objects, wanted, progress) if view.text else None
     known, rest = _ordered(shard, view.order, kept, progress)
@@ -108,7 +108,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
             order = order[_marked(len(objects), kept)[order]]
         return _split(objects, name, rows, order)
     if not can_sort(shard, name):
-        raise UsageError(f"the objects cannot be sorted by {name} here")
+        raise UsageError(f"this shard cannot be sorted by {name}")
     parts = list(_steps(rows, progress))
     if name == "key":
         texts = [text for part in parts for text in objects.key_texts(part)]
@@ -122,7 +122,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
 
 
 def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
-    """Separate an ascending order from rows without a value: those with -1, which are first, and those left out."""
+    """Split an ascending order into rows with and without a value; -1 at its beginning and absent rows have none."""
     left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):
@@ -193,13 +193,13 @@ def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class FileMatch:
     name: str
     ref: ObjectRef | None
     how: str
 
 
-def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
+def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> FileMatch:
     """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
 
     Raises:
@@ -212,23 +212,23 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
     digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:
-        return Sought(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")
+        return FileMatch(name, ref, f"{name} was found: its SHA-256 is the key of row {ref.row:,}.")
     for key in (name, path.stem):
         ref = _found(shard, key)
         if ref is not None and _same(shard, ref, digest, size):
-            return Sought(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has its name as key and the same content.")
     if not shard.loaded:
         shard.load_index(progress)
     rows = _rows_of_size(shard.objects, size, progress)
     for row in rows[:MAX_COMPARED].tolist():
         ref = shard.objects.ref(row)
         if _same(shard, ref, digest, size):
-            return Sought(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has the same content.")
     looked = f"no key is its SHA-256 ({digest[:12]}…)"
     others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
     rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
     more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
-    return Sought(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
+    return FileMatch(name, None, f"{name} was not found: {looked}, and {rest}{more}.")
 
 
 def _digest(path: Path, progress: Progress) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Request to open something, kept so that it can be opened again. No Qt here."""
+"""Request to open a file or address with its options; kept to open it again. No Qt here."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from shardcore.sources.remote.address import is_address, parse_address, plain_ad
 from shardcore.teaching.resources import resources
 
 SERVES_DELETED = "deleted"
-"""Option of formats with tombstones: return deleted objects."""
+"""Name of the option that returns tombstoned objects, for formats with tombstones."""
 
 XORBS = "xorbs"
-"""Option for the folder of the xorbs."""
+"""Name of the option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
@@ -72,9 +72,9 @@ class OpenRequest:
 
     Attributes:
         format: None to detect it. The format of content inside a file is always detected.
-        remote: Connection options; excluded from every text, since they may contain keys.
+        remote: Connection options; never shown or logged, since they may contain access keys.
         changes: Changes of the sandbox, for the file with the identity `expects`.
-        inside: Path to the content to open inside the file; empty for the file.
+        inside: Path to the content to open inside the file; empty for the file itself.
     """
 
     uri: str = field(repr=False)
@@ -119,44 +119,42 @@ class OpenRequest:
         file = plain_address(file) if is_address(file) else file
         return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
-    def again(self, *, partial: bool = False) -> OpenedWith:
+    def opened_with(self, *, partial: bool = False) -> OpenedWith:
         remote = {name: getattr(self.remote, name) for name in SHOWN_OPTIONS} if self.remote is not None else {}
-        return OpenedWith(self.format, _told(self.options), _told(remote), partial)
+        return OpenedWith(self.format, _without_secrets(self.options), _without_secrets(remote), partial)
 
     @property
     def deleted(self) -> bool:
         return bool(self.options.get(SERVES_DELETED))
 
-    def serving_deleted(self) -> OpenRequest:
+    def with_deleted(self) -> OpenRequest:
         return replace(self, options={**self.options, SERVES_DELETED: True})
 
     def with_xorbs(self, folder: str) -> OpenRequest:
         return replace(self, options={**self.options, XORBS: folder})
 
-    def reached(self, remote: RemoteOptions | None) -> OpenRequest:
+    def with_remote(self, remote: RemoteOptions | None) -> OpenRequest:
         return replace(self, remote=remote)
 
-    def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
+    def with_changes(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
         return replace(self, sandbox=True, changes=changes, expects=expects)
 
-    def unbroken(self) -> OpenRequest:
+    def without_changes(self) -> OpenRequest:
         return replace(self, sandbox=False, changes=(), expects="")
 
-    def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
-        """Open it, in a job. Damage gives a partial shard. Decompression has a process that ends with the shard."""
-        shard = self._open_file(progress, tape, partial=not self.inside)
+    def open(self, progress: Progress, request_log: RequestLog | None = None) -> Shard:
+        """Open the shard, in a job; a damaged one as far as possible. Its decoders run in a separate process."""
+        shard = self._open_file(progress, request_log, partial=not self.inside)
         if self.inside:
-            shard = open_inside(
-                shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
-            )
+            shard = open_inside(shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True)
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
             # List the shards now, since the window must not wait for it. Without a listing, keys still work.
             with suppress(SourceError):
                 len(shard.members)
         return shard
 
-    def _open_file(self, progress: Progress, tape: RequestLog | None, *, partial: bool) -> Shard:
-        where = self._patched(tape) if self.sandbox else self.uri
+    def _open_file(self, progress: Progress, request_log: RequestLog | None, *, partial: bool) -> Shard:
+        where = self._patched(request_log) if self.sandbox else self.uri
         try:
             return shardcore.open(
                 where,
@@ -165,7 +163,7 @@ class OpenRequest:
                 partial=partial,
                 progress=progress,
                 remote=self.remote,
-                tape=tape,
+                tape=request_log,
                 **self.options,
             )
         except BaseException:
@@ -174,7 +172,7 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Extract the intact objects, in a sandbox from the changed bytes; without `folder` only report.
+        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them.
 
         Raises:
             UsageError: The request is for content inside a file.
@@ -197,9 +195,9 @@ class OpenRequest:
             if isinstance(where, PatchedSource):
                 where.close()
 
-    def _patched(self, tape: RequestLog | None) -> PatchedSource:
+    def _patched(self, request_log: RequestLog | None) -> PatchedSource:
         """Return the file with the changes applied in memory; the caller closes it."""
-        base = source_of(self.uri, self.remote, tape)
+        base = source_of(self.uri, self.remote, request_log)
         if isinstance(base, Folder):
             base.close()
             raise UsageError("a folder has no bytes to change: open one of its files")
@@ -210,12 +208,12 @@ class OpenRequest:
             raise
 
 
-def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+def listed_members(shard: DataSet) -> tuple[Member, ...]:
     """Return the shards of a data set if they are listed already; does not block."""
     return shard.members if shard.listed else ()
 
 
-def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
         for name, one in values.items()

@@ -36,15 +36,15 @@ from shardcore.sources.read_purpose import at_most
 from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import failure
-from shardscope.session.fetch_cost import MUCH, Costly, index_size
+from shardscope.session.fetch_cost import MUCH, CostlyRead, index_size
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 SOON_MILLISECONDS = 50
-"""Delay after a change, since programs write a file in many pieces."""
+"""Delay in milliseconds after a change, since programs write a file in many pieces."""
 
 RARELY_MILLISECONDS = 15_000
-"""Interval of the periodic check: the system does not report changes on network file systems."""
+"""Interval in milliseconds of checks: the system does not report changes on network file systems."""
 
 
 class SourceWatch(QObject):
@@ -56,11 +56,11 @@ class SourceWatch(QObject):
         super().__init__(parent)
         self._uri = ""
         self._files: QFileSystemWatcher | None = None
-        self._soon = Debounce(self, self._tell, SOON_MILLISECONDS)
+        self._soon = Debounce(self, self._emit_due, SOON_MILLISECONDS)
         self._rarely = QTimer(self)
         self._rarely.setTimerType(Qt.TimerType.VeryCoarseTimer)
         self._rarely.setInterval(RARELY_MILLISECONDS)
-        self._rarely.timeout.connect(self._tell)
+        self._rarely.timeout.connect(self._emit_due)
         application = QGuiApplication.instance()
         if isinstance(application, QGuiApplication):
             application.applicationStateChanged.connect(self._state_changed)
@@ -91,7 +91,7 @@ class SourceWatch(QObject):
     def _changed(self, _: str) -> None:
         self._soon.start()
 
-    def _tell(self) -> None:
+    def _emit_due(self) -> None:
         if self._files is not None:
             # A file that was replaced is not watched any more; add it again.
             self._files.removePath(self._uri)
@@ -113,13 +113,13 @@ class SourceWatch(QObject):
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
-"""Largest local index, in bytes, that is loaded right after opening."""
+"""Maximum size in bytes of a local index that is loaded right after opening."""
 
 FAR_INDEX_BYTES = 1 << 20
-"""The same for remote indexes; of larger ones, only the rows on the screen are fetched."""
+"""The same for a remote index; of a larger one, only the rows on the screen are fetched."""
 
 AUTO_MEMBERS = 16
-"""Most remote shards of a data set whose indexes are loaded right after opening: at least one request each."""
+"""Maximum number of remote shards of a data set whose indexes are loaded right after opening."""
 
 
 class IndexState(Enum):
@@ -147,7 +147,7 @@ class OpenedShard(QObject):
     """The open shard, if any. Lives on the GUI thread; all reading is done by jobs.
 
     Attributes:
-        listing: The objects, once their number is known; accessing their length does not read then.
+        listing: The objects, once their number is known, so that `len` does not read.
         replacing: Whether `closed` is emitted because another file is being opened.
         may_leave: Called before the shard is closed, with the next request (None: closing) and a callback. Returns
             whether to continue; if False, it may call the callback later.
@@ -162,24 +162,24 @@ class OpenedShard(QObject):
     declined = Signal(object)
     """Carries an `OpenFailure` after which the user was asked and did not agree."""
     ended = Signal(object)
-    """Carries the URI whose opening has ended, successfully or not."""
+    """Carries a URI: its opening succeeded or failed."""
     index_changed = Signal(object)
     index_loaded = Signal()
     typed_changed = Signal()
     """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
-    """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
-    tape_changed = Signal(object)
+    """Carries a `SourceError` when the file was changed or became unavailable, and None when it is available again."""
+    request_log_changed = Signal(object)
     message = Signal(object)
     """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
     member_damaged = Signal(object, object)
-    """Carries the name of a shard of a data set, and the `FormatError` for which its bytes are not shown."""
+    """Carries the name of a shard of a data set, and the `FormatError` that prevents showing its bytes."""
     succeeded = Signal(object)
     remedy_wanted = Signal(object)
     """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
-    """Carries a `Costly`: the user must be asked."""
+    """Carries a `CostlyRead`: the user must be asked."""
 
     untrusted = Signal(object, object, object)
     """Carries a `StoreUntrusted`, a callback to open the file with its stores trusted, and one to refuse."""
@@ -194,7 +194,7 @@ class OpenedShard(QObject):
         self._typed: Shard | None = None
         self.replacing = False
         self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
-        self.tape: RequestLog | None = None
+        self.request_log: RequestLog | None = None
         self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
@@ -217,7 +217,7 @@ class OpenedShard(QObject):
     ) -> Job | None:
         """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
 
-        `failed` gets an error, or is the beginning of a notice about it; empty ignores errors.
+        `failed` is called with an error, or is the beginning of the notice about it; if empty, errors are ignored.
         `written` reads the file without bytes that are being typed.
         """
         shard = self.shard
@@ -238,11 +238,11 @@ class OpenedShard(QObject):
                 if stopped is not None:
                     stopped()
             else:
-                self.note_trouble(error)
+                self.note_error(error)
                 if callable(failed):
                     failed(error)
                 elif failed:
-                    self.tell(failed, error)
+                    self.report_error(failed, error)
 
         def within(job: Job) -> T:
             count_source(seen.source)
@@ -253,10 +253,10 @@ class OpenedShard(QObject):
         return job
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
-        """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
+        """Handle the result of a job whose shard is not shown now; `deliver` is called if it is shown again."""
 
-    def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Call `go`, but ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
+    def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Call `go`; ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -265,9 +265,9 @@ class OpenedShard(QObject):
             self._agreed.add(what)
             go()
 
-        self.costly.emit(Costly(what, size, agreed))
+        self.costly.emit(CostlyRead(what, size, agreed))
 
-    def tell(self, what: str, error: BaseException) -> None:
+    def report_error(self, what: str, error: BaseException) -> None:
         remedy = error.remedy if isinstance(error, ShardError) else None
         self.troubled.emit(failure(what, error), remedy)
 
@@ -293,7 +293,7 @@ class OpenedShard(QObject):
     ) -> Job | None:
         """Open in place of the open shard, which stays until that succeeds; None if the user is asked first.
 
-        A function as `select` is called just before the old shard is closed. Without `agreed`, `LargeRead` asks.
+        A function as `select` is called just before the old shard is closed. With `agreed`, the user is not asked.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
@@ -302,7 +302,7 @@ class OpenedShard(QObject):
 
     def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
         request = self._with_way(request)
-        tape = RequestLog() if request.is_remote else None
+        request_log = RequestLog() if request.is_remote else None
 
         def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
             self.ended.emit(request.shown)
@@ -312,15 +312,15 @@ class OpenedShard(QObject):
                 self._arrive(place)
                 return
             if self.shard is not None:
-                self._set_tape(self.shard.tape)
+                self._set_request_log(self.shard.tape)
             if not isinstance(error, Cancelled):
                 self._not_opened(request, error, partial(self.open, select=select))
 
         self.opening.emit(request.shown)
-        if tape is not None:
-            self._set_tape(tape)
+        if request_log is not None:
+            self._set_request_log(request_log)
         return self.jobs.submit(
-            self._opener(request, tape, agreed=agreed),
+            self._opener(request, request_log, agreed=agreed),
             key=("open", self),
             priority=JobPriority.SCREEN,
             done=done,
@@ -335,31 +335,31 @@ class OpenedShard(QObject):
         with suppress(UsageError):
             request = request.resolved()
         named = request.uri if is_viewer_link(named) else named
-        return request if request.remote is not None else request.reached(self.reach(named))
+        return request if request.remote is not None else request.with_remote(self.reach(named))
 
     @staticmethod
     def _opener(
-        request: OpenRequest, tape: RequestLog | None, *, agreed: bool
+        request: OpenRequest, request_log: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
 
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
                 whole = request.resolved()
-                return whole.open(job.progress, tape), whole
+                return whole.open(job.progress, request_log), whole
 
         return work
 
     def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
-        failure = OpenFailure(request, error or ShardError("no file"))
+        failure = OpenFailure(request, error or ShardError("nothing was opened"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
         if isinstance(error, StoreUntrusted):
             remote = request.remote or RemoteOptions()
-            trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
+            trusted = request.with_remote(replace(remote, trusted=remote.trusted | set(error.stores)))
             self.untrusted.emit(error, partial(again, trusted), refuse)
         if isinstance(error, LargeRead):
             what = self.tr("Opening {0}").format(request.title)
-            self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
+            self.costly.emit(CostlyRead(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
         """Close the shard: its jobs are cancelled, and its source is closed when the last one has ended."""
@@ -373,7 +373,7 @@ class OpenedShard(QObject):
         self._watch.stop()
         self.jobs.cancel_all(then=partial(self._release, shard))
         self._reset()
-        self._set_tape(None)
+        self._set_request_log(None)
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
@@ -393,7 +393,7 @@ class OpenedShard(QObject):
         self.shard, self.request = shard, request
         self._reset()
         self.listing = shard.listing
-        self._set_tape(shard.tape)
+        self._set_request_log(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None:
             self._watch.start(shard.source.root if isinstance(shard.source, InnerSource) else shard.source)
@@ -436,10 +436,10 @@ class OpenedShard(QObject):
 
     def want_index(self) -> None:
         if self.shard is not None:
-            self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
+            self.with_consent(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
-        self.when_agreed(what, self.index_ahead, go)
+        self.with_consent(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
@@ -460,7 +460,7 @@ class OpenedShard(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.tell(self.tr("Cannot read the index"), error)
+            self.report_error(self.tr("Cannot read the index"), error)
 
         job = self.ask(
             lambda shard, job: shard.load_index(job.progress),
@@ -504,8 +504,8 @@ class OpenedShard(QObject):
         if not held:
             self.check_source()
 
-    def note_trouble(self, error: BaseException | None) -> None:
-        """Handle an error of a job of a view: source errors lead to `check_source`, others are ignored."""
+    def note_error(self, error: BaseException | None) -> None:
+        """Handle an error of a job: a `SourceError` triggers `check_source`, others are ignored."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and source_lost(error):
@@ -515,18 +515,18 @@ class OpenedShard(QObject):
                 self.check_source()
 
     def _end_trouble(self) -> None:
-        """Clear the trouble of a data set once its server answers; for a single file `check_source` does it."""
+        """Clear the source error of a data set once its server responds; `check_source` does it for a single file."""
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return
-        records = self.tape.records if self.tape is not None else ()
+        records = self.request_log.records if self.request_log is not None else ()
         if records and HTTPStatus.OK <= records[-1].status < HTTPStatus.MULTIPLE_CHOICES:
             self._set_trouble(None)
 
-    def _set_tape(self, tape: RequestLog | None) -> None:
-        if tape is not self.tape:
-            self.tape = tape
-            self.tape_changed.emit(tape)
+    def _set_request_log(self, request_log: RequestLog | None) -> None:
+        if request_log is not self.request_log:
+            self.request_log = request_log
+            self.request_log_changed.emit(request_log)
 
     def _set_trouble(self, error: BaseException | None) -> None:
         if error is None and self.trouble is None:

@@ -15,13 +15,13 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
 PAGE = 16 * 1024
 
 BUDGET = 64 * 1024 * 1024
-"""Memory of all pages, in bytes; above, the least recently used are dropped."""
+"""Maximum memory of all pages in bytes; the least recently used pages are dropped."""
 
 _Key = tuple[str, int]
 
@@ -36,20 +36,15 @@ class PageState(Enum):
 class Readable(Protocol):
     """Source of pages; a `Shard` is one. Called on pool threads."""
 
-    def bytes_of(self, name: str) -> Source:
-        ...
+    def bytes_of(self, name: str) -> Source: ...
 
-    def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        ...
+    def runs(self, start: int, stop: int, source: str = "") -> Runs: ...
 
-    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        ...
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]: ...
 
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        ...
+    def sections_of(self, name: str) -> tuple[Section, ...]: ...
 
-    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]:
-        ...
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +241,7 @@ class PageCache(QObject):
                 if left and key[1] in self._screens.get(key[0], ()):
                     self._ask(*key, JobPriority.SCREEN)
                 return
-            self._keep(key, page if page is not None else BytePage(start, b"", error=plain_words(error)))
+            self._keep(key, page if page is not None else BytePage(start, b"", error=error_text(error)))
             if page is not None and key in self._pages:
                 self._paint(key, page, priority)
             self.changed.emit(*key)

@@ -15,7 +15,7 @@ class ProposedRange:
     """Bytes `[start, stop)` that are going to change.
 
     Attributes:
-        new: The new bytes, or the first of them; None if the file is going to end before.
+        new: The new bytes, or the first of them; None if the file will end before `start`.
         zeros: Whether all new bytes are zero; `new` is ignored then.
     """
 
@@ -32,7 +32,7 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
-    """Proposed changes of one source: sorted, disjoint stretches. Marks that are None are those of the stretches."""
+    """Proposed changes of one source, as sorted, disjoint ranges; marks default to these ranges."""
 
     source: str
     stretches: tuple[ProposedRange, ...]
@@ -59,7 +59,7 @@ class Proposed:
         return bytes(found)
 
     def marks(self, start: int, stop: int) -> Sequence[Range]:
-        """Return the marks of the shown side that touch `[start, stop)`; not clipped."""
+        """Return the marks on the side shown (old or new bytes) that overlap `[start, stop)`, unclipped."""
         marks = self.new_marks if self.shows_new else self.old_marks
         if marks is None:
             return [(one.start, one.stop) for one in self.inside(start, stop)]

@@ -11,7 +11,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sandboxed:
+class SandboxChanges:
     new: tuple[Range, ...] = ()
     cuts: tuple[tuple[int, int], ...] = ()
 

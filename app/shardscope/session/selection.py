@@ -1,4 +1,4 @@
-"""Selection, and the lookup of its node and object. No Qt here."""
+"""Selection of bytes, node and object, and jobs that complete it. No Qt here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.model.node import named, nearest_row
 from shardcore.model.source_name import SourceName
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def of_row(shard: Shard, row: int) -> Selection:
 
 
 def main_span(ref: ObjectRef) -> Span | None:
-    """Return the bytes to show for an object: its content, preferably in its own shard, else its record."""
+    """Return the bytes to show for an object: its content, preferably in its own shard; without content, its record."""
     near = (SourceName(), SourceName(ref.shard))
     inside = [span for span in ref.spans if SourceName.parse(span.source) in near]
     return next(iter(inside or ref.spans), ref.record)
@@ -74,7 +74,7 @@ def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:
     try:
         return shard.whole_path(span.start, span.source), ""
     except ShardError as error:
-        return (), plain_words(error)
+        return (), error_text(error)
 
 
 def _ref(shard: Shard, row: int | None) -> ObjectRef | None:

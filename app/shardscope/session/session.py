@@ -15,21 +15,21 @@ from shardcore.operations.references import references_to
 from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
 from shardscope.session.documents import Document, Documents
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.fetch_cost import verifying
-from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
+from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.notes import SessionNotes
 from shardscope.session.open_question import OpenQuestion
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenFailure
 from shardscope.session.selection import Selection
-from shardscope.session.trace_walk import TraceWalk, looked_up
+from shardscope.session.trace_walk import TraceWalk, trace_of_key
 
 MOST = 200
 
 NEAR = 1024
-"""Distance in bytes up to which a selection replaces the last place."""
+"""Distance in bytes up to which a selection replaces the last entry of the history."""
 
 
 class History:
@@ -54,7 +54,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Add a place after the current one and drop later ones; a place near the last one replaces it."""
+        """Add a selection after the current entry and drop later entries; one near the last entry replaces it."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -78,7 +78,7 @@ def key_of(shard: Shard, row: int) -> str:
     """Return the key of a row for links. Raises `UsageError` if a lookup of its key does not return the row."""
     key = shard.objects.ref(row).key
     if key is None:
-        raise UsageError("the object has no key that a link can hold")
+        raise UsageError("a link cannot contain the key of this object")
     if shard.find(key).row != row:
         raise UsageError(f"readers return another object for the key {short(key)}")
     return key
@@ -106,13 +106,13 @@ class Session(Documents):
     """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
     step_changed = Signal(object)
     """Carries the `TraceWalk`: another step of the same lookup is current."""
-    lights_changed = Signal()
+    highlights_changed = Signal()
     question_changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
     """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     notation_changed = Signal()
-    """Offsets are shown in decimal instead of hexadecimal, or the reverse."""
+    """The notation of offsets changed: decimal or hexadecimal."""
     findings_changed = Signal(object)
     verifying_changed = Signal(object)
     tab_wanted = Signal(object, object)
@@ -120,7 +120,7 @@ class Session(Documents):
 
     PARKED = (
         *Documents.PARKED,
-        *("selection", "caret", "walk", "lights", "arrows", "_pointing", "question", "report", "_history"),
+        *("selection", "caret", "walk", "highlights", "arrows", "_pointing", "question", "report", "_history"),
     )
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -128,7 +128,7 @@ class Session(Documents):
         self.selection = Selection()
         self.caret: Span | None = None
         self.walk = TraceWalk()
-        self.lights: tuple[Light, ...] = ()
+        self.highlights: tuple[Highlight, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self._pointing = False
         self.question: ReferenceQuery | None = None
@@ -145,7 +145,7 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
-        """Open content in another tab: a row, a key, or the name of bytes, then keys inside that."""
+        """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -162,7 +162,7 @@ class Session(Documents):
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.tell(self.tr("Cannot open it"), error),
+            failed=lambda error: self.report_error(self.tr("Cannot open it"), error),
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )
@@ -173,14 +173,14 @@ class Session(Documents):
         self.selection = Selection()
         self.caret = None
         self.walk = TraceWalk()
-        self._light((), ())
+        self._set_highlights((), ())
         self._set_question(None)
         self.report = None
         self.history_changed.emit()
 
-    def _retell(self) -> None:
+    def _emit_state(self) -> None:
         self._pointing = False
-        super()._retell()
+        super()._emit_state()
         self.history_changed.emit()
         self.findings_changed.emit(self.report)
         self.verifying_changed.emit(self.jobs.newest(("verify", self)))
@@ -189,8 +189,8 @@ class Session(Documents):
             self.selection_changed.emit(chosen)
         if not chosen.complete and (chosen.span is not None or chosen.row is not None):
             self._complete(chosen)
-        self.lights_changed.emit()
-        if self.question is not None and self.question.leads is None and self.question.error is None:
+        self.highlights_changed.emit()
+        if self.question is not None and self.question.references is None and self.question.error is None:
             self._set_question(None)
         elif self.question is not None:
             self.question_changed.emit(self.question)
@@ -217,7 +217,7 @@ class Session(Documents):
             self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
-        """Return a span limited to the file: damage may be past its end, and a reloaded file may be shorter."""
+        """Return a span limited to the file: findings may be past its end, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -311,7 +311,7 @@ class Session(Documents):
         self.ask(
             work,
             take,
-            failed=lambda error: take(replace(chosen, complete=True, error=plain_words(error))),
+            failed=lambda error: take(replace(chosen, complete=True, error=error_text(error))),
             key=("select", self),
         )
 
@@ -321,7 +321,7 @@ class Session(Documents):
 
     # --- what is highlighted ---
 
-    def ask_leads(self) -> None:
+    def find_references(self) -> None:
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
@@ -336,7 +336,7 @@ class Session(Documents):
             work,
             self._set_question,
             failed=lambda error: self._set_question(ReferenceQuery(span or Span("", 0, 0), error=error)),
-            key=("leads", self),
+            key=("references", self),
             priority=JobPriority.SCREEN,
         )
 
@@ -346,19 +346,19 @@ class Session(Documents):
 
     def _set_question(self, question: ReferenceQuery | None) -> None:
         self.question = question
-        self._light(self.lights, question.arrows if question is not None else ())
+        self._set_highlights(self.highlights, question.arrows if question is not None else ())
         self.question_changed.emit(question)
 
     def point_at(self, spans: Sequence[Span]) -> None:
         if spans or self._pointing:
             self._pointing = bool(spans)
-            pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
-            self._light(pointed or self.walk.lights, self.arrows)
+            pointed = tuple(Highlight(number, span) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1))
+            self._set_highlights(pointed or self.walk.highlights, self.arrows)
 
-    def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
-        if (lights, arrows) != (self.lights, self.arrows):
-            self.lights, self.arrows = lights, arrows
-            self.lights_changed.emit()
+    def _set_highlights(self, highlights: tuple[Highlight, ...], arrows: tuple[Arrow, ...]) -> None:
+        if (highlights, arrows) != (self.highlights, self.arrows):
+            self.highlights, self.arrows = highlights, arrows
+            self.highlights_changed.emit()
 
     # --- the walk through a lookup ---
 
@@ -379,7 +379,7 @@ class Session(Documents):
             self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
-        """Trace the key of a lookup in the bytes open now; keeps the step and the selection."""
+        """Repeat a lookup in the bytes open now; keeps the step and the selection."""
         if self.shard is None or not walk.key:
             return
 
@@ -387,13 +387,13 @@ class Session(Documents):
             if self.walk.steps:
                 self.walk = replace(self.walk, step=min(max(walk.step, 0), self.walk.steps - 1))
                 self.step_changed.emit(self.walk)
-                self._light(self.walk.lights, self.arrows)
+                self._set_highlights(self.walk.highlights, self.arrows)
 
         self._trace(walk.key, stay)
 
     def _trace(self, key: str, then: Callable[[], None]) -> None:
         self.walk = TraceWalk(key)
-        self._light((), self.arrows)
+        self._set_highlights((), self.arrows)
         self.walk_changed.emit(self.walk)
 
         def take(walk: TraceWalk) -> None:
@@ -404,11 +404,11 @@ class Session(Documents):
         def failed(error: BaseException) -> None:
             # The panel shows the error; a notice has the button of its remedy.
             if not isinstance(error, ShardError) or error.remedy is not None:
-                self.tell(self.tr("Lookup failed"), error)
+                self.report_error(self.tr("Lookup failed"), error)
             take(TraceWalk(key, error=error))
 
         self.ask(
-            lambda shard, _: looked_up(shard, key),
+            lambda shard, _: trace_of_key(shard, key),
             take,
             failed=failed,
             key=("trace", self),
@@ -433,7 +433,7 @@ class Session(Documents):
             # The previous selection does not belong to this step.
             self.select_nothing(self.walk)
         self.clear_question()
-        self._light(self.walk.lights, ())
+        self._set_highlights(self.walk.highlights, ())
 
     def measure_cost(self) -> None:
         before = self.walk
@@ -455,14 +455,14 @@ class Session(Documents):
 
     # --- verification ---
 
-    def tell_report(self, report: Report) -> None:
+    def set_report(self, report: Report) -> None:
         self.report = report
         self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
-            self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))
+            self.with_consent(what, verifying(self.shard, depth), lambda: self._verify(depth))
 
     def _verify(self, depth: Depth) -> None:
         def take(report: Report) -> None:
@@ -478,7 +478,7 @@ class Session(Documents):
                 take(error.partial)
                 return
             ended()
-            self.tell(self.tr("Verification stopped"), error)
+            self.report_error(self.tr("Verification stopped"), error)
 
         def ended() -> None:
             if self.jobs.newest(("verify", self)) is None:

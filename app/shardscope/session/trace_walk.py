@@ -1,4 +1,4 @@
-"""Lookup of one key, shown step by step. No Qt here."""
+"""Lookup of one key and the step of it that is shown. No Qt here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from shardcore import Shard, Span, Trace, UsageError
 from shardcore.operations.cold_cost import ColdTrace
 from shardcore.shards.trace import ABSENT
-from shardscope.session.highlights import Light, lights_of
+from shardscope.session.highlights import Highlight, highlights_of
 
 LEAST_PREFIX = 4
-"""Shortest prefix, in characters, that is completed to a key."""
+"""Minimum length in characters of a prefix that is completed to a key."""
 
 STEP = 1 << 16
 
@@ -25,7 +25,7 @@ class TraceWalk:
     Attributes:
         step: Index of the current step; -1 before the first.
         cold: Cost of the lookup on a cold start, once measured.
-        begins: The one key that has an absent key as prefix; empty if there is none.
+        begins: The only stored key that begins with the requested key, if that was not found; else empty.
     """
 
     key: str = ""
@@ -45,8 +45,8 @@ class TraceWalk:
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
-    def lights(self) -> tuple[Light, ...]:
-        return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
+    def highlights(self) -> tuple[Highlight, ...]:
+        return highlights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
 
     @property
     def span(self) -> Span | None:
@@ -54,8 +54,8 @@ class TraceWalk:
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
-def looked_up(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; with a loaded index, an invalid key is completed to the one key with this prefix.
+def trace_of_key(shard: Shard, key: str) -> TraceWalk:
+    """Trace a key; with a loaded index, an incomplete key is completed to the only key with this prefix.
 
     Raises:
         UsageError: It is not a key, and no or several keys have this prefix.
@@ -67,7 +67,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
             trace = shard.trace(stripped)
     except UsageError as error:
         if key != stripped:
-            return replace(looked_up(shard, stripped), key=key)
+            return replace(trace_of_key(shard, stripped), key=key)
         if (whole := _completed(shard, stripped)) is not None:
             return TraceWalk(key, shard.trace(whole))
         if not shard.loaded:
@@ -82,7 +82,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
-    """Return the one key with a prefix; None without one, or if the index is not loaded. O(objects)."""
+    """Return the only key with a prefix; None if there is none, or if the index is not loaded. O(objects)."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()

@@ -22,7 +22,7 @@ _ALONE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Number in a sentence that is not part of a date, name, range with separators or fraction."""
+"""Matches numbers in a sentence, except in dates, names, fractions, and numbers with separators."""
 
 _BEFORE_KEYS = frozenset(
     {
@@ -30,11 +30,11 @@ _BEFORE_KEYS = frozenset(
         *("object", "skeleton", "mesh", "annotation", "called"),
     }
 )
-"""Words after which a number is a key, digest or name."""
+"""Matches words that precede a number which is a key, digest or name."""
 
 
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
-"""Offset in a message of shardcore. Hashes are longer; flags and bytes have leading zeros."""
+"""Matches offsets in messages of shardcore: hashes are longer; flags and bytes have leading zeros."""
 
 _DECIMAL = "shardscopeDecimal"
 

@@ -1,1 +1,1 @@
-"""The main window and what belongs to it as a whole."""
+"""Main window with its menus, docks, tabs and notices."""

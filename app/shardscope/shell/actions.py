@@ -33,7 +33,7 @@ LONGEST_ENTRY = 90
 """Characters of a path in a menu; longer paths are shortened in the middle."""
 
 _THEME_NAMES = {
-    "system": "As the system",
+    "system": "Follow system",
     "light": "Light",
     "dark": "Dark",
     "light-safe": "Light, colour-blind safe",
@@ -43,7 +43,7 @@ _THEME_NAMES = {
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Give menu entries with the same mnemonic letter different ones, recursively."""
+    """Assign distinct mnemonic letters to menu entries that share one, recursively."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):
@@ -91,7 +91,7 @@ class MenuCommands(Protocol):
         """Give the keyboard to the filter in the panel *Objects*."""
 
     def to_trace(self) -> None:
-        """Focus the key of the lookup, or look up the selected object."""
+        """Show *Lookup* and focus its key field; if the object table has the focus, look up the selected object."""
 
     def stop_jobs(self) -> None:
         """Cancel every job in *Activity*."""
@@ -147,7 +147,7 @@ class WindowActions:
         self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
         self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
         self.reduced_motion.setCheckable(True)
-        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
+        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays automatically"))
         self.reduced_motion.toggled.connect(commands.set_reduced_motion)
         self.decimal_offsets = QAction(self.tr("Offsets in decima&l"), window)
         self.decimal_offsets.setCheckable(True)
@@ -212,7 +212,7 @@ class WindowActions:
         shards: NewShards,
         changing: EditShell,
         diffing: CompareShards,
-        breaking: SandboxShell,
+        sandbox_shell: SandboxShell,
         find_key: QAction,
     ) -> None:
         bar = self._window.menuBar()
@@ -246,8 +246,7 @@ class WindowActions:
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.fold, bytes_.larger, bytes_.smaller])
         view.addAction(self.decimal_offsets)
         view.addSeparator()
-        themes = view.addMenu(self.tr("&Theme"))
-        themes.addActions(list(self.themes.values()))
+        view.addMenu(self.tr("&Theme")).addActions(list(self.themes.values()))
         view.addAction(self.reduced_motion)
         self._add_panels(view.addMenu(self.tr("&Panels")), docks, panels)
         view.addAction(self.default_layout)
@@ -256,7 +255,7 @@ class WindowActions:
         view.addActions(self.zooms)
         view.addAction(self.picture)
         go = self.go = bar.addMenu(self.tr("&Go"))
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.references, bytes_.inside, self.back, self.forward])
         go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
@@ -265,7 +264,7 @@ class WindowActions:
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, find_key, self.load_index, self.stop])
-        breaking.fill(tools)
+        sandbox_shell.fill(tools)
         self.learn = bar.addMenu(self.tr("Lea&rn"))
 
     def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:

@@ -12,7 +12,7 @@ from shardcore import ShardError, UsageError
 from shardcore.model.number_words import plural
 from shardscope.learning.sandbox.new_bytes import MOST_TYPED, new_bytes
 from shardscope.learning.sandbox.sandbox import Sandbox
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.session.words import offset_words
@@ -25,14 +25,14 @@ from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 
 MOST_FILLED = 16 << 20
-"""Most bytes that can be filled at once."""
+"""Maximum number of bytes filled at once."""
 
 
 class ByteEditing(QObject):
-    """Connects the bytes view to the target of edits: the sandbox while it is on, else the typed bytes of the file."""
+    """Connects the bytes view to the target of edits: the sandbox if it is on, else the typed bytes of the file."""
 
     allowed = Signal(str)
-    """Editing is allowed now; carries the text of an earlier refusal, whose notice can be removed."""
+    """Editing became possible; carries the text of an earlier refusal, so that its notice can be removed."""
 
     def __init__(
         self,
@@ -50,14 +50,14 @@ class ByteEditing(QObject):
         self.typed: TypedBytes = changing.typed
         self._leave = session.may_leave
         session.may_leave = self._may_leave
-        session.count_unsaved(lambda: bool(self.typed.changes))
+        session.add_unsaved(lambda: bool(self.typed.changes))
         session.keep_view("permission", changing.switch)
         session.keep_view("typed", self.typed)
         actions = bytes_.actions_
         actions.paste.triggered.connect(lambda _: self.paste())
         actions.fill.triggered.connect(lambda _: self.ask_fill())
         actions.replace.triggered.connect(lambda _: self.ask_replace())
-        bytes_.state.read_only.connect(self._tell_read_only)
+        bytes_.state.read_only.connect(self._show_read_only)
         delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), objects.table)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(self._delete)
@@ -97,7 +97,7 @@ class ByteEditing(QObject):
     def _why_not(self) -> str:
         return self.tr("Read-only: choose Tools > Sandbox > Use sandbox, or Edit > Allow changes to this file")
 
-    def _tell_read_only(self) -> None:
+    def _show_read_only(self) -> None:
         self._refuse(self._why_not())
 
     def _refuse(self, why: str) -> None:
@@ -109,13 +109,13 @@ class ByteEditing(QObject):
     def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
         edits = self.edits
         if edits is None or self._bytes.state.name:
-            self._tell_read_only()
+            self._show_read_only()
             return
         try:
             pieces, what = make()
             self._check_room(pieces)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return
         edits.put(pieces, what)
 
@@ -160,8 +160,8 @@ class ByteEditing(QObject):
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
         if hits.count > len(hits):
-            told = self.tr("{0} hits, {1} listed: narrow the search")
-            self._session.message.emit(told.format(f"{hits.count:,}", f"{len(hits):,}"))
+            text = self.tr("{0} hits, {1} listed: narrow the search")
+            self._session.message.emit(text.format(f"{hits.count:,}", f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)
@@ -203,8 +203,7 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        actions = self._changing.actions
-        there = [action for action in actions.for_objects if action.isVisible()]
+        there = [action for action in self._changing.actions.for_objects if action.isVisible()]
         if not there:
             self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
         elif there[0].isEnabled():

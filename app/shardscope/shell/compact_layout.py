@@ -1,4 +1,4 @@
-"""Layout of low windows: a drawing in front hides the panels, and one line above it has the current step."""
+"""Layout of low windows: a visible drawing hides the panels, and one line above it shows the current step."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ class StepLine(QWidget):
         row.addWidget(self.answer)
         self.hide()
 
-    def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
+    def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:
         """Show step `number` (from 0) of `count`; `on` enables *next*."""
-        self.title.tell(title)
-        self.counter.tell(self.tr("{0} of {1}").format(number + 1, count) if count else "")
+        self.title.set_text(title)
+        self.counter.set_text(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
             part.setVisible(count > 0)
         self.back.setEnabled(number > 0)
         self.next.setEnabled(on)
 
 
-class StepWords(QScrollArea):
+class StepText(QScrollArea):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("stepWords")
-        self.setAccessibleName(self.tr("What the lesson asks"))
+        self.setAccessibleName(self.tr("Question of the lesson"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -81,13 +81,13 @@ class StepWords(QScrollArea):
         self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
         self.hide()
 
-    def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
+    def show_question(self, asked: str, verdict: AnswerVerdict | None) -> None:
         if verdict is None:
             self.text.set_tone("text")
-            self.text.tell(asked)
+            self.text.set_text(asked)
         else:
             self.text.set_tone("ok" if verdict.right else "warning")
-            self.text.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
+            self.text.set_text(("✓ " if verdict.right else "✗ ") + verdict.text)
         self.verticalScrollBar().setValue(0)
         self.setVisible(bool(self.text.text()))
 
@@ -106,18 +106,18 @@ LOW = 600
 """Height of the window, in pixels at 100 %, below which drawing and panels do not both fit."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Panels whose step is shown in the line."""
+"""Names of the panels whose current step the line can show."""
 
 
 class CompactLayout(QObject):
-    """Reduces the panels to their tabs while a drawing is shown in a low window; a tab shows or hides them."""
+    """Reduces the panels to their tabs while a drawing is shown in a low window; clicking a tab shows or hides them."""
 
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
         self._lesson = panels.panel(LessonPanel)
         self._drawn = self._up = False
-        self.line, self.words = StepLine(), StepWords()
+        self.line, self.words = StepLine(), StepText()
         self.toggle = quiet_button("▴", "", "panelsToggle")
         self.toggle.clicked.connect(self._toggle)
         self.toggle.hide()
@@ -132,20 +132,20 @@ class CompactLayout(QObject):
         self.line.back_wanted.connect(lambda: self._go(-1))
         self.line.on_wanted.connect(lambda: self._go(1))
         self.line.answer_wanted.connect(self._lesson.player.show_answer)
-        session.walk_changed.connect(self._tell)
-        session.step_changed.connect(self._tell)
-        self._lesson.player.changed.connect(self._tell)
+        session.walk_changed.connect(self._refresh)
+        session.step_changed.connect(self._refresh)
+        self._lesson.player.changed.connect(self._refresh)
 
     def fit(self) -> None:
-        """Lower or raise the panels according to window height and drawing."""
+        """Reduce the panels to tabs or restore them, depending on window height and drawing."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
         self._panels.lower(self._drawn and low and not self._up)
         lowered = self._panels.lowered
-        self._bytes.tell_about(not lowered)
+        self._bytes.set_about_visible(not lowered)
         self.line.setVisible(lowered)
-        self._tell()
+        self._refresh()
         if lowered and not before and keyboard:
             # Keep the keyboard here: a panel without height would pass it to the next widget.
             (self.line.next if self.line.next.isEnabled() else self.toggle).setFocus(Qt.FocusReason.OtherFocusReason)
@@ -195,7 +195,7 @@ class CompactLayout(QObject):
         else:
             self._lesson.next.click()
 
-    def _tell_toggle(self) -> None:
+    def _update_toggle(self) -> None:
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:
@@ -203,15 +203,15 @@ class CompactLayout(QObject):
         elif self._walked == "trace":
             sign, meaning = "▴", self.tr("Show the whole step")
         elif question is not None and question.kind not in (Answer.NODE, Answer.ITEM):
-            sign, meaning = self.tr("Answer ▴"), self.tr("Read the step, and answer, in the panel")
+            sign, meaning = self.tr("Answer ▴"), self.tr("Read the step and answer in the panel")
         else:
             sign, meaning = self.tr("Read ▴"), self.tr("Read the whole step in the panel")
         self.toggle.setText(sign)
         self.toggle.setToolTip(meaning)
         self.toggle.setAccessibleName(meaning)
 
-    def _tell(self, *_: object) -> None:
-        self._tell_toggle()
+    def _refresh(self, *_: object) -> None:
+        self._update_toggle()
         if not self._panels.lowered:
             self.words.hide()
             return
@@ -220,17 +220,17 @@ class CompactLayout(QObject):
             stage = player.stage
             question = stage.question if stage is not None else None
             steps = player.lesson.steps
-            self.line.tell(steps[player.number].title, player.number, len(steps), on=player.solved)
+            self.line.show_step(steps[player.number].title, player.number, len(steps), on=player.solved)
             self.line.next.setText(self._lesson.next.text() if player.last else "▶")
             self.line.answer.setVisible(question is not None)
             self.line.answer.setEnabled(not player.solved)
             text = question.prompt if question is not None else stage.text if stage is not None else ""
             # Use the text of the panel's label, so that text from a file is not read as Markdown.
-            self.words.tell(text or self._lesson.trouble.text(), player.verdict)
+            self.words.show_question(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()
         self.line.answer.hide()
         self.line.next.setText("▶")
         found = walk.trace.steps if walk.trace is not None else ()
         title = grouped(found[walk.step].title) if 0 <= walk.step < len(found) else ""
-        self.line.tell(title, walk.step, len(found), on=walk.step < len(found) - 1)
+        self.line.show_step(title, walk.step, len(found), on=walk.step < len(found) - 1)

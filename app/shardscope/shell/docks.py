@@ -34,12 +34,12 @@ W = TypeVar("W", bound=QWidget)
 
 NARROW = 1100
 LOW = 560
-"""Below this width or height, in pixels at 100 %, all panels are tabs of one place below the bytes."""
+"""Window width or height in pixels at 100 % below which all panels are tabs of one area below the bytes."""
 
 FOLDED_SHARE = 0.36
-"""Share of the window height for folded panels."""
+"""Fraction of the window height for folded panels."""
 
-TAB_ROOM = 24
+TAB_SPACE = 24
 """Padding of a tab in pixels; must agree with the style sheet."""
 
 CLOSE = QSize(14, 18)
@@ -50,7 +50,7 @@ _EQUAL = 100
 ANY_SIZE = (1 << 24) - 1
 
 BELOW = 220
-"""Least height in pixels of a panel that opens below the bytes."""
+"""Minimum height in pixels of a panel below the bytes."""
 
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
@@ -139,7 +139,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
-            dock.visibilityChanged.connect(partial(_tell_seen, dock, still))
+            dock.visibilityChanged.connect(partial(_visibility_changed, dock, still))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -261,8 +261,8 @@ class PanelDocks(QObject):
         places = {dock: self._window.dockWidgetArea(dock) for dock in docks if self._is_seen(dock)}
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
-    def give_room(self, missing: float) -> None:
-        """Move `missing` pixels from the sides to the bytes; sides stay at least as wide as by default."""
+    def widen_bytes(self, missing: float) -> None:
+        """Move `missing` pixels from the sides to the bytes; sides keep at least their default width."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -340,7 +340,7 @@ class PanelDocks(QObject):
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
     def restore(self, state: QByteArray) -> bool:
-        """Restore a layout of `state`; return False if it has another version."""
+        """Restore a layout returned by `state`; return False if it has another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False
@@ -388,14 +388,14 @@ class PanelDocks(QObject):
                 _focus_something(dock)
 
     def raise_(self, name: str) -> None:
-        """Raise a dock above the others of its place, also after a pending `arrange`; a closed dock stays closed."""
+        """Raise a dock above the others of its place, after a pending `arrange` again; a closed dock stays closed."""
         dock = self.by_name[name]
         dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
-        """Return whether a dock is visible in the window; Qt moves docks behind a tab outside of it."""
+        """Return whether a dock is visible; Qt moves docks behind a tab out of the window."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 
@@ -470,7 +470,7 @@ class PanelDocks(QObject):
     def _fit_names(self) -> None:
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_SPACE) for tab in range(bar.count()))
             if self.folded:
                 room = self._window.width()
             else:
@@ -484,7 +484,7 @@ class PanelDocks(QObject):
                 bar.style().polish(bar)
 
 
-def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
+def _visibility_changed(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():

@@ -1,4 +1,4 @@
-"""Drop targets over the window for dragged files: open, search in the open shard, or pack."""
+"""Targets shown over the window for dragged files: open, search in the open shard, or pack."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from shardscope.widgets.fonts import TITLE, sized
 GAP = 16
 
 
-class DropPlace(Enum):
+class DropTarget(Enum):
     OPEN = ("Open", "One tab per file")
-    SEEK = ("Is it in here?", "Search the objects for its content")
-    PACK = ("Pack them", "Pack these files and folders into a new shard")
+    SEEK = ("Find in shard", "Search the objects for this file")
+    PACK = ("Pack", "Pack these files and folders into a new shard")
 
 
-class DropPlaces(QWidget):
+class DropTargets(QWidget):
     """Overlay while files are dragged over the window; `act` is called after the drop event has ended."""
 
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(
-        self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, tuple[str, ...]], object]
+        self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropTarget, tuple[str, ...]], object]
     ) -> None:
         super().__init__(window)
         self._has_shard = has_shard
         self._act = act
         self._several = False
-        self._current: DropPlace | None = None
+        self._current: DropTarget | None = None
         self.setObjectName("dropPlaces")
         self.setAccessibleName(self.tr("Drop targets"))
         self.setAcceptDrops(True)
         self.hide()
 
     @property
-    def places(self) -> tuple[DropPlace, ...]:
+    def places(self) -> tuple[DropTarget, ...]:
         if self._several:
-            return (DropPlace.OPEN, DropPlace.PACK)
-        return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
+            return (DropTarget.OPEN, DropTarget.PACK)
+        return (DropTarget.OPEN, DropTarget.SEEK) if self._has_shard() else (DropTarget.OPEN,)
 
-    def rect_of(self, place: DropPlace) -> QRectF:
+    def rect_of(self, place: DropTarget) -> QRectF:
         count = len(self.places)
         whole = QRectF(self.rect()).adjusted(GAP, GAP, -GAP, -GAP)
         width = (whole.width() - GAP * (count - 1)) / count
         left = whole.left() + self.places.index(place) * (width + GAP)
         return QRectF(left, whole.top(), width, whole.height())
 
-    def place_at(self, point: QPointF) -> DropPlace:
+    def place_at(self, point: QPointF) -> DropTarget:
         return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
 
     def begin(self, point: QPointF, *, several: bool = False) -> None:
@@ -130,7 +130,7 @@ class DropPlaces(QWidget):
             self._paint_words(painter, rect, place, colours)
         painter.end()
 
-    def _paint_words(self, painter: QPainter, rect: QRectF, place: DropPlace, colours: theme.Palette) -> None:
+    def _paint_words(self, painter: QPainter, rect: QRectF, place: DropTarget, colours: theme.Palette) -> None:
         title, doc = place.value
         large = sized(self.font(), TITLE)
         large.setBold(True)
@@ -146,6 +146,6 @@ class DropPlaces(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
-    """Return the dragged local paths; empty if anything else is among them."""
+    """Return the dragged local paths; empty if anything else is dragged with them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

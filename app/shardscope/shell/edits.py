@@ -1,4 +1,4 @@
-"""Editing of the open file: menu, status sign, notices, and the bytes view."""
+"""Editing of the open file: menu, status label, notices, and the bytes view."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.status_line import StatusLine
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.dialog import LEAST, EditDialog
-from shardscope.tasks.edit.editor import Editor, News
+from shardscope.tasks.edit.editor import Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
@@ -26,7 +26,7 @@ from shardscope.views.objects.panel import ObjectPanel
 
 GAP = 12
 _TYPED = "typed bytes"
-"""Subject of the notice on typed bytes that are not written."""
+"""Subject of the notice about typed bytes that are not written yet."""
 
 
 class EditShell(QObject):
@@ -44,29 +44,29 @@ class EditShell(QObject):
         self._notices = notices
         self._window = window
         self._top = 0
-        self._typed_told = False
+        self._typed_shown = False
         self._from: tuple[str, int] | None = None
         self.switch = EditSwitch(session, self)
         self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
         self.typed = TypedBytes(session, self.switch, self)
         self.editor.reloading.connect(self.typed.discard)
         self.actions = EditActions(self.switch, self.editor, self.typed, window)
-        self.typed.changed.connect(self._tell_typed)
+        self.typed.changed.connect(self._typed_changed)
         self.typed.place_wanted.connect(bytes_.state.move_caret)
         self.rekeying = RekeyTask(session, self.switch, window)
-        self.rekeying.news.connect(self._tell)
+        self.rekeying.news.connect(self._show_news)
         self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
         self.switch.changed.connect(lambda: self.chip.setVisible(session.shard is not None))
         self.chip.setVisible(False)
-        self.switch.interrupted.connect(self._tell_interrupted)
+        self.switch.interrupted.connect(self._show_interrupted)
         self.editor.opened.connect(self._place)
         self.editor.proposed.connect(self._show)
         self.editor.place_wanted.connect(self._reveal)
         self.editor.reloading.connect(self._keep_place)
         self.editor.reloaded.connect(lambda: bytes_.state.scroll_to(self._top))
-        self.editor.news.connect(self._tell)
+        self.editor.news.connect(self._show_news)
         table = objects.table
         table.selectionModel().selectionChanged.connect(lambda *_: self.actions.set_selected(table.selected_count()))
         session.closed.connect(lambda: self.actions.set_selected(0))
@@ -127,26 +127,27 @@ class EditShell(QObject):
 
     # --- what became of it ---
 
-    def _tell_typed(self) -> None:
-        typed, told = self.typed, self._typed_told
-        self._typed_told = bool(typed.changes)
-        if typed.changes and not told:
+    def _typed_changed(self) -> None:
+        typed, shown = self.typed, self._typed_shown
+        self._typed_shown = bool(typed.changes)
+        if typed.changes and not shown:
             words = self.tr("Typed bytes are not written yet. {0} writes them, {1} undoes them.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._notices.tell(
+            self._notices.add_notice(
                 text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
             )
-        elif told and not typed.changes:
+        elif shown and not typed.changes:
             self._notices.clear(_TYPED)
 
-    def _tell(self, news: News) -> None:
-        self._notices.tell(
+    def _show_news(self, news: EditOutcome) -> None:
+        self._notices.add_notice(
             news.text, NoticeTone.ERROR if news.bad else NoticeTone.SUCCESS, action=news.action, do=news.do
         )
 
-    def _tell_interrupted(self, uri: str, journal: Journal) -> None:
+    def _show_interrupted(self, uri: str, journal: Journal) -> None:
         name = f"{Path(uri).name} ({journal.what})" if journal.what else Path(uri).name
         text = self.tr("An edit of {0} was interrupted: the file may be partly changed.").format(name)
         action = self.tr("Undo") if journal.kept else self.tr("Finish")
-        self._notices.tell(text, NoticeTone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))
+        put_back = partial(self.editor.put_back, uri, journal)
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=put_back)

@@ -12,14 +12,14 @@ from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, No
 from shardcore.errors import LargeRead, LayerUnchosen
 from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
-from shardscope.session.connections import Who, who_of
-from shardscope.session.error_words import ACTIONS, failure, plain_words
+from shardscope.session.connections import LoginKind, login_kind_of
+from shardscope.session.error_words import ACTIONS, error_text, failure
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
 from shardscope.session.words import grouped, sentence, short_name
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.notices import Button, Notices, NoticeTone
-from shardscope.shell.open_with import OpenWays, no_fit
+from shardscope.shell.open_with import OpenAs, no_fit
 from shardscope.tasks.connect.connect import ConnectTask
 
 
@@ -28,7 +28,7 @@ class ErrorNotices(QObject):
         self,
         session: Session,
         notices: Notices,
-        ways: OpenWays,
+        ways: OpenAs,
         connecting: ConnectTask,
         dialogs: FileDialogs,
         to_bytes: Callable[[], object],
@@ -45,7 +45,7 @@ class ErrorNotices(QObject):
         self._to_bytes = to_bytes
         self._pack = pack
         self._salvage = salvage
-        self._told_damage: ShardError | None = None
+        self._shown_damage: ShardError | None = None
         # If the user is asked, an error is only shown after a refusal.
         session.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
         session.declined.connect(self._failed)
@@ -53,24 +53,24 @@ class ErrorNotices(QObject):
         session.troubled.connect(self._troubled)
         session.member_damaged.connect(self._member_damaged)
         session.remedy_wanted.connect(self._mend)
-        session.jobs.trouble.connect(lambda job: self._troubled(plain_words(job.error), None))
+        session.jobs.trouble.connect(lambda job: self._troubled(error_text(job.error), None))
 
     def _troubled(self, text: str, remedy: Remedy | None) -> None:
         helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
         tone = NoticeTone.WARNING if helps else NoticeTone.ERROR
         do = partial(self._mend, helps) if helps else None
-        self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+        self._notices.add_notice(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
-        """Offer to open a damaged shard of a data set alone, which shows the rest of it."""
+        """Offer to open a damaged shard of a data set on its own, where its intact parts are shown."""
         shard = self._session.shard
         if not isinstance(shard, DataSet):
             return
         uri, remote = f"{shard.folder.uri.rstrip('/')}/{name}", self._session.request.remote
         request = OpenRequest(uri, format=shard.format, remote=remote)
         text = self.tr("{0} is damaged: {1}. Open the file to see the rest and to recover objects.")
-        self._notices.tell(
-            text.format(name, plain_words(error)),
+        self._notices.add_notice(
+            text.format(name, error_text(error)),
             NoticeTone.WARNING,
             action=self.tr("Open file"),
             do=partial(self._session.open_tab, request),
@@ -80,7 +80,7 @@ class ErrorNotices(QObject):
     def _mend(self, remedy: Remedy) -> None:
         request = self._session.request
         if remedy is Remedy.DELETED:
-            self._again(request.serving_deleted())
+            self._again(request.with_deleted())
         elif remedy is Remedy.XORBS:
             self._dialogs.ask_xorbs(lambda folder: self._again(request.with_xorbs(folder)))
 
@@ -104,7 +104,7 @@ class ErrorNotices(QObject):
         else:
             action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
         # One notice per file that cannot be opened.
-        self._notices.tell(text, action=action, do=do, about=f"open {failed.uri}")
+        self._notices.add_notice(text, action=action, do=do, about=f"open {failed.uri}")
 
     def _closest(self, error: BaseException) -> str:
         found = error.candidates if isinstance(error, NotAShard) else ()
@@ -118,10 +118,10 @@ class ErrorNotices(QObject):
             return words, partial(self._session.open_tab, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
         denied = (Remedy.RIGHTS, Remedy.PAYER)
-        if request.is_remote and remedy in denied and who_of(request.remote) is not Who.ANONYMOUS:
+        if request.is_remote and remedy in denied and login_kind_of(request.remote) is not LoginKind.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
         if request.is_remote and remedy in (Remedy.PROFILE, *denied):
-            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
+            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, LoginKind.PROFILE)
         if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
             return ACTIONS[remedy], partial(self._connecting.ask, request)
         if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
@@ -130,19 +130,19 @@ class ErrorNotices(QObject):
             )
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
-    def tell_damage(self) -> None:
+    def show_damage(self) -> None:
         """Show the damage of the open shard, once per damage."""
         shard = self._session.shard
         damage = shard.damage if shard is not None else None
-        if shard is None or damage is None or damage is self._told_damage:
+        if shard is None or damage is None or damage is self._shown_damage:
             return
         if self._session.request.sandbox:
             return  # the sandbox reports what its changes do
-        self._told_damage = damage
+        self._shown_damage = damage
         if self._ways.fits_not(shard):
             text = f"{no_fit()}: {grouped(damage.placed)}."
             change = Button(self.tr("Change…"), self._ways.change)
-            self._notices.tell(text, NoticeTone.WARNING, buttons=[change], about="damage")
+            self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
         buttons = []
         if shard.source is not None and not shard.source.size:
@@ -150,7 +150,7 @@ class ErrorNotices(QObject):
         elif isinstance(damage, NotAShard):
             other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
             known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
-            text = self.tr("{0} Showing raw bytes.").format(sentence(plain_words(damage)) if other else known)
+            text = self.tr("{0} Showing raw bytes.").format(sentence(error_text(damage)) if other else known)
             buttons.append(Button(self.tr("Choose format…"), self._ways.change))
         else:
             text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
@@ -158,7 +158,7 @@ class ErrorNotices(QObject):
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
         if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
-        self._notices.tell(text, buttons=buttons, about="damage")
+        self._notices.add_notice(text, buttons=buttons, about="damage")
 
     def _show(self, damage: ShardError) -> None:
         if damage.span is not None:
@@ -172,8 +172,8 @@ class ErrorNotices(QObject):
         action = ACTIONS[Remedy.REOPEN]
         do: Callable[[], object] = self._session.reload
         if isinstance(error, RemoteError):
-            text = self.tr("{0} What was loaded is still shown.").format(sentence(plain_words(error)))
+            text = self.tr("{0} What was loaded is still shown.").format(sentence(error_text(error)))
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
-            text = self.tr("{0} The view may be out of date.").format(sentence(plain_words(error)))
-        self._notices.tell(text, NoticeTone.WARNING, action=action, do=do, about="source")
+            text = self.tr("{0} The view may be out of date.").format(sentence(error_text(error)))
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=do, about="source")

@@ -33,7 +33,7 @@ from shardscope.widgets.plain_text import tip
 
 
 class ExtractionNotices(QObject):
-    """Shows one notice per running extraction; a new one removes the outcome of the last."""
+    """Shows one notice per running extraction; a new one removes the outcome of the previous one."""
 
     def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class ExtractionNotices(QObject):
             self._notices.clear(about)
         cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
         about = f"extraction {result.job.number}"
-        notice = self._notices.tell(
+        notice = self._notices.add_notice(
             self._progress_text(result), NoticeTone.NOTE, buttons=[cancel], about=about, lasting=True
         )
         self._running[result.job] = result, notice
@@ -93,8 +93,8 @@ class ExtractionNotices(QObject):
         tone = NoticeTone.SUCCESS if found.complete else NoticeTone.WARNING if found.cancelled else NoticeTone.ERROR
         if found.complete and not found.files:
             tone = NoticeTone.NOTE
-        told = self._notices.tell(result.text, tone, buttons=buttons, about="extraction")
-        told.setToolTip(tip(f"{result.text}\n{where}"))
+        outcome = self._notices.add_notice(result.text, tone, buttons=buttons, about="extraction")
+        outcome.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
         """Apply a remedy to the extracted file, which may be in another tab."""
@@ -104,7 +104,7 @@ class ExtractionNotices(QObject):
     def _open_folder(self, where: Path) -> None:
         if not self.open_url(QUrl.fromLocalFile(str(where))):
             text = self.tr("Cannot open a file manager. The files are in {0}").format(where)
-            self._notices.tell(text, NoticeTone.NOTE, about="open folder")
+            self._notices.add_notice(text, NoticeTone.NOTE, about="open folder")
 
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:

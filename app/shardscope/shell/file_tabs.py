@@ -38,10 +38,10 @@ _CROSS = 12
 _BUTTON = 18
 
 _LEAST = 100
-"""Least width of the bar in pixels."""
+"""Minimum width of the tab bar in pixels."""
 
 _LEAST_TAB = 150
-"""Least width in pixels to which Qt may shrink a tab."""
+"""Minimum width of a tab in pixels."""
 
 
 def titles(documents: Sequence[Document]) -> list[str]:
@@ -184,8 +184,7 @@ class FileTabs(QTabBar):
             self.close_at(event.position().toPoint())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
-        by = moves.get(Qt.Key(event.key()), 0)
+        by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         now = self.currentIndex()
         if event.key() == Qt.Key.Key_Delete:
             self._session.close()
@@ -280,7 +279,7 @@ class FileTabBar(QToolBar):
 
 
 LONGEST_OPTIONS = 16 * 1024
-"""Most characters of the saved options of one file, as JSON."""
+"""Maximum number of characters of one file's saved options, as JSON."""
 
 MOST_NAMED = 5
 
@@ -338,14 +337,14 @@ class TabMemory(QObject):
             current = next((n for n, entry in enumerate(kept) if entry.get("current")), 0)
             self._session.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
             if gone:
-                self._tell_gone(gone)
+                self._show_missing(gone)
 
         self._session.jobs.submit(there, priority=JobPriority.SCREEN, lasting=True, done=done)
 
-    def _tell_gone(self, gone: list[str]) -> None:
+    def _show_missing(self, gone: list[str]) -> None:
         more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
         text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
-        self._notices.tell(text, NoticeTone.WARNING, about="tabs", lasting=True)
+        self._notices.add_notice(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
 
 def _is_there(uri: str) -> bool:

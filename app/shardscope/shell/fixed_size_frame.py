@@ -1,4 +1,4 @@
-"""Frame that keeps its size whatever its content does, so that its neighbours do not move."""
+"""Frame whose size does not depend on its content, so that its neighbours do not move."""
 
 from __future__ import annotations
 

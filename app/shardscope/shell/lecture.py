@@ -1,4 +1,4 @@
-"""Lecture: a full screen for a projector with a drawing, one sentence, and its bytes."""
+"""Lecture: a full-screen view for a projector with a drawing, one sentence, and its bytes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from shardcore.model.drawing import Drawing
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.session.error_words import plain_words
-from shardscope.session.highlights import Light
+from shardscope.session.error_words import error_text
+from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import alive
 from shardscope.session.pages import PageCache
 from shardscope.session.session import Session
@@ -37,25 +37,25 @@ from shardscope.widgets.plain_text import without_resources
 DARK_ROOM = "dark-room"
 
 BEAT_MILLISECONDS = 2600
-"""Time per sentence when playing at normal speed."""
+"""Milliseconds per sentence at normal playback speed."""
 
 IDLE_MILLISECONDS = 2500
-"""Time without mouse movement after which the cursor is hidden."""
+"""Milliseconds without mouse movement after which the cursor is hidden."""
 
 _LETTERS = 25
-"""Lines of text that would fill the height of the screen; sets the font size."""
+"""Number of text lines that would fill the screen; determines the font size."""
 
 _BYTES = 26
-"""Rows of bytes that would fill the height of the screen; sets their zoom."""
+"""Number of rows of bytes that would fill the screen; determines their zoom."""
 
 _READABLE = 4 / 3
-"""Scale of a drawing that has to be scrolled, relative to the least scale of one that fits."""
+"""Scale of a drawing that must be scrolled, relative to the minimum scale of one that fits."""
 
 _ROWS = 3
 _RING = 0.045
 _LEAST = 15
 _SENTENCE = 0.34
-"""Share of the screen height for the sentence and its choices."""
+"""Fraction of the screen height for the sentence and its choices."""
 
 
 class LectureActions(QObject):
@@ -76,8 +76,8 @@ class LectureActions(QObject):
             "blank": self._action(self.tr("Lecture: blank screen"), "B", "."),
             "ring": self._action(self.tr("Lecture: pointer ring"), "L"),
             "dark": self._action(self.tr("Lecture: dark room"), "D"),
-            "up": self._action(self.tr("Lecture: drawing up"), "Up"),
-            "down": self._action(self.tr("Lecture: drawing down"), "Down"),
+            "up": self._action(self.tr("Lecture: scroll drawing up"), "Up"),
+            "down": self._action(self.tr("Lecture: scroll drawing down"), "Down"),
             "leave": self._action(self.tr("Lecture: leave"), "Esc", "F11"),
         }
         for name, action in self.all.items():
@@ -109,7 +109,7 @@ class _Overlay(QWidget):
         self.place = QPoint(-1, -1)
         self.hide()
 
-    def tell(self) -> None:
+    def refresh(self) -> None:
         self.setVisible(self.blank or self.ring)
         self.raise_()
         self.update()
@@ -170,7 +170,7 @@ class LectureScreen(QWidget):
     # --- beginning and end ---
 
     def begin(self, *, full: bool = True) -> None:
-        self._dress()
+        self._apply_style()
         if full:
             self.setGeometry(self.screen().geometry())
             self.showFullScreen()
@@ -222,7 +222,7 @@ class LectureScreen(QWidget):
     def _show(self, at: int, slide: Slide) -> None:
         self.at, self.slide = at, slide
         self.beat = len(slide.beats) - 1 if self._from_end else 0
-        self._tell()
+        self._refresh()
 
     def _lesson_changed(self) -> None:
         player = self._player
@@ -243,7 +243,7 @@ class LectureScreen(QWidget):
         )
 
     def _failed(self, error: BaseException) -> None:
-        self._show(self.at, Slide(self.tr("Not shown"), (Beat(plain_words(error)),)))
+        self._show(self.at, Slide(self.tr("Not shown"), (Beat(error_text(error)),)))
 
     def _session_opened(self, _: Shard) -> None:
         if not self._of_lesson:
@@ -260,12 +260,12 @@ class LectureScreen(QWidget):
             self._blank()
         elif self.slide is not None and self.beat + 1 < len(self.slide.beats):
             self.beat += 1
-            self._tell()
+            self._refresh()
         elif self.at + 1 < self.count:
             self._show_slide(self.at + 1)
         else:
             self._play.stop()
-            self._tell_counter()
+            self._show_counter()
 
     def go_back(self) -> None:
         self._play.stop()
@@ -273,7 +273,7 @@ class LectureScreen(QWidget):
             self._blank()
         elif self.beat > 0:
             self.beat -= 1
-            self._tell()
+            self._refresh()
         else:
             self._show_slide(self.at - 1, from_end=True)
 
@@ -284,12 +284,12 @@ class LectureScreen(QWidget):
             self.go_on()
             if not motion.reduced():
                 self._wait()
-        self._tell_counter()
+        self._show_counter()
 
     def _tick(self) -> None:
         self.go_on()
         self._wait()
-        self._tell_counter()
+        self._show_counter()
 
     def _wait(self) -> None:
         last = self.slide is not None and self.at + 1 >= self.count and self.beat + 1 >= len(self.slide.beats)
@@ -301,7 +301,7 @@ class LectureScreen(QWidget):
         speeds = motion.SPEEDS
         motion.set_speed(speeds[(speeds.index(motion.speed()) + 1) % len(speeds)])
         self._settings.play_speed = motion.speed()
-        self._tell_counter()
+        self._show_counter()
 
     def _scroll(self, steps: int) -> None:
         bar = self.drawing.verticalScrollBar()
@@ -309,23 +309,23 @@ class LectureScreen(QWidget):
 
     def _blank(self) -> None:
         self._overlay.blank = not self._overlay.blank
-        self._overlay.tell()
+        self._overlay.refresh()
 
     def _toggle_ring(self) -> None:
         self._overlay.ring = not self._overlay.ring
         self._overlay.place = self.mapFromGlobal(self.cursor().pos())
-        self._overlay.tell()
+        self._overlay.refresh()
 
     def _toggle_dark(self) -> None:
         self._settings.lecture_dark = not self._settings.lecture_dark
-        self._dress()
+        self._apply_style()
 
     # --- the current beat ---
 
     def _so_far(self, slide: Slide) -> tuple[Beat, ...]:
         return slide.beats[: self.beat + 1][::-1]
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         slide = self.slide
         if slide is None:
             return
@@ -343,13 +343,13 @@ class LectureScreen(QWidget):
         self._point_out(beat.item, stage or 0)
         self._say(beat)
         self._show_bytes(next((one.spans for one in before if one.spans), slide.spans))
-        self._tell_counter()
+        self._show_counter()
         self.shown.emit()
 
     def _point_out(self, name: str, stage: int) -> None:
         items = self._drawn.items if self._drawn is not None else ()
         lit = frozenset(at for at, item in enumerate(items) if name and item.name == name)
-        self.drawing.light(lit)
+        self.drawing.highlight(lit)
         self.drawing.show_items(lit or frozenset(at for at, item in enumerate(items) if stage and item.stage == stage))
 
     def _say(self, beat: Beat) -> None:
@@ -358,7 +358,7 @@ class LectureScreen(QWidget):
         self.choices.setVisible(bool(beat.choices))
         self._fit()
 
-    def _tell_counter(self) -> None:
+    def _show_counter(self) -> None:
         slide = self.slide
         if slide is None:
             return
@@ -389,7 +389,8 @@ class LectureScreen(QWidget):
                 state.set_source(name, *about)
             state.select(here[0])
             state.scroll_to(here[0].start)
-            state.set_lights([Light(number, span) for number, span in enumerate(here, 1)] if len(here) > 1 else [], ())
+            several = enumerate(here, 1) if len(here) > 1 else ()
+            state.set_highlights([Highlight(number, span) for number, span in several], ())
 
         self._pages.describe(name, done, key=("lecture bytes", id(self)))
 
@@ -470,8 +471,8 @@ class LectureScreen(QWidget):
     def _act(self, name: str) -> None:
         self._acts[name]()
 
-    def _dress(self) -> None:
-        theme.wear(self, DARK_ROOM if self._settings.lecture_dark else "")
+    def _apply_style(self) -> None:
+        theme.set_window_theme(self, DARK_ROOM if self._settings.lecture_dark else "")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

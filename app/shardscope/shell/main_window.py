@@ -47,7 +47,7 @@ from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import ANY_SIZE, PanelDocks
-from shardscope.shell.drop_targets import DropPlace, DropPlaces
+from shardscope.shell.drop_targets import DropTarget, DropTargets
 from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
@@ -57,7 +57,7 @@ from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notices import Notices, NoticeTone
-from shardscope.shell.open_with import OpenWays
+from shardscope.shell.open_with import OpenAs
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
@@ -219,9 +219,9 @@ class Appearance(QObject):
 
     def set_theme(self, name: str) -> None:
         self._settings.theme = name
-        self.wear()
+        self.set_window_theme()
 
-    def wear(self) -> None:
+    def set_window_theme(self) -> None:
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
@@ -235,19 +235,19 @@ class Appearance(QObject):
 
     def _system_changed(self) -> None:
         if self._settings.theme == "system":
-            self.wear()
+            self.set_window_theme()
 
 
 LEAST = QSize(640, 420)
-"""Least window size in pixels, limited to the screen."""
+"""Minimum window size in pixels, limited to the screen."""
 
 FRAME = QSize(16, 48)
-"""Assumed size of the window frame in pixels; the real one is only known once it is shown."""
+"""Assumed size of the window frame in pixels; the actual size is known only after the window is shown."""
 
 CENTRE = QSize(300, 120)
-"""Least size of the bytes in pixels."""
+"""Minimum size of the bytes view in pixels."""
 SMALL_NODE = 1_000_000
-"""Largest node, in bytes, that is written on a mouse press: most presses in the tree do not start a drag."""
+"""Maximum size in bytes of a node that is written to a file on mouse press, before a drag starts."""
 
 
 class MainWindow(QMainWindow):
@@ -261,7 +261,7 @@ class MainWindow(QMainWindow):
         install_roles()
         # Before any widget: widgets copy the font of the application when they are created.
         self.appearance = Appearance(settings, self)
-        self.appearance.wear()
+        self.appearance.set_window_theme()
         self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(resources.path("icons/shardscope.svg"))))
@@ -289,11 +289,11 @@ class MainWindow(QMainWindow):
         self.line = StatusLine(self.hex.status, self)
         self.setStatusBar(self.line)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
-        self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
+        self.drop_places = DropTargets(self, lambda: self.session.shard is not None, self._dropped)
+        self.ways, self.diffing = OpenAs(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
-        to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
+        to_bytes, salvage = self.hex.view.setFocus, self.sandbox_shell.actions.salvage
         self.dialogs = FileDialogs(settings, self.open_paths, self)
         self.troubles = ErrorNotices(
             self.session,
@@ -306,7 +306,7 @@ class MainWindow(QMainWindow):
             salvage,
             self,
         )
-        self.hex.naming.keys = self.objects.model.keys_at_hand
+        self.hex.naming.keys = self.objects.model.loaded_keys
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.changing = EditShell(self.session, self.hex, self.objects, self.notices, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
@@ -318,7 +318,7 @@ class MainWindow(QMainWindow):
             self.new_shards,
             self.changing,
             self.diffing,
-            self.breaking,
+            self.sandbox_shell,
             self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in resources.main_samples()])
@@ -361,13 +361,13 @@ class MainWindow(QMainWindow):
         self.hex.room = centre.height
         self.setCentralWidget(centre)
         to_panel = partial(self.show_part, "sandbox")
-        self.breaking = SandboxShell(
+        self.sandbox_shell = SandboxShell(
             self.session, self.panels.panel(SandboxPanel), self.hex, self.notices, to_panel, self
         )
 
     def _make_learning(self) -> Teaching:
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
-        teaching.fill(self.actions_.learn, self.breaking.actions.missions)
+        teaching.fill(self.actions_.learn, self.sandbox_shell.actions.missions)
         teaching.comparison_wanted.connect(self.comparing.show)
         return teaching
 
@@ -397,7 +397,7 @@ class MainWindow(QMainWindow):
         # Deferred: a request for a new layout is lost while docks are being hidden.
         QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
         if before < limit and self.panels.sides and not self.hex.drawings.in_front:
-            self.panels.give_room(limit - self._centre.width())
+            self.panels.widen_bytes(limit - self._centre.width())
 
     def _connect(self) -> None:
         session = self.session
@@ -405,7 +405,8 @@ class MainWindow(QMainWindow):
         self.hex.full_width_changed.connect(self._limit_centre)
         self.pages.currentChanged.connect(self._limit_centre)
         self.panels.places_changed.connect(self._limit_centre)
-        self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
+        sandbox = self.sandbox_shell.sandbox
+        self.byte_editing = ByteEditing(session, self.hex, self.objects, sandbox, self.changing, self)
         self.byte_editing.allowed.connect(self.notices.clear)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
@@ -415,8 +416,8 @@ class MainWindow(QMainWindow):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(lambda text: self.line.say_for_a_while(str(text)))
-        session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
-        self.settings.report_to(lambda text: self.notices.tell(text, NoticeTone.WARNING, lasting=True))
+        session.succeeded.connect(lambda text: self.notices.add_notice(text, NoticeTone.SUCCESS))
+        self.settings.report_to(lambda text: self.notices.add_notice(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
@@ -443,8 +444,8 @@ class MainWindow(QMainWindow):
             (self.tr("Extract all"), self.objects.actions_.extract_all),
             (self.tr("Learn"), self.help.teaching.all),
         )
-        self.breaking.tell_in(self.changing.chip)
-        self.objects.offer_salvage(self.breaking.actions.salvage)
+        self.sandbox_shell.connect_chip(self.changing.chip)
+        self.objects.offer_salvage(self.sandbox_shell.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         session.tab_wanted.connect(self.open_tab)
         self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
@@ -559,15 +560,15 @@ class MainWindow(QMainWindow):
         self._refresh_recent()
         self._enable(is_open=True)
         self._bring_lists()
-        self.troubles.tell_damage()
+        self.troubles.show_damage()
         if self.session.uri == self._to_learn:
             self._learn(shard)
         self._to_learn = ""
         if self.session.uri == self._to_preview:
             self._preview_first()
         self._to_preview = ""
-        self.help.teaching.opened(front=not self.breaking.stays)
-        self.ways.tell_guess(shard)
+        self.help.teaching.opened(front=not self.sandbox_shell.stays)
+        self.ways.show_guess(shard)
         self.ways.check_given(shard)
 
     def _name(self) -> None:
@@ -580,10 +581,10 @@ class MainWindow(QMainWindow):
         # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
         name = shown(name).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
-        self.line.tell_format(shard.title, shard.why)
+        self.line.show_format(shard.title, shard.why)
 
     def _bring_lists(self) -> None:
-        if not self.breaking.stays:
+        if not self.sandbox_shell.stays:
             # Other panels may be in front, after docks were moved or in a small window.
             self.panels.raise_("objects")
             for name in ("structure", "inspector")[: 1 + self.panels.folded]:
@@ -595,7 +596,7 @@ class MainWindow(QMainWindow):
 
     def _lesson_refused(self, text: str) -> None:
         if text:
-            self.notices.tell(text, about="lesson")
+            self.notices.add_notice(text, about="lesson")
         else:
             self.notices.clear("lesson")
 
@@ -616,7 +617,7 @@ class MainWindow(QMainWindow):
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
         # Loading the index may detect damage that opening did not.
         if not self.session.switching:
-            self.troubles.tell_damage()
+            self.troubles.show_damage()
 
     def _enable(self, *, is_open: bool) -> None:
         self.actions_.set_open(is_open)
@@ -649,7 +650,7 @@ class MainWindow(QMainWindow):
         if self._at_work:
             self._layout.keep()
         self.setWindowTitle("Shardscope[*]")
-        self.line.tell_format("", "")
+        self.line.show_format("", "")
         self._refresh_recent()
         self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)
@@ -748,7 +749,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
-        """Ask whether to cancel jobs that write files; closes the window if all of them complete meanwhile."""
+        """Ask whether to cancel jobs that write files; close the window if all of them finish meanwhile."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -756,7 +757,7 @@ class MainWindow(QMainWindow):
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Quit?"))
         box.setText(self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3])))
-        box.setInformativeText(self.tr("Quitting cancels that. Files that are complete stay."))
+        box.setInformativeText(self.tr("Quitting cancels them. Complete files are kept."))
         leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
         stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(stay)
@@ -776,7 +777,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._ends and (unsaved := self.session.unsaved_document) is not None:
             self.session.show(unsaved)
-        if self.breaking.holds(self.close):
+        if self.sandbox_shell.holds(self.close):
             event.ignore()
             return
         writing = [job for job in self.jobs.open_jobs if job.lasting and job.title and not job.state.ended]
@@ -806,10 +807,10 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop_places.drop(event)
 
-    def _dropped(self, place: DropPlace, paths: tuple[str, ...]) -> None:
-        if place is DropPlace.PACK:
+    def _dropped(self, place: DropTarget, paths: tuple[str, ...]) -> None:
+        if place is DropTarget.PACK:
             self.new_shards.ask_new(paths)
-        elif place is DropPlace.OPEN:
+        elif place is DropTarget.OPEN:
             self.open_paths(paths)
         else:
             self.show_part("objects")
@@ -874,7 +875,7 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the address field, else the selected object, else ask for a key."""
+        """Look up the key in the address field; else the selected object; else show the key field."""
         if key := self.hex.address.key:
             self.trace_key(key)
         elif self.objects.actions_.trace.isEnabled():

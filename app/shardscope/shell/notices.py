@@ -1,4 +1,4 @@
-"""Notices below the bytes: outcomes and errors with their buttons, as a stack."""
+"""Stack of notices below the bytes: outcomes and errors, with their buttons."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
-"""Most characters shown; tooltip and copied text are complete."""
+"""Maximum number of characters shown; tooltip and copied text are complete."""
 
 SHORTEST = 80
-"""The same if there is little room."""
+"""The same in a low window."""
 
 _ENOUGH = 130
 """Height in pixels for the latest notice in a low window, if `_ROWS` pixels of bytes remain."""
@@ -40,13 +40,13 @@ _ENOUGH = 130
 _ROWS = 60
 
 FADES_MILLISECONDS = 6_000
-"""Time after which a success disappears; other notices stay until they are dismissed or replaced."""
+"""Milliseconds after which a success disappears; other notices stay until they are dismissed or replaced."""
 
 _GAP = 4
 
 _ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
 _WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
-"""Directions of text and buttons, and among the buttons; the last one fits any width."""
+"""Layouts to try: direction of text and buttons, then of the buttons; the last layout fits any width."""
 
 
 class NoticeTone(Enum):
@@ -152,7 +152,7 @@ class Notice(QFrame):
         self.progress.show()
 
     def height_at(self, width: int) -> int:
-        """Return the height for a width in pixels, with the direction of the buttons that needs least."""
+        """Return the height for a width in pixels; arranges the buttons so that it is lowest."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:
@@ -172,7 +172,7 @@ class Notice(QFrame):
             layout.invalidate()
 
     def height_within(self, width: int, most: int) -> int:
-        """Shorten the text to at most `most` pixels of height, and return the height for a width."""
+        """Shorten the text so that the notice is at most `most` pixels high at a width; return its height."""
         length = LONGEST
         self._cut(length)
         while (height := self.height_at(width)) > most and length > SHORTEST:
@@ -209,7 +209,7 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
-    """Stack of notices, latest last. It uses at most half of the height of its parent; older notices are hidden."""
+    """Stack of notices, latest last. It takes at most half of the height of its parent; older notices are hidden."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -237,7 +237,7 @@ class Notices(QWidget):
     def button(self) -> QPushButton:
         return self.buttons[0]
 
-    def tell(
+    def add_notice(
         self,
         text: str,
         tone: NoticeTone = NoticeTone.ERROR,
@@ -260,7 +260,8 @@ class Notices(QWidget):
         if lasting:
             self._lasting.add(notice)
         elif tone is not NoticeTone.SUCCESS:
-            self._again[notice] = partial(self.tell, text, tone, action=action, do=do, buttons=buttons, about=about)
+            again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
+            self._again[notice] = again
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # A widget that was never shown has no height.
@@ -291,8 +292,8 @@ class Notices(QWidget):
         return tuple(self._again[notice] for notice in self.all if notice in self._again)
 
     def restore_view_state(self, state: object) -> None:
-        for tell in state if isinstance(state, tuple) else ():
-            tell()
+        for restore in state if isinstance(state, tuple) else ():
+            restore()
 
     def fit(self) -> None:
         self._fit()

@@ -1,4 +1,4 @@
-"""Opening with a chosen format and options instead of detection."""
+"""Opening of a file with a chosen format and options instead of detection."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, 
 
 
 def no_fit() -> str:
-    return QCoreApplication.translate("OpenWays", "The specification does not match the file")
+    return QCoreApplication.translate("OpenAs", "The specification does not match the file")
 
 
-class OpenWith(QDialog):
+class OpenAsDialog(QDialog):
     """Dialog for path, format and options; with `shard`, to reopen it. `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
@@ -126,7 +126,7 @@ class OpenWith(QDialog):
         self.accept()
 
 
-class OpenWays(QObject):
+class OpenAs(QObject):
     def __init__(self, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -146,14 +146,14 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("Cannot list the formats"), error)
+                    self._session.report_error(self.tr("Cannot list the formats"), error)
                 return
             first = request
             if request.uri and shard is None and request.format is None:
                 # The dialog is shown because a specification is missing: preselect the format that needs one.
                 named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
                 first = replace(request, format=named)
-            dialog = OpenWith(first, formats, shard, self._window)
+            dialog = OpenAsDialog(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
@@ -182,17 +182,17 @@ class OpenWays(QObject):
             self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
-        """Verify in a job whether a specification given by the user matches the file; show a notice if not."""
+        """Verify in a job that a specification given by the user matches the file; show a notice if not."""
         if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                told = f"{no_fit()}: {grouped(wrong[0].message)}"
+                text = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
-                    told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
-                self._notices.tell(f"{told}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
+                    text = self.tr("{0} ({1} in all)").format(text, plural(len(wrong), "error"))
+                self._notices.add_notice(f"{text}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -202,9 +202,9 @@ class OpenWays(QObject):
     def _is_given(self, shard: Shard) -> bool:
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
-    def tell_guess(self, shard: Shard) -> None:
+    def show_guess(self, shard: Shard) -> None:
         if shard.damage is None and shard.evidence:
-            self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
+            self._notices.add_notice(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:
@@ -214,7 +214,7 @@ def guess_text(shard: Shard) -> str:
         members = {}
     values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
     left = len(shard.ambiguity)
-    more = f" {left} point{'s' if left > 1 else ''} left open." if left else ""
+    more = f" {plural(left, 'parameter is', 'parameters are')} ambiguous." if left else ""
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
 
@@ -224,7 +224,7 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
-    """Return whether the shard was read with parameters of this option, given or inferred."""
+    """Return whether the shard was opened with parameters of this option, given or inferred."""
     return bool(shard.parameters) and _is_spec(option)
 
 
@@ -233,10 +233,10 @@ def _is_spec(option: Option) -> bool:
 
 
 def _evidence(shard: Shard) -> str:
-    """Return evidence and open points of an inferred specification as rich text."""
+    """Return the evidence for an inferred specification, and what is still unknown, as rich text."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]
     if shard.ambiguity:
-        lines += ["<b>Left open</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
+        lines += ["<b>Ambiguous</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
     return "<br>".join(lines)

@@ -1,4 +1,4 @@
-"""Table of the panels around the bytes. Docks, default layout, menus and `--show` follow from `PANELS`."""
+"""Table of the panels around the bytes; docks, default layout, menus and `--show` are derived from `PANELS`."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from shardscope.views.transfers.transfers import Transfers
 Area = Qt.DockWidgetArea
 
 _HIGH = 150
-"""Height in pixels at 100 % below which a list or picture scrolls together with its bar."""
+"""Height in pixels at 100 % below which a list or picture scrolls together with its tool bar."""
 
 LAYOUT_VERSION = 11
-"""Increment when panels are added or removed: saved layouts of other versions are ignored."""
+"""Version of saved layouts; increment it when panels are added or removed. Other versions are ignored."""
 
 _NORMAL = 1600
-"""Window width in pixels up to which additional width goes to the bytes only."""
+"""Window width in pixels up to which only the bytes get wider."""
 
 _EDGES = 10
 """Width in pixels of the splitters between the sides and the bytes."""
 
 _NARROW_LISTS = 340
-"""Least width in pixels of the left side."""
+"""Minimum width in pixels of the left side."""
 
 _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (280, 480, 0.12)})
 
@@ -58,7 +58,7 @@ def default_widths(window: int) -> dict[Area, int]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One dock.
+    """Panel in a dock.
 
     Attributes:
         name: Name for `--show`; the object name of the dock is `<name>Dock`.

@@ -1,4 +1,4 @@
-"""Cards of the samples on the welcome page, with a strip of the sections of each."""
+"""Cards of the samples on the welcome page, each with a strip of the file's sections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from shardscope.widgets.strip_scale import widths_to_scale
 from shardscope.widgets.wrap_text import WrapText
 
 _CARDS = (Role.MAIN, Role.FEATURED)
-"""Samples with a card of their own."""
+"""Roles of samples that get a card."""
 
 TWO_COLUMNS = 600
 """Width in pixels at 100 % from which there are two columns."""
@@ -165,7 +165,7 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
-    """All samples; `chosen` carries a path. Sections are read by jobs once the cards have been visible for a moment."""
+    """All samples; `chosen` carries a path. Jobs read the sections once the cards have been visible for a moment."""
 
     spoken_role = QAccessible.Role.Grouping
 

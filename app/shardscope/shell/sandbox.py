@@ -1,4 +1,4 @@
-"""The sandbox in the window: its banner, its frame and marks, its menus, and the question before it is dropped."""
+"""Sandbox in the window: banner, frame, marks and menus, and the confirmation before changes are discarded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SandboxShell(QObject):
         column.insertWidget(1, self.banner)
         self.frame = SandboxFrame(self.sandbox, bytes_.view)
         session.may_leave = self._may_leave
-        session.count_unsaved(lambda: self.sandbox.unsaved)
+        session.add_unsaved(lambda: self.sandbox.unsaved)
         session.keep_view("sandbox", self.sandbox)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
@@ -100,9 +100,9 @@ class SandboxShell(QObject):
             return watched.actionAt(event.pos()) is not self.actions.salvage
         return super().eventFilter(watched, event)
 
-    def tell_in(self, chip: EditChip) -> None:
+    def connect_chip(self, chip: EditChip) -> None:
         sandbox = self.sandbox
-        sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
+        sandbox.changed.connect(lambda: chip.show_sandbox(sandbox.count if sandbox.on else None))
         chip.sandbox_wanted.connect(self._show)
 
     # --- the bytes ---
@@ -207,11 +207,11 @@ class SandboxShell(QObject):
 
     def save_to(self, path: Path, *, agreed: bool) -> None:
         def failed(error: BaseException) -> None:
-            self._notices.tell(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
+            self._notices.add_notice(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
 
         self.sandbox.save(path, agreed=agreed, failed=failed)
 
     def _saved(self, path: Path) -> None:
         text = self.tr("Sandbox saved as {0}. The original file is unchanged.").format(path)
         opens = partial(self._session.open_tab, OpenRequest(str(path)))
-        self._notices.tell(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)
+        self._notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

@@ -27,10 +27,10 @@ LECTURE = "lecture"
 MOST_SECONDS = 120
 
 REST_MILLISECONDS = 300
-"""Time without open jobs before the screenshot is taken."""
+"""Milliseconds without open jobs before the screenshot is taken."""
 
 SHORT_REST = 60
-"""The same before the next key press of a lecture, in milliseconds."""
+"""The same before the next key press of a lecture."""
 
 
 class ScreenshotError(Exception):
@@ -65,7 +65,7 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
     """Save the screenshot; raises `ScreenshotError` if something cannot be opened, or does not settle."""
     if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
-        raise ScreenshotError(f"--show is one of {parts}")
+        raise ScreenshotError(f"--show must be one of {parts}")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
@@ -158,5 +158,5 @@ def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
         busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
         quiet = 0 if busy else quiet + 20
         if time.monotonic() > until:
-            raise ScreenshotError("the window does not become idle")
+            raise ScreenshotError("jobs are still running after two minutes")
     QApplication.processEvents()

@@ -15,7 +15,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000
-"""Time for which a message replaces the selection."""
+"""Milliseconds for which a message replaces the selection."""
 
 
 class StatusLine(QStatusBar):
@@ -45,9 +45,9 @@ class StatusLine(QStatusBar):
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
-        """Show a message instead of the selection; empty for the selection. 0 milliseconds: until the next message."""
+        """Show a message, or the selection if it is empty; for 0 milliseconds, until the next message."""
         self._over.stop()
-        self.note.tell(text)
+        self.note.set_text(text)
         self._pages.setCurrentWidget(self.note if text else self._selection)
         if text and milliseconds:
             self._over.start(milliseconds)
@@ -55,8 +55,8 @@ class StatusLine(QStatusBar):
     def say_for_a_while(self, text: object) -> None:
         self.say(str(text), MESSAGE_MILLISECONDS)
 
-    def tell_format(self, name: str, why: str) -> None:
-        self.kind.tell(name)
+    def show_format(self, name: str, why: str) -> None:
+        self.kind.set_text(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
 
     def count_jobs(self, jobs: Jobs, running: Callable[[], int], stop: QAction) -> None:

@@ -1,4 +1,4 @@
-"""Entry points of lessons: the menu *Learn*, cards of the welcome page, and the requests of a lesson to the window."""
+"""Lessons in the window: the menu *Learn*, welcome cards, and what a lesson requests from the window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardscope.views.hex.drawing_place import DrawingPlace
 
 PANEL = "lessons"
 COMPARISON = "comparison"
-"""Name by which a lesson opens *Compare formats*."""
+"""Name that a lesson uses to open *Compare formats*."""
 
 
 class Teaching(QObject):
@@ -133,10 +133,9 @@ class Teaching(QObject):
             self._brought = False
             self._drawings.hide()
 
-
     def opened(self, *, front: bool = True) -> None:
         if self._refusal:
-            self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet
+            self.refused.emit(self._refusal)  # opening a file clears the bar; there is no text yet
         if self._trying is not None:
             self._try_here(self._trying)
         if self._panel.player.lesson is not None and front and not self._dismissed:
@@ -148,7 +147,7 @@ class Teaching(QObject):
         elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
-                # They share a place; without the lesson nobody knows what is asked.
+                # They share a place, and the lesson shows the question.
                 self._panels.show(PANEL)
         elif shown.kind is Show.DRAWING and not shown.name:
             self._put_away()

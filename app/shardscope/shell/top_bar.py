@@ -17,7 +17,7 @@ _ICON = 16
 """Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
 
 _SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
-"""Sizes in pixels at which icons are rendered: all zooms and scales up to 2, common ones above."""
+"""Sizes in pixels at which icons are rendered, for the zoom steps and common display scales."""
 
 WITH_WORDS = 940
 """Width in pixels at 100 % from which buttons have text beside their icons."""
@@ -68,7 +68,7 @@ class TopBar(QToolBar):
         self.verify_button.setMenu(menu)
         self.verify_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         window.addToolBar(self)
-        self._dress()
+        self._apply_style()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -80,9 +80,9 @@ class TopBar(QToolBar):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.StyleChange:
-            self._dress()
+            self._apply_style()
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         # Setting a style resets the margins.
         if (row := self.layout()) is not None:
             row.setContentsMargins(2, 2, 2, 2)

@@ -28,7 +28,7 @@ from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 WIDEST = 820
-"""Greatest width of the samples in pixels at 100 %."""
+"""Maximum width of the samples in pixels at 100 %."""
 
 BESIDE = 900
 """Width in pixels at 100 % from which recent files are beside the samples instead of above."""

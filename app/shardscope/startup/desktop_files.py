@@ -1,6 +1,6 @@
 """Desktop integration by the XDG specifications: menu entry, icons, MIME types.
 
-Types are detected by their first bytes and by extensions of one format only: `*.shard` belongs to several formats.
+MIME types have magic bytes, and extensions if only one format uses them: `*.shard` belongs to several formats.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ICON = "icons/hicolor/scalable/apps/shardscope.svg"
 SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 
 UPDATES = (("update-mime-database", "mime"), ("update-desktop-database", "applications"))
-"""Programs that update the caches of a desktop, with the folder of each."""
+"""Commands that update the caches of a desktop, with the folder of each cache."""
 
-NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD), not for this system"
+NOT_HERE = "this system does not support XDG desktop files (Linux and BSD do)"
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from shardcore.system import ending_signals
 
 
 class Interrupts(QObject):
-    """Emits `came` on the GUI thread: Qt runs no Python code while it waits, so signals wake it through a socket."""
+    """Emits `came` on the GUI thread; a socket wakes Qt, which runs no Python code while it waits."""
 
     came = Signal()
 
@@ -39,4 +39,4 @@ class Interrupts(QObject):
 
 
 def _nothing(number: int, frame: object) -> None:
-    """Do nothing: Python writes a byte into the wake-up socket itself."""
+    """Do nothing: the wake-up socket already reports the signal."""

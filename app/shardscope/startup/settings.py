@@ -92,7 +92,7 @@ class Settings:
     """Settings of the user, or of the file `path`; `theme` applies to this start only.
 
     Each change is written at once, after reading the file again: another window may have changed it.
-    An invalid file is renamed to `*.invalid`, and all settings are defaults.
+    An invalid file is renamed to `*.invalid`, and all settings get their defaults.
     """
 
     extraction = _Setting(_by_name)
@@ -100,23 +100,23 @@ class Settings:
     reduced_motion = _Setting(_off)
     decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
-    """Factor on the speed at which the steps of lookups are played."""
+    """Playback speed of lookup steps, as a factor."""
     zoom = _Setting(_factor)
-    """Factor: 1 is 100 %."""
+    """Zoom factor of the window; 1 is 100 %."""
     bytes_zoom = _Setting(_factor)
-    """Factor of the bytes, relative to `zoom`."""
+    """Zoom factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
     restores_tabs = _Setting(_off)
-    """Open the `tabs` of the last window at the start."""
+    """Whether the `tabs` of the last window are reopened at the start."""
     tabs = _Setting(_entries)
     connections = _Setting(_by_name)
     """Connection options by bucket or server, without credentials."""
     price = _Setting(_text)
-    """Name of the price list for requests; empty for the default."""
+    """Name of the price list for requests; empty: default."""
     pack_format = _Setting(_text)
     pack_folder = _Setting(_text)
     schematic = _Setting(_off)
-    """Size the sections of the overview by their order of magnitude, not to scale."""
+    """Whether the overview is schematic: sections sized by order of magnitude instead of to scale."""
     fields_shown = _Setting(_on)
     rows_folded = _Setting(_on)
     searches = _Setting(_pairs)
@@ -131,13 +131,13 @@ class Settings:
         self._path = path or settings_file()
         self._values: dict[str, Any] = {}
         self._problems: list[str] = []
-        self._tell: Callable[[str], object] = lambda text: None
+        self._show_problem: Callable[[str], object] = lambda text: None
         self._load()
 
-    def report_to(self, tell: Callable[[str], object]) -> None:
-        self._tell = tell
+    def report_to(self, report: Callable[[str], object]) -> None:
+        self._show_problem = report
         for text in self._problems:
-            tell(text)
+            report(text)
 
     def value(self, name: str) -> object:
         return self._values.get(name)
@@ -184,7 +184,7 @@ class Settings:
     def _report(self, text: str) -> None:
         if text not in self._problems:
             self._problems.append(text)
-            self._tell(text)
+            self._show_problem(text)
 
     def add_recent(self, uri: str) -> None:
         name = uri if is_address(uri) else str(Path(uri).absolute())

@@ -27,21 +27,21 @@ from shardcore.system import WINDOWS, is_own, user_mark
 from shardscope.startup.settings import settings_file
 
 LONGEST = 64 * 1024
-"""Longest message in bytes."""
+"""Maximum length of a message in bytes."""
 
 MOST = 200
 
 LONGEST_PATH = 4096
-"""Longest path or address in characters."""
+"""Maximum length of a path or address in characters."""
 
 MOST_GUESTS = 8
-"""Most connections at the same time."""
+"""Maximum number of simultaneous connections."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""Timeout for connecting, and for a connection that sends no message."""
+"""Timeout in milliseconds for connecting, and for a connection that sends no message."""
 
 ANSWER_MILLISECONDS = 10_000
-"""Timeout for the answer; long, since a window that is opening a file is busy."""
+"""Timeout in milliseconds for the response; long, since a window that is opening a file is busy."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -103,32 +103,32 @@ def read_message(data: bytes) -> tuple[Handover, ...]:
     try:
         found = json.loads(data.decode())
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise ValueError("the message is nested too deeply") from error
     if not isinstance(found, Mapping) or found.get("version") != _VERSION:
-        raise ValueError("another version")
+        raise ValueError("the message has another version")
     entries = found.get("open")
     if not isinstance(entries, list) or len(entries) > MOST:
-        raise ValueError("no list of files")
+        raise ValueError("the list of files is invalid")
     return tuple(_read_entry(entry) for entry in entries)
 
 
 def _read_entry(entry: object) -> Handover:
     if not isinstance(entry, Mapping):
-        raise ValueError("no file")
+        raise ValueError("an entry is not a file")
     uri, format = entry.get("uri"), entry.get("format")
     if not isinstance(uri, str) or not 0 < len(uri) <= LONGEST_PATH or not uri.isprintable():
-        raise ValueError("no path")
+        raise ValueError("the path is invalid")
     if is_address(uri):
         try:
             parse_address(split_inside(uri)[0])
         except UsageError as error:
-            raise ValueError("no address") from error
+            raise ValueError("the address is invalid") from error
         if not may_be_sent(uri):
-            raise ValueError("a credential")
+            raise ValueError("the address contains a credential")
     elif not Path(uri).is_absolute():
-        raise ValueError("no whole path")
+        raise ValueError("the path is not absolute")
     if format is not None and format not in (*FORMATS, *CONTAINERS):
-        raise ValueError("no format")
+        raise ValueError("the format is unknown")
     return Handover(uri, format, _read_span(entry.get("select")))
 
 
@@ -164,7 +164,7 @@ def hand_over(name: str, message: bytes) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether this user owns the socket: others could create one with this name."""
+    """Return whether this user owns the socket: another user could create one with this name."""
     if WINDOWS:
         return True
     path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
@@ -251,8 +251,8 @@ class SingleWindow(QObject):
             guest.deleteLater()
 
 
-def turn_of(name: str) -> QLockFile:
-    """Return the lock that a start holds while it looks for a running window, until it listens itself."""
+def start_lock(name: str) -> QLockFile:
+    """Return the lock that a starting program holds until it has passed on its files or listens itself."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,7 +261,7 @@ def turn_of(name: str) -> QLockFile:
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
     """Pass the message to a running window and return None, or start listening."""
-    turn = turn_of(name)
+    turn = start_lock(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:
         return None if hand_over(name, message) else SingleWindow(name)

@@ -1,1 +1,1 @@
-"""Dialogs that run a job: new shard, convert, edit, extract, recover, connect."""
+"""Dialogs that run a job: new shard, conversion, editing, extraction, recovery, connection."""

@@ -9,17 +9,17 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from shardcore import StoreUntrusted
 from shardcore.model.number_words import size_text
-from shardscope.session.fetch_cost import Costly
+from shardscope.session.fetch_cost import CostlyRead
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
 
 USUAL_RATE = 12_500_000
-"""Assumed bytes per second: 100 Mbit/s."""
+"""Assumed download speed in bytes per second (100 Mbit/s)."""
 
 
 class FetchQuestion(QObject):
-    """Asks for `costly` and `untrusted` of the session; one question at a time, dropped when the file is closed."""
+    """Shows the confirmations that the session requests, one at a time; closes them with the file."""
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
@@ -31,7 +31,7 @@ class FetchQuestion(QObject):
         session.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)
 
-    def ask(self, costly: Costly) -> QMessageBox:
+    def ask(self, costly: CostlyRead) -> QMessageBox:
         size = size_text(costly.size)
         yes = self.tr("&Fetch {0}").format(size)
         box = self._box("costly", self.tr("Large download"), yes, costly.go, costly.refuse)
@@ -41,7 +41,7 @@ class FetchQuestion(QObject):
         return box
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
-        """Ask whether to connect to a store or open a folder that a file refers to; *Cancel* is the default button."""
+        """Ask whether to open a store or folder that a file refers to; *Cancel* is the default button."""
         title = self.tr("Connect?") if error.who else self.tr("Open?")
         yes = self.tr("&Connect") if error.who else self.tr("&Open")
         box = self._box("untrusted", title, yes, go, refuse)

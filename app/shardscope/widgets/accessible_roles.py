@@ -1,6 +1,6 @@
 """Accessible roles for widgets that paint themselves.
 
-Only for widgets that live as long as the window: Qt crashes when such a widget is deleted earlier.
+Only for widgets that exist as long as the window: Qt crashes if such a widget is deleted earlier.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbered badges of highlighted ranges: filled for bytes that are read, hollow for bytes used in a computation."""
+"""Numbered badges of highlighted ranges: filled for bytes that a step reads, hollow for inputs of a computed step."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def paint_badge(
     hollow: bool,
     inverted: bool = False,
 ) -> QRectF:
-    """Paint a badge, hollow for bytes that are only computed with; the painter must have the font of `badge_font`."""
-    size = badge_size(number, painter.font())
-    area = QRectF(place, size)
+    """Paint a badge, hollow for an input of a computed step; the painter must have the font of `badge_font`."""
+    area = QRectF(place, badge_size(number, painter.font()))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     light = hollow or inverted

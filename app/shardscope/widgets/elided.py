@@ -49,7 +49,7 @@ class Elided(QLabel):
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
-    def tell(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         self.setText(shown(text))
 
     @property

@@ -1,4 +1,4 @@
-"""Flag of a note in bytes, overview and tree."""
+"""Flag that marks a note in bytes, overview and tree."""
 
 from __future__ import annotations
 

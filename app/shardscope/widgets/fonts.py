@@ -7,16 +7,16 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from shardcore.teaching import resources
 
 SMALL = 11
-"""Pixels, for units, role letters and captions."""
+"""Font size in pixels of units, role letters and captions."""
 
 NORMAL = 13
-"""Pixels, for everything else, including the bytes."""
+"""Font size in pixels of all other texts, including the bytes."""
 
 LARGE = 16
-"""Pixels, for main values and titles of panels."""
+"""Font size in pixels of main values and panel titles."""
 
 TITLE = 20
-"""Pixels, for titles of pages."""
+"""Font size in pixels of page titles."""
 
 SIZES = (SMALL, NORMAL, LARGE, TITLE)
 """All text sizes, in pixels at 100 %."""
@@ -25,7 +25,7 @@ MONO = "DejaVu Sans Mono"
 """Font family of bytes, keys and offsets."""
 
 ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-"""Zoom steps of the window, and of bytes, drawings and pictures."""
+"""Zoom factors of the window, and of bytes, drawings and pictures."""
 
 _FILE = "fonts/DejaVuSansMono.ttf"
 _PROPERTY = "shardscopeFonts"

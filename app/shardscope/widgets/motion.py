@@ -1,4 +1,4 @@
-"""Playback speed and reduced motion, a setting of the window: Qt reports that of the desktop only since 6.12."""
+"""Playback speed, and reduced motion as a setting: Qt reports the setting of the desktop only since 6.12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item model of the node tree; children are read in jobs, page by page, when a node is expanded."""
+"""Item model of the node tree; jobs read the children of expanded nodes, page by page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardscope.session.words import cut_end, grouped, grouped_value, node_name,
 from shardscope.widgets.plain_text import tip
 
 PAGE = 128
-"""Children loaded by one job."""
+"""Number of children loaded by one job."""
 
 MAX_CHILDREN = 200_000
 """Maximum number of children shown; formats group long tables by 1,000."""
@@ -30,7 +30,7 @@ MAX_CHILDREN = 200_000
 NODE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 SECTION_ROLE = NODE_ROLE + 1
-"""The `SectionRole` of the bytes of a node, or None."""
+"""Item role of the `SectionRole` of a node's bytes; None outside sections."""
 
 _LONGEST_TIP = 400
 
@@ -57,7 +57,7 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Level:
-    """One level of a path: the page of children that holds the next node, and its row."""
+    """One level of a path: the page of children with the next node, and its row."""
 
     count: int
     page: int
@@ -67,12 +67,12 @@ class _Level:
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
-    """Return the children shown in the tree; the decoded content of a node comes first."""
+    """Return the children that the tree shows; the decoded content of a node comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
 def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
-    """Return the section of each node; None for nodes of another source and where sections cannot be read."""
+    """Return the section role of each node; None for other sources, and if sections cannot be read."""
     source = parent.span.source
     try:
         sections = shard.sections_of(source) if source or shard.source is not None else ()
@@ -93,7 +93,7 @@ def make_page(kids: Sequence[Node], page: int) -> list[Node]:
 class NodeModel(QAbstractItemModel):
     """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`.
 
-    Rows that are not expanded need no objects. `revealed(index)` follows each `reveal`.
+    Only expanded nodes need Python objects. `revealed(index)` follows each `reveal`.
     """
 
     revealed = Signal(object)
@@ -224,7 +224,7 @@ class NodeModel(QAbstractItemModel):
     # --- finding a path ---
 
     def reveal(self, path: tuple[Node, ...]) -> None:
-        """Load all levels of a path in a job; `revealed` follows."""
+        """Load all levels of a path in a job, then emit `revealed`."""
         if not path or not self._open or self.only_differing:
             return
 

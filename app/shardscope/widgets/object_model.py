@@ -1,4 +1,4 @@
-"""Table model of the objects: pages of rows read in jobs; sorting and filtering as a NumPy array of rows."""
+"""Table model of the objects: jobs read pages of rows; order and filter are a NumPy array of row numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PySide6.QtGui import QFont
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.text import shown
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -23,25 +23,25 @@ from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32
-"""Rows loaded by one job; small, since a remote size may cost one request per row."""
+"""Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
 
 PAGES = 512
-"""Pages cached."""
+"""Maximum number of cached pages."""
 
 MAX_WAITING = 6
 """Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Rows above which `place_of` is too slow for the GUI thread."""
+"""Number of rows above which `place_of` is too slow for the GUI thread."""
 
 ROW_ROLE = int(Qt.ItemDataRole.UserRole)
-"""The row in `Shard.objects`."""
+"""Item role of the row number in `Shard.objects`."""
 
 KEY_ROLE = ROW_ROLE + 1
-"""Key as text, or None."""
+"""Item role of the key as text, or None."""
 
 STATE_ROLE = ROW_ROLE + 2
-"""The `State`, or None while it is unknown."""
+"""Item role of the `State`; None while it is unknown."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -159,7 +159,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def block(self) -> tuple[int, int]:
-        """Half-open range of places of the current block."""
+        """Half-open range of places (indices into the shown order) of the current block."""
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
@@ -185,11 +185,11 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
-        """True if `place_of` takes too long for the GUI thread and needs a job."""
+        """True if `place_of` is too slow for the GUI thread and needs a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
-        """Return the place of a row; None if it is not shown. O(n) in the number of rows after `set_rows`."""
+        """Return the index of a row in the shown order; None if it is not shown. O(n) after `set_rows`."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
         return place_in(self._rows, row)
@@ -208,7 +208,7 @@ class ObjectModel(QAbstractTableModel):
         return place if self._rows is None else int(self._rows[place])
 
     def ranges_of(self, places: Iterable[range]) -> RowRanges:
-        """Return the rows behind ranges of places in the current block."""
+        """Return the rows at ranges of places (indices into the shown order) of the current block."""
         first = self._first
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
@@ -216,7 +216,7 @@ class ObjectModel(QAbstractTableModel):
         page = self._page(index)
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
-    def keys_at_hand(self) -> Iterator[str]:
+    def loaded_keys(self) -> Iterator[str]:
         """Yield the keys of loaded pages, most recently used first; reads nothing."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
@@ -252,7 +252,7 @@ class ObjectModel(QAbstractTableModel):
         def failed(error: BaseException) -> None:
             if current == self._round:
                 self._failed.add(number)
-                self.page_failed.emit(plain_words(error))
+                self.page_failed.emit(error_text(error))
                 ended()
 
         def stopped() -> None:
@@ -322,7 +322,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
-        """Return the size of a row of the block divided by `largest`; 0 while either is unknown."""
+        """Return the size of a row as a fraction of `largest`; 0 while either is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

@@ -1,4 +1,4 @@
-"""Conversion of OKLCH to sRGB; equal steps of its lightness look equally large, so shades can be computed."""
+"""Conversion of OKLCH to sRGB; equal steps of lightness look equal, so that shades can be computed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rgb = tuple[float, float, float]
-"""sRGB red, green and blue, each 0 to 1."""
+"""Red, green and blue in sRGB, each from 0 to 1."""
 
 _OKLAB_TO_LMS = np.array(
     [[1.0, 0.3963377774, 0.2158037573], [1.0, -0.1055613458, -0.0638541728], [1.0, -0.0894841775, -1.2914855480]]
@@ -53,8 +53,7 @@ def _linear(lightness: float, chroma: float, hue: float) -> NDArray[np.float64]:
 
 
 def _oklab(colour: Rgb) -> NDArray[np.float64]:
-    linear = np.array([decoded(part) for part in colour])
-    lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, linear))
+    lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, np.array([decoded(part) for part in colour])))
     lab: NDArray[np.float64] = np.linalg.solve(_OKLAB_TO_LMS, lms)
     return lab
 

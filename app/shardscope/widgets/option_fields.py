@@ -44,7 +44,7 @@ class OptionField(QWidget):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return why the value is invalid; empty if it is valid."""
+        """Return the error of the entered value; empty if it is valid."""
         try:
             self.option.value_of(self.value())
         except UsageError as error:
@@ -121,7 +121,7 @@ class ChoiceField(OptionField):
 
 
 class JsonField(OptionField):
-    """Editor for JSON; if `shown` (the value that the file was read with) is unchanged, `value` returns `given`."""
+    """Editor for JSON; `value` returns `given` while the text is `shown`, the value with which the file was read."""
 
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)
@@ -219,11 +219,11 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
 
 
 def json_problem(text: str) -> str:
-    """Return why a text is not a JSON object, with the location; empty for an object or no text."""
+    """Return why a text is not a JSON object, with the location; empty if it is one, or if there is no text."""
     if not text.strip():
         return ""
     try:
         value = parse_json(text, "The specification")
     except FormatError as error:
         return error.message
-    return "" if isinstance(value, dict) else "A specification is an object: { … }"
+    return "" if isinstance(value, dict) else "A specification must be a JSON object: { … }"

@@ -1,4 +1,4 @@
-"""Saving a widget as a picture: vector graphics (SVG) or pixels (PNG)."""
+"""Saving a widget as a picture: SVG (vector graphics) or PNG (pixels)."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     return True
 
 
-def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Ask for a path and write the picture; `told` gets a message and whether writing failed."""
+def ask_picture(widget: QWidget, name: str, report: Callable[[str, bool], object]) -> QFileDialog:
+    """Ask for a path and write the picture; `report` gets a message and whether writing failed."""
 
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")
-        not_saved = QCoreApplication.translate("Picture", "{0} cannot be written. Choose another folder.")
-        told((saved if done else not_saved).format(path), not done)
+        not_saved = QCoreApplication.translate("Picture", "Cannot write {0}. Choose another folder.")
+        report((saved if done else not_saved).format(path), not done)
 
     title = QCoreApplication.translate("Picture", "Save picture")
     return ask_target(widget, title, save, name=name, kinds=dict(zip(KINDS, ("svg", "png"), strict=True)))
 
 
-def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QAction:
+def add_picture(menu: QMenu, widget: QWidget, name: str, report: Callable[[str, bool], object]) -> QAction:
     return menu.addAction(
-        QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, told)
+        QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, report)
     )

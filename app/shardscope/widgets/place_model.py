@@ -1,4 +1,4 @@
-"""List model of locations to open: shards of a data set, files of a folder, recent files, samples."""
+"""List model of things to open: shards of a data set, files of a folder, recent files, samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEVEL_ROLE = DETAIL_ROLE + 3
 
 @dataclass(frozen=True, slots=True)
 class PlaceEntry:
-    """Entry of the list; `where` is the name of a shard or what to open, `size` is -1 if unknown."""
+    """Entry of the list; `where` is the name of a shard or the request to open, `size` is -1 if unknown."""
 
     where: str
     title: str
@@ -37,7 +37,7 @@ class PlaceEntry:
 
 
 class MemberPlaces(Sequence[PlaceEntry]):
-    """Shards of a data set as entries, created on access; must be sorted by name."""
+    """Entries for the shards of a data set, created on access; the shards must be sorted by name."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
@@ -61,7 +61,7 @@ class MemberPlaces(Sequence[PlaceEntry]):
 
 
 class PlaceModel(QAbstractListModel):
-    """List of locations; `count_of` and `problem_of` are called while painting and must be fast."""
+    """List of things to open; `count_of` and `problem_of` are called while painting and must be fast."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

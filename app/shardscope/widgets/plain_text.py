@@ -1,4 +1,4 @@
-"""Safe display of text from files: control characters are escaped, nothing is interpreted as markup."""
+"""Safe display of text from files: control characters are escaped, markup is not interpreted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardscope.widgets.fonts import sized
 
 
 def tip(text: str) -> str:
-    """Return text for a tooltip or a rich-text label; markup in it is escaped."""
+    """Return text escaped for a tooltip or a rich-text label."""
     text = shown_lines(text)
     # Qt guesses whether text is markup; a tag around it makes that certain.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
@@ -36,7 +36,7 @@ _TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
 
 
 def without_resources(markdown: str) -> str:
-    """Return Markdown with images as links and tags as text; Qt would load the files that they name."""
+    """Return Markdown with images as links and HTML tags as text; otherwise Qt would load the files that they name."""
     return _TAG.sub(lambda found: found[0] if found[1] else "&lt;", markdown.replace("![", "["))
 
 

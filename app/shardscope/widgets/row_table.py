@@ -1,4 +1,4 @@
-"""Tables of findings and of search results: rows of text, one of them selected."""
+"""Table for findings and search results: rows of text, one of them selected."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPo
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
+from shardscope.widgets.table_columns import ColumnFitter, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
-"""Called with the current and the previous row; both are the same after a click."""
+"""Function called with the current and the previous row; both are equal if the current row was clicked."""
 
 
 class _FirstKey(QObject):
@@ -38,7 +38,7 @@ def row_table(
     *,
     wrapped: bool = False,
 ) -> QTableView:
-    """Set up a table without a grid; `choose` is called on selection, and again on a click on the current row."""
+    """Set up a table without a grid; `choose` is called on selection, and when the current row is clicked again."""
     table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -51,7 +51,7 @@ def row_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-    ColumnRoom(table, rules, stretched, wrapped=wrapped)
+    ColumnFitter(table, rules, stretched, wrapped=wrapped)
     chosen = table.selectionModel()
     # Focus also makes a row current, but does not select it.
     chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)

@@ -1,4 +1,4 @@
-"""Display name of a sample file."""
+"""Display names of the samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shardcore.teaching.resources import Role, Sample
 def sample_title(sample: Sample) -> str:
     words = {
         Role.DAMAGED: QCoreApplication.translate("Samples", "Damaged"),
-        Role.ODD: QCoreApplication.translate("Samples", "Odd"),
+        Role.ODD: QCoreApplication.translate("Samples", "Unusual"),
     }
     word = words.get(sample.role)
     return f"{word}: {sample.title[:1].lower()}{sample.title[1:]}" if word else sample.title

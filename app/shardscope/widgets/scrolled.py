@@ -1,4 +1,4 @@
-"""Part of a dialog that scrolls vertically when space is short."""
+"""Part of a dialog that scrolls vertically if it does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Menu for the playback speed, which is the same in the whole application."""
+"""Menu for the playback speed; one speed for the whole application."""
 
 from __future__ import annotations
 

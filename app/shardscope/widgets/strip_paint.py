@@ -14,13 +14,13 @@ from shardscope.widgets.strip_scale import StripScale
 
 STRIP_HEIGHT = 20.0
 LABEL_GAP = 5.0
-"""Pixels between the strip and its labels."""
+"""Distance in pixels between the strip and its labels."""
 LABELS_APART = 12.0
 
 _LINED = 4.0
 """Width in pixels above which a section gets an outline."""
 _SHORT = 14
-"""Characters of a section name among arcs."""
+"""Maximum number of characters of a section name in a drawing with arcs."""
 
 
 def paint_strip(
@@ -106,7 +106,7 @@ def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRe
 
 
 def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
-    """Return the longest form that fits `room` pixels: label, name and size, name, elided name, or empty."""
+    """Return the longest text that fits `room` pixels: label, name with size, name, elided name; else empty."""
     for text in (label, label.rpartition(" · ")[0], section.name):
         if not text:
             continue

@@ -1,4 +1,4 @@
-"""Scale of the overview strip: a whole source in a few pixels, with every section visible. No Qt."""
+"""Scale of the overview strip: maps a whole source to few pixels and keeps every section visible. No Qt."""
 
 from __future__ import annotations
 

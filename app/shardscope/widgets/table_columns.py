@@ -1,4 +1,4 @@
-"""Column widths of a table in a dock: as wide as the texts; a narrow table scrolls."""
+"""Column widths of a table in a dock, from its texts; a narrow table scrolls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QApplication, QTableView
 
 from shardscope.session.debounce import Debounce
-from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
+from shardscope.widgets.column_widths import MOST_ROUNDS, ColumnWidth, share_width
 
 _BETWEEN = 8
 
@@ -21,7 +21,7 @@ class ColumnRule:
     least: int | None = None
 
 
-class ColumnRoom(QObject):
+class ColumnFitter(QObject):
     """Sets column widths to the widest text seen so far; owned by the table."""
 
     def __init__(
@@ -75,12 +75,12 @@ class ColumnRoom(QObject):
 
     def _share(self, room: int) -> None:
         table, header = self._table, self._table.horizontalHeader()
-        rooms = []
+        columns = []
         for column, rule in enumerate(self._rules):
             texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
-            rooms.append(Room(wanted, wanted if rule.least is None else rule.least))
-        for column, width in enumerate(share_room(rooms, self._stretched, room, self._by_hand)):
+            columns.append(ColumnWidth(wanted, wanted if rule.least is None else rule.least))
+        for column, width in enumerate(share_width(columns, self._stretched, room, self._by_hand)):
             table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:

@@ -14,7 +14,7 @@ Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""Item of `things` of a row."""
+"""Item role of the entry of `things` in a row."""
 
 
 class TableModel(QAbstractTableModel):

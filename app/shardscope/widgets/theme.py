@@ -42,7 +42,7 @@ _PROPERTY = "shardscopeTheme"
 _UNLIMITED = (1 << 19) - 1
 
 _QUIET = 0.18
-"""Fraction of the accent colour behind selected rows of a view without focus."""
+"""Fraction of the accent colour in the background of selected rows in a view without focus."""
 
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {
@@ -118,7 +118,7 @@ class Palette:
         return colour(*tint(self.name, role, parity))
 
     def field(self, role: FieldRole) -> QColor:
-        """Return the background of a role in `UNDERLINED`, for selected bytes and drawings."""
+        """Return the background for a role in `UNDERLINED`: used for selected bytes and in drawings."""
         return colour(*tint(self.name, role, 0))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
@@ -158,7 +158,7 @@ def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> Q
 
 @lru_cache(maxsize=len(NAMES))
 def palette(name: str) -> Palette:
-    """Return the palette of that name; the light one if there is none."""
+    """Return the palette with a name; the light one for an unknown name."""
     safe = name.endswith("-safe")
     if name == "dark-room":
         return _dark_room()
@@ -186,8 +186,8 @@ def apply(application: QApplication, name: str) -> Palette:
     return chosen
 
 
-def wear(window: QWidget, name: str) -> None:
-    """Give one window its own theme; an empty name removes it."""
+def set_window_theme(window: QWidget, name: str) -> None:
+    """Give one window its own theme; an empty name restores that of the application."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
     # Set the palette last: a style sheet resets it, and children do not inherit that of the window.
@@ -212,7 +212,7 @@ def _sheet(colours: Palette) -> str:
 
 
 def zoom(application: QApplication, factor: float) -> None:
-    """Set the zoom of the application: scales fonts and fixed sizes of all existing widgets."""
+    """Set the zoom of the application: scale the fonts and fixed sizes of all existing widgets."""
     before = type_.zoom()
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:

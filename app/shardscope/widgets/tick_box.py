@@ -1,4 +1,4 @@
-"""Check box with a tick that is visible in every theme; the style sheet only fills the box."""
+"""Check box whose tick is visible in every theme; style sheets can only fill the box."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tints of sections behind bytes, and colours of keys, pointers and sizes.
 
-They were optimised so that any two sections differ clearly, in safe palettes for each type of colour blindness.
+They were optimised so that any two sections are easy to distinguish, in safe palettes also for colour-blind users.
 `tests/app/widgets/test_tints.py` checks this.
 """
 
@@ -12,12 +12,12 @@ from types import MappingProxyType
 from shardcore import FieldRole, SectionRole
 
 Tint = tuple[float, float, float]
-"""OKLCH lightness, chroma, and hue in degrees."""
+"""Lightness, chroma, and hue in degrees, in OKLCH."""
 
 UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = MappingProxyType(
     {FieldRole.KEY: (), FieldRole.OFFSET: (2, 1), FieldRole.SIZE: (1, 1)}
 )
-"""Field roles with an underline, and its dash pattern: solid, dashed, dotted."""
+"""Underlined field roles, with their dash pattern: solid, dashed or dotted."""
 
 _STRONGER = 1.22
 

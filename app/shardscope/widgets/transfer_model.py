@@ -6,14 +6,14 @@ import time
 
 from PySide6.QtCore import QModelIndex, QObject, QTimer
 
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.widgets.table_model import Index, TableModel
 
 _TIME = 3
 
 MAX_KEPT = 200
-"""Ended jobs kept in the list."""
+"""Maximum number of ended jobs kept in the list."""
 
 
 class TransferModel(TableModel):
@@ -81,7 +81,7 @@ def progress_text(job: Job) -> str:
 
 
 def result_text(job: Job) -> str:
-    return job.note or (plain_words(job.error) if job.state is JobState.FAILED else "")
+    return job.note or (error_text(job.error) if job.state is JobState.FAILED else "")
 
 
 def _time_text(job: Job) -> str:

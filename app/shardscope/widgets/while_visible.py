@@ -1,4 +1,4 @@
-"""Deferred signals for hidden panels."""
+"""Signals of hidden panels, deferred until the panel is shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
-    """Calls a slot while a widget is visible; the last signal missed is delivered when it is shown."""
+    """Calls a slot while a widget is visible; when it is shown, delivers the last signal it missed."""
 
     def __init__(self, signal: SignalInstance, widget: QWidget, slot: Callable[[Any], object]) -> None:
         super().__init__(widget)

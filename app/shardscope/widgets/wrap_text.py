@@ -1,4 +1,4 @@
-"""Plain text that wraps anywhere, so that long keys and hex fit into a narrow panel."""
+"""Plain text that wraps between any two characters, so that long keys and hex fit into a narrow panel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT = 6
 
 
 class WrapText(QWidget):
-    """Wrapped plain text, copied by its menu or Ctrl+C; `tone` names a colour of `theme.Palette`."""
+    """Wrapped plain text with *Copy* (menu or Ctrl+C); `tone` names a colour of `theme.Palette`."""
 
     clicked = Signal()
 
@@ -59,7 +59,7 @@ class WrapText(QWidget):
         return self._text
 
     def set_text(self, text: str, *, copied: str = "") -> None:
-        """Show another text; `copied` is copied instead if the shown text is shortened."""
+        """Show a text; `copied` is the text to copy if the shown one is shortened."""
         self.copied = copied or text
         text = shown_lines(text)
         if text != self._text:

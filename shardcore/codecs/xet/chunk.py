@@ -1,6 +1,6 @@
-"""Stored form of xorb chunks: schemes none, LZ4 and byte-grouped LZ4 (BG4).
+"""Compressing and decompressing xorb chunks: schemes none, LZ4 and byte-grouped LZ4 (BG4).
 
-A chunk has at most 128 KiB, so it is decompressed whole, but never beyond its declared length.
+A chunk has at most 128 KiB, so it is decompressed at once, but never beyond its declared length.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODECS: dict[int, Codec] = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_
 
 
 def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span | None = None) -> bytes:
-    """Decompress a chunk; `stored` is without the chunk header."""
+    """Decompress a chunk; `stored` does not include the chunk header."""
     if fault := chunk_fault(scheme, len(stored), unpacked_length):
         raise (FormatError if scheme in _CODECS else Unsupported)(fault, span=span)
     data = decompress(_CODECS[scheme], stored, expected=unpacked_length, span=span)
@@ -30,17 +30,17 @@ def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span |
 def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
     """Compress a chunk; return the scheme used and the stored bytes.
 
-    Stored uncompressed if the scheme does not make it smaller, or if the library does not restore it exactly.
+    The chunk is stored uncompressed if the scheme does not make it smaller, or does not restore it exactly.
     """
     if len(data) > MAX_UNPACKED:
-        raise FormatError(f"a chunk has at most {MAX_UNPACKED:,} bytes; this one has {len(data):,}")
+        raise FormatError(f"the chunk has {len(data):,} bytes; the limit is {MAX_UNPACKED:,}")
     if scheme not in tuple(Scheme):
         raise Unsupported(f"unknown compression scheme {scheme}")
     if scheme != Scheme.NONE:
-        import lz4.frame  # slow to import, and only needed for writing
+        import lz4.frame  # imported here, because it is slow and only needed for writing
 
         plain = write_groups(data) if scheme == Scheme.BG4_LZ4 else data
-        # As the reference client: independent blocks, no checksums, no content size.
+        # As in the reference client: independent blocks, no checksums, no content size.
         size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
         stored: bytes = lz4.frame.compress(plain, block_size=size, block_linked=False, store_size=False)
         if len(stored) < len(data) and lz4.frame.decompress(stored) == plain:

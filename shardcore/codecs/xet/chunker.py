@@ -1,7 +1,7 @@
-"""Content-defined chunking of Xet: a gear rolling hash, computed for whole blocks at once.
+"""Content-defined chunking of Xet by a gear rolling hash, which is computed for whole blocks at once.
 
-`h = (h << 1) + TABLE[byte]` modulo 2^64. A chunk ends after a byte where the top 16 bits of `h` are 0 and the chunk has
-at least 8 KiB; at 128 KiB; and at the end of the file. `h` depends on the last 64 bytes only, and no cut is allowed
+`h = (h << 1) + TABLE[byte]` modulo 2^64. A chunk ends after a byte if the top 16 bits of `h` are 0 and the chunk has
+at least 8 KiB; at 128 KiB; and at the end of the file. `h` depends only on the last 64 bytes, and no cut is allowed
 before 8 KiB, so earlier cuts do not matter and blocks can be hashed independently.
 """
 
@@ -13,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_CHUNK = 8 * 1024
-"""Minimum bytes of a chunk, except the last of a file."""
+"""Minimum size of a chunk in bytes, except the last one of a file."""
 
 MAX_CHUNK = 128 * 1024
-"""Maximum bytes of a chunk."""
+"""Maximum size of a chunk in bytes."""
 
 WINDOW = 64
-"""Bytes in the rolling hash."""
+"""Number of bytes that the rolling hash covers."""
 
-_BLOCK = 32 * 1024  # bytes hashed at once in short data: their 64-bit values fit the CPU cache
-_LANES, _LANE = 8192, 1088  # parallel lanes, and bytes of each; no power of two, because of cache associativity
+_BLOCK = 32 * 1024  # bytes hashed at once in short data, so that their 64-bit values fit in the CPU cache
+_LANES, _LANE = 8192, 1088  # parallel lanes, and bytes of each; not a power of two, because of cache associativity
 _STRIPE = 32  # bytes per lane compared at once
 _WORD = 8  # bytes per lane loaded at once
-_LEGAL = np.uint64(1 << 48)  # below it the top 16 bits are 0
+_LEGAL = np.uint64(1 << 48)  # the top 16 bits of smaller values are 0
 PIECE = _LANES * _LANE
-"""Bytes of a stream examined together."""
+"""Number of bytes of a stream that are hashed at once."""
 
 # The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
 _CONSTANTS = """
@@ -89,9 +89,9 @@ GEAR.flags.writeable = False
 
 
 def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Return the gear hash after each byte, over the 64 bytes before it; exact from entry 63 on.
+    """Return the gear hash of the 64 bytes that end with each byte; exact from entry 63 on.
 
-    Doubling: the hash of the last `2n` bytes is that of the last `n`, plus that of the `n` before shifted left by `n`.
+    By doubling: the hash of `2n` bytes is that of the last `n`, plus that of the first `n` shifted left by `n`.
     """
     # `intp` indices and `mode="clip"` make the lookup six times faster.
     values = GEAR.take(data.astype(np.intp), mode="clip")
@@ -106,10 +106,10 @@ def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int64]:
-    """Return the offsets where the hash allows a cut; `skip` bytes at the front only fill the window."""
+    """Return the offsets at which the hash permits a cut; the first `skip` bytes are only used to fill the window."""
     found = [np.empty(0, dtype=np.int64)]
     start = skip
-    # Lanes need a whole window before them, so the first bytes are hashed as a block.
+    # Lanes require a whole window before them, so the first bytes are hashed as a block.
     if start < WINDOW and len(data) - WINDOW >= PIECE:
         found.append(_ends_in_block(data, start, WINDOW))
         start = WINDOW
@@ -128,9 +128,9 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the candidates in `PIECE` bytes after the first 64, relative to them.
+    """Return the candidate cuts in `PIECE` bytes that follow a window of 64 bytes, relative to the end of the window.
 
-    Lanes are hashed byte by byte in parallel, each with 64 bytes of lead: 3 operations per byte instead of 12.
+    Lanes are hashed byte by byte in parallel, each from 64 bytes earlier on: 3 operations per byte instead of 12.
     """
     shape = (WINDOW + _LANE) // _WORD, _LANES
     lanes = np.lib.stride_tricks.as_strided(np.frombuffer(data, np.uint64, 1), shape, (_WORD, _LANE), writeable=False)
@@ -155,7 +155,7 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def cut_ends(data: bytes | memoryview) -> list[int]:
-    """Return the end of each chunk of a file; empty for an empty file."""
+    """Return the end offsets of the chunks of a file; empty for an empty file."""
     size = len(data)
     ends = list(_cuts(candidates(np.frombuffer(data, dtype=np.uint8)).tolist(), size))
     return ends if size == (ends[-1] if ends else 0) else [*ends, size]
@@ -177,13 +177,13 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
 
 
 def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
-    """Yield the chunks of a file that arrives in pieces, independent of the pieces; buffers some megabytes."""
+    """Yield the chunks of a file that is given in pieces of any size; buffers some megabytes."""
     held = bytearray()
-    seen = MIN_CHUNK - 1  # bytes at the front of `held` without a legal cut
+    seen = MIN_CHUNK - 1  # bytes at the start of `held` that contain no valid cut
     for piece in pieces:
         at = 0
         while at < len(piece):
-            # Exactly one `PIECE` of new bytes: the fastest size.
+            # Exactly one `PIECE` of new bytes, which is the fastest size.
             wanted = seen + PIECE - len(held)
             held += piece[at : at + wanted]
             at += wanted
@@ -195,7 +195,7 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """Yield and remove the complete chunks at the front; return how many remaining bytes were examined."""
+    """Yield the complete chunks at the start of `held` and remove them; return the remaining bytes already examined."""
     if len(held) < MIN_CHUNK:
         return seen
     lead = seen - WINDOW

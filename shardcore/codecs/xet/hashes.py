@@ -1,6 +1,6 @@
 """Xet hashes of MDB shards and xorbs: text form, chunk hash, tree root.
 
-A hash is 32 bytes, seen as four little-endian 64-bit words. Many hashes are a `uint8` array of shape `(n, 32)`.
+A hash has 32 bytes: four little-endian 64-bit words. Many hashes are a `uint8` array of shape `(n, 32)`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ HashArray = npt.NDArray[np.uint8]
 """Hashes as rows: uint8, shape `(n, 32)`."""
 
 SIZE = 32
-"""Bytes in a hash."""
+"""Size of a hash in bytes."""
 
 ZERO = bytes(SIZE)
-"""Zero hash: an empty file, no HMAC key, an unknown SHA-256."""
+"""Zero hash; stands for an empty file, no HMAC key, or an unknown SHA-256."""
 
 END_MARK = b"\xff" * SIZE
-"""All ones: bookend of a section of a shard; never a hash."""
+"""All bits one; marks the end of a section of a shard (bookend) and is never a hash."""
 
 DATA_KEY = bytes.fromhex("6697f5775b9550de3135cbaca597181c9de421109beb2b58b4d0b04b93adf229")
 """BLAKE3 key of chunk hashes, and of the hash in the name of a shard file."""
@@ -36,13 +36,13 @@ NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352
 """BLAKE3 key of the inner nodes of a hash tree."""
 
 MIN_GROUP, MAX_GROUP, CUT_MODULUS = 3, 9, 4
-"""Minimum and maximum items of a group; it ends after a hash whose last word is 0 modulo 4."""
+"""Minimum and maximum number of items in a group, which ends after a hash whose last word is 0 modulo 4."""
 
 _TEXT = re.compile(r"[0-9a-fA-F]{64}")
 
 _BASE64 = re.compile(r"[0-9A-Za-z_-]{43}=?")
 
-_GROUPS_AT_ONCE = 4096  # their text of 1.5 MB fits the CPU cache
+_GROUPS_AT_ONCE = 4096  # hashes at a time, whose text of 1.5 MB fits in the CPU cache
 
 
 def to_text(raw: bytes) -> str:
@@ -52,12 +52,12 @@ def to_text(raw: bytes) -> str:
 
 def text_of_key(raw: bytes) -> str:
     if len(raw) != SIZE:
-        raise UsageError(f"a hash has {SIZE} bytes, not {len(raw)}")
+        raise UsageError(f"a hash must have {SIZE} bytes, not {len(raw)}")
     return to_text(raw)
 
 
 def from_text(text: str) -> bytes:
-    """Return the 32 bytes of a text form, also in upper case, or base64url of the raw bytes; else `UsageError`."""
+    """Parse the text form (any case) or base64url of the raw bytes to 32 bytes; raise UsageError for other text."""
     if _TEXT.fullmatch(text):
         return struct.pack("<4Q", *(int(text[at : at + 16], 16) for at in range(0, 64, 16)))
     if _BASE64.fullmatch(text):
@@ -76,12 +76,12 @@ def to_texts(hashes: HashArray) -> list[str]:
 
 
 def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
-    """Return hashes as little-endian words, shape `(n, 4)`; their order is that of the text forms."""
+    """Return hashes as little-endian words, shape `(n, 4)`, in the order of the text form."""
     return np.ascontiguousarray(hashes).view("<u8").reshape(-1, 4)
 
 
 def truncated(raw: bytes) -> int:
-    """Return the first word of a hash: the key of the lookup tables."""
+    """Return the first word of a hash, which is the key in the lookup tables."""
     return int.from_bytes(raw[:8], "little")
 
 
@@ -90,7 +90,7 @@ def as_rows(hashes: Sequence[bytes]) -> HashArray:
 
 
 def keyed(key: bytes, data: bytes | memoryview) -> bytes:
-    from blake3 import blake3  # here and below: opening a file needs no hashes
+    from blake3 import blake3  # imported here and below, because opening a file computes no hashes
 
     return blake3(data, key=key).digest()
 
@@ -98,7 +98,7 @@ def keyed(key: bytes, data: bytes | memoryview) -> bytes:
 def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
     from blake3 import blake3
 
-    # One hasher for all: creating or copying one costs as much as hashing a short piece.
+    # One hasher for all pieces, because creating or copying one costs as much as hashing a short piece.
     hasher = blake3(key=key)
     update, digest, reset = hasher.update, hasher.digest, hasher.reset
     digests: list[bytes] = []
@@ -116,9 +116,9 @@ def chunk_hash(data: bytes | memoryview) -> bytes:
 
 
 def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
-    """Return the root of the hash tree over one list, such as the chunks of a xorb.
+    """Return the root of the hash tree over a list of hashes, such as the chunks of a xorb.
 
-    An empty list has the zero hash; a single hash is its own root. `sizes` are the bytes of each hash.
+    For an empty list it is the zero hash; a single hash is its own root. `sizes` are the data sizes in bytes.
     """
     if len(hashes) == 1:
         return bytes(hashes[0])
@@ -128,11 +128,11 @@ def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
 def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
     """Return the roots of consecutive lists, shape `(m, 32)`; all trees are computed together, level by level.
 
-    List `i` is the rows `[bounds[i], bounds[i + 1])`. Raises `UsageError` if the sizes exceed 64 bits.
+    List `i` has the rows `[bounds[i], bounds[i + 1])`. Raises `UsageError` if a sum of sizes exceeds 64 bits.
     """
     sizes = sizes.astype(np.uint64)
     if len(sizes) and int(sizes.max()) * len(sizes) >= 1 << 64:
-        raise UsageError("the sizes of a hash tree add up to more than 64 bits hold")
+        raise UsageError("the sum of the sizes in a hash tree exceeds 64 bits")
     roots = np.zeros((len(bounds) - 1, SIZE), dtype=np.uint8)
     counts = np.diff(bounds).astype(np.int64)
     lists = np.flatnonzero(counts)
@@ -156,13 +156,13 @@ def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDA
 def _group_edges(
     hashes: HashArray, ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the start of each group of one level, and the end: shape `(groups + 1,)`.
+    """Return the starts of the groups of one level, and the end of the last: shape `(groups + 1,)`.
 
-    A group ends after the first item, from the third on, whose last word is 0 modulo 4; at the latest after 9 items or
+    A group ends after the first item, from the third on, whose last word is 0 modulo 4, but at most after 9 items or
     with its list.
     """
     total = len(hashes)
-    after = np.full(total + MIN_GROUP - 1, total)  # for each item, the end of a group cut there or later
+    after = np.full(total + MIN_GROUP - 1, total)  # for each item, the next possible end of a group
     starts = np.arange(total)
     np.copyto(after[:total], starts + 1, where=hashes[:, SIZE - 8] % CUT_MODULUS == 0)
     after = np.minimum.accumulate(after[::-1])[::-1][MIN_GROUP - 1 :]
@@ -178,7 +178,7 @@ def _group_edges(
 def _merge(
     hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
 ) -> tuple[HashArray, npt.NDArray[np.uint64]]:
-    """Return one item per group: the hash of its text with the NODE key, and the sum of its sizes."""
+    """Return one item per group: the BLAKE3 hash of its text with the NODE key, and the sum of its sizes."""
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]
@@ -188,10 +188,10 @@ def _merge(
 
 
 def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
-    """Return the text of each group: a line `hash : size` per item, with a decimal size. Laid out in bulk."""
+    """Return the text of each group: a line `hash : size` per item, with a decimal size."""
     count, largest = len(hashes), int(sizes.max())
     digits = len(str(largest))
-    # Line ends with leading zeros, which the hash of the same line then overwrites.
+    # Line ends include leading zeros, which the hash of the same line then overwrites.
     tails = np.empty((count, 1 + digits), dtype=np.uint8)
     tails[:, digits] = ord("\n")
     left = sizes.astype(np.uint32) if largest < 1 << 32 else sizes

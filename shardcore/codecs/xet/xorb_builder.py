@@ -34,13 +34,13 @@ COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
     "lz4": (Scheme.LZ4,),
     "bg4": (Scheme.BG4_LZ4,),
 }
-"""Schemes that are tried, by option value; the smallest result is used."""
+"""Schemes tried for each option value; the smallest result is used."""
 
 WORTH_A_THREAD = 16 * 1024
-"""Minimum bytes of a chunk that is compressed in a thread."""
+"""Minimum size of a chunk that is compressed in a worker thread, in bytes."""
 
 MOST_WAITING = 64
-"""Maximum chunks compressed ahead of writing."""
+"""Maximum number of chunks compressed ahead of writing."""
 
 Stored = tuple[Scheme, bytes]
 """Scheme of a chunk, and its record."""
@@ -50,18 +50,18 @@ USUAL_CHUNK = 64 * 1024
 
 
 class XorbSink(Protocol):
-    """Target of a xorb: a file, or a plan that only counts bytes."""
+    """Protocol of the target of a xorb: a file, or a plan that only counts bytes."""
 
     def write(self, data: bytes) -> None:
         """Append the bytes of a record or of the info block."""
 
     def skip(self, size: int) -> None:
-        """Skip bytes of which only the number is known."""
+        """Count bytes without content, for a plan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedXorb:
-    """A complete xorb: its hash, info block, chunk schemes (uint8) and file size in bytes."""
+    """Result of packing a xorb: hash, info block, chunk schemes (uint8) and file size in bytes."""
 
     hash: bytes
     info: XorbInfo
@@ -102,14 +102,14 @@ class XorbPacker:
         return self._unpacked_ends[-1] if self._unpacked_ends else 0
 
     def fault_of(self, size: int, count: int = 1) -> str:
-        """Return why `count` more chunks of `size` bytes do not fit; empty if they do.
+        """Return an error text if `count` more chunks of `size` bytes do not fit, else "".
 
-        Uncompressed bytes and headers count, as in the reference, so that no record exceeds the limit.
+        As in the reference, uncompressed sizes and headers are added up, so that no record exceeds the limit.
         """
         if len(self) + count > MAX_CHUNKS:
-            return f"{len(self) + count:,} chunks; a xorb has at most {MAX_CHUNKS:,}"
+            return f"{len(self) + count:,} chunks; the limit is {MAX_CHUNKS:,}"
         whole = self.unpacked + size + (len(self) + count) * HEADER_SIZE
-        return f"{whole:,} bytes; a xorb has at most {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
+        return f"{whole:,} bytes; the limit is {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
 
     def add(self, chunk: bytes, digest: bytes) -> int:
         self._hashes += digest
@@ -176,7 +176,7 @@ def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
 
 
 def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
-    """Return the scheme with the fewest bytes, and these bytes; the first of equal ones, `NONE` before all."""
+    """Return the scheme with the smallest result, and the result; of equal results the first, `NONE` preferred."""
     best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
     for scheme in schemes:
         found = write_chunk(scheme, chunk)

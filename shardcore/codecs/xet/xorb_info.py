@@ -1,4 +1,4 @@
-"""Info block of a xorb: its records, reading, writing and validation."""
+"""Info block of a xorb: reading, writing and validation."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ FIXED = {
     0: INFO_HEADER.size + COUNT.size + BUFFER.size,
     1: INFO_HEADER.size + HASHES_HEADER.size + BOUNDARIES_HEADER.size + TRAILER.size,
 }
-"""Bytes of an info block without lists, by version."""
+"""Size of an info block without its lists, by version, in bytes."""
 
 PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_END.size + UNPACKED_END.size}
-"""Bytes of the lists per chunk, by version."""
+"""Size of the list entries per chunk, by version, in bytes."""
 
 
 @dataclass(frozen=True)
 class InfoPart:
-    """A record of the info block, or a list with one record per chunk; `start` is relative to the block."""
+    """Part of the info block: a record, or a list with one record per chunk; `start` is relative to the block."""
 
     name: str
     record: Record
@@ -101,17 +101,17 @@ class XorbInfo:
 
 
 def read_info(data: bytes, start: int) -> XorbInfo:
-    """Read an info block at offset `start`, without the length after it; the chunk records end at `start`.
+    """Parse the info block at offset `start`, the end of the chunk records; `data` ends before the length after it.
 
-    Raises `FormatError` for a missing ident, inconsistent counts or distances, and ends that do not ascend to `start`.
+    Raises `FormatError` if the ident is missing, counts or distances are wrong, or ends do not ascend to `start`.
     """
     place = Span("", start, start + len(data))
     header = INFO_HEADER.read_one(data, place=place)
     version = header["version"]
     if header["ident"] != IDENT:
-        raise FormatError("no XETBLOB where the info block begins", span=Span("", start, start + len(IDENT)))
+        raise FormatError("the info block does not begin with XETBLOB", span=Span("", start, start + len(IDENT)))
     if version not in FIXED:
-        raise Unsupported(f"info block version {version}; 0 and 1 are known", span=Span("", start + 7, start + 8))
+        raise Unsupported(f"info block version {version} is not supported", span=Span("", start + 7, start + 8))
     count, rest = divmod(len(data) - FIXED[version], PER_CHUNK[version])
     if count < 0 or rest:
         raise FormatError(
@@ -133,44 +133,42 @@ def read_info(data: bytes, start: int) -> XorbInfo:
     _check_ends(ends, start, place)
     if unpacked is not None and (np.diff(unpacked, prepend=0) > MAX_UNPACKED).any():
         raise FormatError(
-            f"a chunk has at most {MAX_UNPACKED:,} uncompressed bytes; by the unpacked ends one has more", span=place
+            f"according to the unpacked ends, a chunk has more than {MAX_UNPACKED:,} uncompressed bytes", span=place
         )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
-        raise FormatError("the unpacked ends do not ascend", span=place)
+        raise FormatError("the unpacked ends must ascend", span=place)
     return XorbInfo(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 
 def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span, length: int) -> None:
     if values.get("num_chunks", count) != count:
         raise FormatError(
-            f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length declares {count:,}",
+            f"{part.name}: num_chunks is {values['num_chunks']:,}, but the length of the info block gives {count:,}",
             span=place,
         )
     for field in part.record.fields:
         if field.name.startswith("ident_") and values[field.name] != field.default:
             raise FormatError(f"{part.name}: does not begin with {field.default!r}", span=place)
         if field.name in ("hashes_version", "boundaries_version") and values[field.name] != field.default:
-            raise Unsupported(f"{part.name}: version {values[field.name]}", span=place)
+            raise Unsupported(f"{part.name}: version {values[field.name]} is not supported", span=place)
     if part.record is TRAILER:
         wanted = {"hashes_section_offset_from_end": length - INFO_HEADER.size}
         wanted["boundary_section_offset_from_end"] = TRAILER.size + BOUNDARIES_HEADER.size + 8 * count
         for name, distance in wanted.items():
             if values[name] != distance:
-                raise FormatError(f"{name} is {values[name]}; it has to be {distance}", span=place)
+                raise FormatError(f"{name} is {values[name]}; it must be {distance}", span=place)
 
 
 def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
     sizes = np.diff(ends, prepend=0) - HEADER_SIZE
     if (sizes < 0).any() or (sizes > MAX_STORED).any():
         raise FormatError(
-            f"the stored ends fit no chunk records: each has {HEADER_SIZE} to {HEADER_SIZE + MAX_STORED:,} bytes",
+            f"the stored ends are invalid: a chunk record has {HEADER_SIZE} to {HEADER_SIZE + MAX_STORED:,} bytes",
             span=place,
         )
     last = int(ends[-1]) if len(ends) else 0
     if last != start:
-        raise FormatError(
-            f"by the stored ends the chunk records end at {last:#x}; the info block begins at {start:#x}", span=place
-        )
+        raise FormatError(f"the last stored end is {last:#x}, but the info block begins at {start:#x}", span=place)
 
 
 def write_info(info: XorbInfo) -> bytes:

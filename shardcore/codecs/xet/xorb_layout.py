@@ -1,4 +1,4 @@
-"""Layout of a xorb, and rules on its chunk records.
+"""Layout of a xorb, and checks of its chunk records.
 
 Chunk records are consecutive from byte 0; then come the info block and its length. Uploads contain the chunk records
 only. All numbers are little-endian.
@@ -21,16 +21,16 @@ IDENT_HASHES = b"XBLBHSH"
 IDENT_BOUNDARIES = b"XBLBBND"
 
 MAX_CHUNKS = 8192
-"""Maximum chunks of a xorb, in writers."""
+"""Maximum number of chunks that writers put into a xorb."""
 
 MAX_XORB_SIZE = 64 * 1024 * 1024
-"""Maximum bytes of a xorb, in writers."""
+"""Maximum size of a xorb in writers, in bytes."""
 
 MAX_UNPACKED = 131_072
-"""Maximum uncompressed bytes of a chunk."""
+"""Maximum uncompressed size of a chunk, in bytes."""
 
 MAX_STORED = 262_144
-"""Maximum stored bytes of a chunk."""
+"""Maximum stored size of a chunk, in bytes."""
 
 
 CHUNKS = "chunks"
@@ -40,13 +40,13 @@ INFO_BLOCK = "info block"
 
 SENTENCES = {
     CHUNKS: "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
-    INFO_BLOCK: "Hash of the xorb, hashes and ends of its chunks; it is left out on upload.",
+    INFO_BLOCK: "Hash of the xorb, and hashes and ends of its chunks; not included in uploads.",
 }
-"""Sentence about each section."""
+"""Description of each section."""
 
 
 class Scheme(enum.IntEnum):
-    """Compression scheme of a chunk. 99 means "auto" in settings and is not allowed in a file."""
+    """Compression scheme of a chunk; 99 means "auto" in settings and is not allowed in files."""
 
     NONE = 0
     LZ4 = 1
@@ -54,7 +54,7 @@ class Scheme(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """Name in settings and listings."""
+        """Name of the scheme in settings and listings."""
         return _LABELS[self]
 
 
@@ -66,15 +66,15 @@ def _version(doc: str, default: int = 0) -> Field:
 
 
 _STORED_SIZE = Differs(
-    "a chunk that compression would make larger is stored as it is, so at most 128 KiB follow",
-    "readers take up to 256 KiB here, as stored bytes may be more than uncompressed ones",
+    "a chunk that compression would make larger is stored uncompressed, so at most 128 KiB follow",
+    "readers accept up to 256 KiB, because the stored size may exceed the uncompressed size",
 )
 _FRAME = Differs(
-    "1 and 2 are standard LZ4 compression", "it is one LZ4 frame, with magic and end mark, not a bare LZ4 block"
+    "1 and 2 are standard LZ4 compression", "the data is an LZ4 frame, with magic and end mark, not a bare LZ4 block"
 )
 _BLOCK = Differs(
     "a xorb is a series of chunks, and nothing else",
-    "on disk this block and its length follow them; on upload they are left out",
+    "on disk, this block and its length follow the chunks; uploads do not include them",
 )
 _CHUNK_COUNT = Differs(
     "the number of chunks is not limited, only the bytes (64 MiB)",
@@ -91,7 +91,7 @@ CHUNK_HEADER = Record(
             "compressed_size",
             ("u1", 3),
             FieldRole.SIZE,
-            "Stored bytes that follow this header; 24 bits, little-endian.",
+            "Stored size in bytes, without this header; 24 bits, little-endian.",
             differs=_STORED_SIZE,
         ),
         Field(
@@ -105,7 +105,7 @@ CHUNK_HEADER = Record(
             "uncompressed_size",
             ("u1", 3),
             FieldRole.SIZE,
-            "Uncompressed bytes of the chunk; 24 bits, little-endian.",
+            "Uncompressed size of the chunk in bytes; 24 bits, little-endian.",
         ),
     ),
 )
@@ -118,7 +118,7 @@ INFO_HEADER = Record(
             "ident",
             ("u1", 7),
             FieldRole.MAGIC,
-            "XETBLOB: the chunk records end, the info block begins.",
+            "XETBLOB: start of the info block, after the chunk records.",
             IDENT,
             differs=_BLOCK,
         ),
@@ -173,7 +173,7 @@ STORED_END = Record(
             "chunk_boundary_offset",
             "<u4",
             FieldRole.OFFSET,
-            "One past the last byte of the chunk's record in the file, headers counted.",
+            "End of the chunk's record in the file (exclusive), including headers.",
         ),
     ),
 )
@@ -186,7 +186,7 @@ UNPACKED_END = Record(
             "unpacked_chunk_offset",
             "<u4",
             FieldRole.OFFSET,
-            "One past the last byte of the chunk in the uncompressed xorb: all chunks decompressed and joined.",
+            "End of the chunk (exclusive) in the uncompressed xorb: all chunks decompressed and concatenated.",
         ),
     ),
 )
@@ -195,21 +195,21 @@ TRAILER = Record(
     "info trailer",
     source="xorb, info block version 1",
     fields=(
-        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks, the same for the third time."),
+        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks, stored a third time."),
         Field(
             "hashes_section_offset_from_end",
             "<u4",
             FieldRole.OFFSET,
-            "Bytes from the end of the info block back to XBLBHSH.",
+            "Distance in bytes from XBLBHSH to the end of the info block.",
         ),
         Field(
             "boundary_section_offset_from_end",
             "<u4",
             FieldRole.OFFSET,
-            "Bytes from the end of the info block back to XBLBBND.",
+            "Distance in bytes from XBLBBND to the end of the info block.",
         ),
         Field(
-            "_buffer", ("u1", 16), FieldRole.UNUSED, "Not hashed; may begin with 4 random bytes drawn for an upload."
+            "_buffer", ("u1", 16), FieldRole.UNUSED, "Not hashed; may begin with 4 random bytes created for an upload."
         ),
     ),
 )
@@ -223,7 +223,7 @@ BUFFER = Record(
 INFO_LENGTH = Record(
     "info length",
     source="xorb, end",
-    fields=(Field("info_length", "<u4", FieldRole.SIZE, "Bytes of the info block, without these four."),),
+    fields=(Field("info_length", "<u4", FieldRole.SIZE, "Size of the info block in bytes, without this field."),),
 )
 
 
@@ -245,26 +245,26 @@ HEADER_SIZE = CHUNK_HEADER.size
 
 
 def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
-    """Return why a chunk cannot have this scheme and these sizes; empty if it can."""
+    """Return an error text if a chunk cannot have this scheme and these sizes, else ""."""
     if scheme not in tuple(Scheme):
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
         return (
             f"{plural(unpacked, 'uncompressed byte')} and {stored:,} stored are declared; "
-            f"a chunk has at most {MAX_UNPACKED:,} and {MAX_STORED:,}"
+            f"the limits are {MAX_UNPACKED:,} and {MAX_STORED:,}"
         )
     return ""
 
 
 def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
-    """Return what is wrong with a chunk header; empty if nothing is. Sizes of -1 are not compared."""
+    """Return the error in a chunk header, or "" if it is valid; sizes of -1 are not compared."""
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
-        return f"chunk record version {header['version']}; only 0 is known"
+        return f"chunk record version {header['version']} is not supported (supported: 0)"
     if fault := chunk_fault(header["compression_type"], packed, unpacked):
         return fault
     if stored not in (-1, packed):
-        return f"its header declares {plural(packed, 'stored byte')}; by its ends in the info block it has {stored:,}"
+        return f"its header declares {plural(packed, 'stored byte')}; the ends in the info block give {stored:,}"
     if size not in (-1, unpacked):
         return f"its header declares {plural(unpacked, 'uncompressed byte')}; the info block declares {size:,}"
     return ""

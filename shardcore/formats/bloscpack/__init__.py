@@ -18,8 +18,8 @@ FORMAT = Format(
     open_folder=lazily("shardcore.formats.bloscpack.folder:open_folder"),
     writes=Writes(
         create=lazily("shardcore.formats.bloscpack.writer:BloscpackWriter"),
-        purpose="One array or dump per file, compressed in chunks that can be read one by one.",
-        cannot="It has no keys: a file has one content, so several inputs become a folder of files.",
+        purpose="One array or byte string per file, in chunks that are compressed separately.",
+        cannot="It has no keys: a file has one content; several inputs become a folder of files.",
         keys=KeyRule.NONE,
         folder=True,
         members=("**/*.blp",),
@@ -85,13 +85,13 @@ FORMAT = Format(
         Option(
             "metadata",
             OptionType.JSON,
-            "JSON text, or the path of a JSON file, stored in every file after the members of the array.",
+            "JSON text, or the path of a JSON file; stored in every file, after the description of the array.",
             OptionPurpose.WRITE,
         ),
         Option(
             "metadata_codec",
             OptionType.CHOICE,
-            "Codec of the metadata; default: zlib, or none where zlib makes it longer.",
+            "Codec of the metadata; default: zlib, or none if zlib makes it longer.",
             OptionPurpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),
@@ -105,7 +105,7 @@ FORMAT = Format(
             OptionPurpose.FACT,
             choices=("C", "F"),
         ),
-        Option("metadata", OptionType.JSON, "Metadata other than that of an array.", OptionPurpose.FACT),
+        Option("metadata", OptionType.JSON, "Metadata without the description of an array.", OptionPurpose.FACT),
         Option("chunk_size", OptionType.INTEGER, "Uncompressed bytes of every chunk but the last.", OptionPurpose.FACT),
         Option(
             "isolated",

@@ -1,7 +1,7 @@
 """Appending to a Bloscpack file in place.
 
 The last chunk is filled up and compressed again, new chunks follow, and spare offset slots receive their offsets.
-Where too few slots are spare, the whole file is rewritten with more of them; the edit says so.
+If there are too few spare slots, the whole file is rewritten with more of them; the edit reports that.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _ChunkSpool:
             yield piece
 
     def __del__(self) -> None:
-        # Not set where the temporary file could not be created.
+        # Not set if the temporary file could not be created.
         if hasattr(self, "_file"):
             self._file.close()
 
@@ -71,11 +71,11 @@ def append(shard: Shard, *paths: Path) -> Edit:
         paths: The files to append, in order, in one edit.
     """
     if not isinstance(shard, BloscpackShard):
-        raise UsageError("append needs one Bloscpack file, not a folder")
+        raise UsageError("append requires a Bloscpack file, not a folder")
     _check(shard)
     local = edit_of(shard.source, "", ()).path
     if not paths:
-        raise UsageError("no files to append: give at least one")
+        raise UsageError("no files to append: name at least one")
     with ExitStack() as stack:
         contents = []
         for path in paths:
@@ -85,7 +85,7 @@ def append(shard: Shard, *paths: Path) -> Edit:
                 raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
             content = content_of(stream, str(path), path.name, {}, stack.enter_context(spool_beside(local)))
             if not content.size:
-                raise UsageError(f"{path} is empty: there is nothing to append")
+                raise UsageError(f"{path} is empty; nothing to append")
             contents.append((str(path), content))
         return _Append(shard, contents, _ChunkSpool(local.parent)).edit()
 
@@ -126,7 +126,7 @@ class _Append:
             at = offsets.start + changed * OFFSET.size
             changes.append(FileChange(at, rows.astype("<i8").tobytes(), "offsets"))
         changes.append(FileChange(start, Stream(self._spool.size, self._spool.pieces), "chunks"))
-        how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
+        how = "by rewriting all chunks, because there are too few spare offset slots" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
         what = f"append {plural(self._added, 'uncompressed byte')}{files} {how}: {grows}"
@@ -134,7 +134,7 @@ class _Append:
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
-        """Return the chunks after appending; `chunk_size` may grow only where the file has a single chunk."""
+        """Return sizes and number of chunks after appending; `chunk_size` grows only if the file has a single chunk."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -154,7 +154,7 @@ class _Append:
             self._spool.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
-        """Compress the last chunk, filled up, and the chunks after it; return their offsets in the new file."""
+        """Compress the filled-up last chunk and the new chunks; return their offsets in the new file."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
@@ -185,22 +185,20 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
-        """Return the metadata with the longer first axis; no change for content that is no array."""
+        """Return the metadata with the longer first axis; no change if the content is not an array."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
                 if content.array is not None:
-                    raise UsageError(f"{label}: a .npy can only be appended to an array; this file has no array")
+                    raise UsageError(f"{label}: a .npy file can be appended only to an array; this file has none")
             return []
         rows = array.shape and array.order == "C" and array.stride
         for label, content in self._contents:
             more = content.array
             if not rows or content.size % array.stride:
-                raise UsageError(
-                    f"{label}: its bytes are not a multiple of one item of the first axis of the array in this file"
-                )
+                raise UsageError(f"{label}: its size is not a multiple of one item of the array's first axis")
             if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
-                raise UsageError(f"{label}: an array of another type or shape than the one in this file")
+                raise UsageError(f"{label}: the array differs in type or shape from the array in this file")
         length = array.shape[0] + self._added // array.stride
         described = array_metadata(replace(array, shape=(length, *array.shape[1:])))
         text = json.dumps(self._shard.metadata | {"shape": described["shape"]}, separators=(",", ":")).encode("ascii")
@@ -213,13 +211,13 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
-    """Yield the pieces of a content; raise SourceError where their total is not its size."""
+    """Yield the pieces of a content; raise SourceError if their total is not its size."""
     total = 0
     for piece in content.pieces:
         total += len(piece)
         yield piece
     if total != content.size:
-        raise SourceError(f"cannot read {label}: it changed meanwhile: it had {plural(content.size, 'byte')} at first")
+        raise SourceError(f"cannot read {label}: it changed while being read; it had {plural(content.size, 'byte')}")
 
 
 def _check(shard: BloscpackShard) -> None:
@@ -227,8 +225,8 @@ def _check(shard: BloscpackShard) -> None:
     if header.version != 3:
         raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")
     if UNKNOWN in (header.nchunks, header.chunk_size, header.last_chunk) or not header.nchunks:
-        raise UsageError("the header does not have the number and size of the chunks; pack the content again")
+        raise UsageError("number and size of the chunks are not in the header; pack the content again")
     shard.load_index()
     table = shard.file.table
     if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.problem:
-        raise UsageError("the file is damaged: not all chunks are found; append needs an intact file")
+        raise UsageError("the file is damaged: some chunks were not found; append requires an intact file")

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 FileOf = Callable[[int], str | None]
-"""Returns the file name of a chunk; None where the file is missing."""
+"""Function that returns the file name of a chunk; None if the file is missing."""
 
 Places = Callable[[int, int], tuple[int, int]]
-"""Returns the offsets of two chunks in the file; -1 where unknown."""
+"""Function that returns the offsets of two chunks in the file; -1 if unknown."""
 
 
 class ArrayGrid(StoredGrid):
     """Grid of the chunks of an array.
 
-    Where a chunk ends within an item of the divided axis, a cell has as many items as fit in one chunk.
+    If chunks end within an item of the divided axis, a cell has as many items as fit in one chunk.
 
     Args:
         shard: The shard with the array as the object `all`.
@@ -69,11 +69,11 @@ class ArrayGrid(StoredGrid):
         return GridCell(at, box, str(number), self._file_of(number) or "")
 
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
-        """Return the whole array for each cell, whose content is a range of it; None where a file is missing."""
+        """Return the object that contains each cell, which is always the whole array; None if a file is missing."""
         return [replace(self._whole, spans=self._spans(cell)) if self._is_there(cell) else None for cell in cells]
 
     def _spans(self, cell: GridCell) -> tuple[Span, ...]:
-        """Return the stored bytes of a cell for prefetching; nothing without offsets."""
+        """Return the spans of the chunks of a cell, for prefetching; empty if their offsets are unknown."""
         start, stop = self._bytes_of(cell.box)
         first, last = self._places(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
         return (Span("", first, last),) if 0 < first < last else ()
@@ -114,7 +114,7 @@ class ArrayGrid(StoredGrid):
 
 
 def array_grid(shard: Shard, layout: ArrayLayout | None, chunk_bytes: int, **more: Any) -> ArrayGrid | None:
-    """Return the grid of an array; None where there is no array or it has no elements or chunks."""
+    """Return the grid of an array; None if there is no array or it has no elements or chunks."""
     if layout is None or not layout.shape or not layout.nbytes or chunk_bytes <= 0:
         return None
     return ArrayGrid(shard, layout, chunk_bytes, **more)

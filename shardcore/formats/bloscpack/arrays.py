@@ -1,4 +1,4 @@
-"""NumPy arrays in Bloscpack files: the metadata has their type, shape and order."""
+"""NumPy arrays in Bloscpack files; the metadata contains their type, shape and order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
 NPY = ".npy"
 MAX_DTYPE_TEXT = 65536
 MAX_TYPE_LETTERS = 128
-"""Longest type string; NumPy parses some longer ones in quadratic time."""
+"""Longest type string, in letters; NumPy parses some longer ones in quadratic time."""
 MAX_FIELDS = 4096
-"""Most fields of a structured type, nested ones included."""
+"""Maximum number of fields of a structured type, nested ones included."""
 MAX_DIMENSIONS = 64
 
 
@@ -49,14 +49,14 @@ def npy_head(array: ArrayLayout) -> bytes:
 
 
 def array_info(metadata: Any) -> ArrayLayout | None:
-    """Return the array in the metadata: an object with `container` "numpy", `dtype`, `shape` and `order`."""
+    """Return the array that the metadata describes with `container` ("numpy"), `dtype`, `shape` and `order`."""
     if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
         return None
     shape, order = metadata.get("shape"), metadata.get("order", "C")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(is_length(n) for n in shape):
         raise FormatError(f"metadata: {_short(shape)} is not the shape of an array")
     if order not in ("C", "F"):
-        raise FormatError(f"metadata: the order of an array is C or F, not {_short(order)}")
+        raise FormatError(f"metadata: order must be C or F, not {_short(order)}")
     return ArrayLayout(parse_dtype(metadata.get("dtype")), tuple(shape), order)
 
 
@@ -72,7 +72,7 @@ def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
     try:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
-                raise FormatError(f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed")
+                raise FormatError(f"metadata: dtype has {plural(len(text), 'letter')}; the limit is {MAX_DTYPE_TEXT:,}")
             # Old versions write a type string that is not a literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):
@@ -81,13 +81,13 @@ def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
     except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
         raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
     if dtype.hasobject and not (objects and dtype == np.object_):
-        raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not read")
+        raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not supported")
     return dtype
 
 
 def _type_string(text: str) -> str:
     if len(text) > MAX_TYPE_LETTERS:
-        raise ValueError(f"a type of {len(text)} letters")
+        raise ValueError(f"the type has {len(text)} letters")
     return text
 
 
@@ -99,7 +99,7 @@ def _fields(descr: list[Any], room: list[int]) -> list[Any]:
     fields: list[Any] = []
     for field in descr:
         if not isinstance(field, (list, tuple)) or not 2 <= len(field) <= 3:
-            raise ValueError("a field is a name, a type and perhaps a shape")
+            raise ValueError("a field must be a name, a type and an optional shape")
         name, kind, *shape = field
         kind = _fields(kind, room) if isinstance(kind, list) else _type_string(kind) if isinstance(kind, str) else kind
         fields.append((name, kind, *(tuple(s) if isinstance(s, list) else s for s in shape)))

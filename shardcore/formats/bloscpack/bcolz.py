@@ -1,9 +1,9 @@
-"""Folders of bcolz 1.x with Bloscpack files: columns (carrays), and tables of columns (ctables).
+"""Folders of bcolz 1.x, whose files are Bloscpack: columns (carrays), and tables of columns (ctables).
 
 column: data/__0.blp, data/__1.blp, … | meta/sizes | meta/storage | __attrs__
 table:  __rootdirs__ | __attrs__ | a column folder per name
 
-The files are Bloscpack version 1 with one chunk each; every chunk but the last holds `chunklen` items.
+The files are Bloscpack version 1 with one chunk each; every chunk but the last has `chunklen` items.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MAX_TEXT = 1 << 22
 _CHUNK_FILE = re.compile(r"__(0|[1-9]\d{0,17})\.blp", re.ASCII)
 
 DOCS = {
-    SIZES: "Size of the column: `shape` in items, `nbytes` uncompressed and `cbytes` stored bytes.",
-    STORAGE: "Storage: type of an item, `chunklen` (items per chunk), `cparams` of the compressor, `dflt`.",
+    SIZES: "Size of the column: `shape` in items, `nbytes` (uncompressed) and `cbytes` (stored) in bytes.",
+    STORAGE: "Storage: type of an item, `chunklen` (items per chunk), `cparams` (compressor), `dflt` (default).",
     ATTRS: "User attributes of the column or table; usually empty.",
     ROOTDIRS: "The names of the columns of the table, in order.",
 }
@@ -49,14 +49,14 @@ class ChunkFile:
 
 @dataclass(frozen=True)
 class BcolzColumn:
-    """Column as its JSON files describe it.
+    """Column of a bcolz folder, as its JSON files describe it.
 
     Attributes:
-        name: Its folder relative to that of the data set; empty where it is the data set.
+        name: Folder relative to that of the data set; empty if the data set is the column.
         array: Type and shape of the content.
         chunklen: Items in every chunk but the last; an item is one index of the first axis.
         nbytes: Uncompressed bytes of the column.
-        cbytes: Stored bytes by `meta/sizes`; -1 where that is missing.
+        cbytes: Stored bytes according to `meta/sizes`; -1 if missing.
         files: The existing files, sorted by number.
         texts: Bytes of the JSON files, by their names relative to the folder of the data set.
     """
@@ -71,7 +71,7 @@ class BcolzColumn:
 
     @property
     def pickled(self) -> bool:
-        """Items are pickled Python objects. They are never loaded, and their chunks have any size."""
+        """True if the items are pickled Python objects, which are never loaded; their chunks may have any size."""
         return self.array.dtype.hasobject
 
     @property
@@ -80,7 +80,7 @@ class BcolzColumn:
 
     @property
     def chunk_bytes(self) -> int:
-        """Uncompressed bytes of every chunk but the last; 0 where chunks have any size."""
+        """Uncompressed bytes of every chunk but the last; 0 if chunks may have any size."""
         return 0 if self.pickled else self.chunklen * self.array.stride
 
     @property
@@ -100,7 +100,7 @@ class BcolzColumn:
 
     @property
     def missing(self) -> list[int]:
-        """Return the numbers of chunks without a file, at most 1,000 of them: a shape may claim any number."""
+        """Return the numbers of chunks without a file, at most 1,000 because a damaged shape may give any number."""
         return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
 
     @property
@@ -110,7 +110,7 @@ class BcolzColumn:
     def file_of(self, number: int) -> ChunkFile:
         if number not in self.by_number:
             name = f"{self.inside(DATA)}/__{number}.blp"
-            raise ExternalMissing(f"{name} is not there, but the column has {plural(self.chunks, 'chunk')}")
+            raise ExternalMissing(f"{name} is missing; the column has {plural(self.chunks, 'chunk')}")
         return self.by_number[number]
 
     def inside(self, name: str) -> str:
@@ -123,7 +123,7 @@ class BcolzColumn:
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            message = f"chunk {number} has {plural(size, 'uncompressed byte')}; by the shape it should have {wanted:,}"
+            message = f"chunk {number} has {plural(size, 'uncompressed byte')}; the shape requires {wanted:,}"
             raise FormatError(message, span=_span(file.name, file.size))
 
 
@@ -153,7 +153,7 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
     chunklen = storage.get("chunklen")
     if not is_length(chunklen) or not chunklen:
         raise FormatError(
-            f"{lead}{STORAGE}: chunklen is {str(chunklen)[:80]}; it is a number of items, 1 or more", span=span
+            f"{lead}{STORAGE}: chunklen is {str(chunklen)[:80]}; it must be an integer, at least 1", span=span
         )
     cbytes = sizes.get("cbytes")
     return BcolzColumn(
@@ -171,7 +171,7 @@ def read_names(text: bytes) -> list[str]:
     """Return the column names of a table in the order of `__rootdirs__`, each once."""
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
-        raise FormatError(f"{ROOTDIRS}: `names` is not a list of names", span=_span(ROOTDIRS, len(text)))
+        raise FormatError(f"{ROOTDIRS}: `names` is not a list of column names", span=_span(ROOTDIRS, len(text)))
     return list(dict.fromkeys(names))
 
 
@@ -191,14 +191,14 @@ def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, byte
     span, kind_span = (_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
     shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
     if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):
-        raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column", span=span)
+        raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not a valid shape", span=span)
     try:
         array = ArrayLayout(parse_dtype(storage.get("dtype"), objects=True), tuple(shape), "C")
     except FormatError as error:
         error.span = kind_span
         raise
     if not array.stride:
-        raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have no bytes", span=kind_span)
+        raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have 0 bytes", span=kind_span)
     if nbytes != array.nbytes and not (array.dtype.hasobject and is_length(nbytes)):
         message = f"nbytes is {str(nbytes)[:80]}; {array.dtype} in the shape {shape} takes {array.nbytes}"
         raise FormatError(f"{lead}{SIZES}: {message}", span=span)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
-    """Key of a column with the chunk it is in; `number` counts within the file of that chunk."""
+    """Key of a column, with the chunk that contains it; `number` counts from the start of that chunk."""
 
     chunk: int = 0
 
@@ -90,7 +90,7 @@ class BloscpackColumn(BloscpackDataSet):
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}"
-            + (" of any size." if column.pickled else f", which are {plural(column.chunk_bytes, 'byte')}."),
+            + (" of any size." if column.pickled else f", {plural(column.chunk_bytes, 'byte')} each."),
             *about,
             why="Shape and chunk length are in two small files, so an item is located without opening a chunk.",
             nbytes=column.nbytes,
@@ -111,7 +111,7 @@ class BloscpackColumn(BloscpackDataSet):
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
-                text = f"None: the column has {size}."
+                text = f"Not found: the column has {size}."
                 recorder.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class BloscpackDataSet(DataSet):
-    """Data set of files with one chunk each that form columns."""
+    """Data set of bcolz columns, whose files have one chunk each."""
 
     meanings = MEANINGS
 
@@ -67,7 +67,7 @@ class BloscpackDataSet(DataSet):
         shard = open_shard(PrefetchedSource(source), self._context.member())
         if (count := len(shard.objects)) != 1:
             raise Unsupported(
-                f"the file has {plural(count, 'chunk')}; the files of a column have one each",
+                f"the file has {plural(count, 'chunk')}; a file of a column has exactly one",
                 span=Span("", 0, source.size),
             )
         if self.isolated is not None:
@@ -111,7 +111,7 @@ class BloscpackDataSet(DataSet):
         return super().reads_ranges(ref) if ref.shard else True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return uncompressed bytes `[start, stop)`; of a column, only the chunks that hold them are read."""
+        """Return uncompressed bytes `[start, stop)`of an object; only the chunks that contain them are read."""
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         column = self._column_of(ref)
@@ -175,7 +175,7 @@ class BloscpackDataSet(DataSet):
         for finding in report.findings:
             findings.add(finding)
         self._check_columns(findings, depth)
-        # A column counts as verified only where all chunks are.
+        # A column counts as verified only if all its chunks are.
         objects = len(self.objects)
         checked = objects if not report.unverified else 0
         return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
@@ -189,13 +189,13 @@ class BloscpackDataSet(DataSet):
         """Add findings about the columns: missing files, sizes, lengths."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """Yield uncompressed bytes `[start, stop)` of a column in pieces; to its end where `stop` is None."""
+        """Yield the uncompressed bytes `[start, stop)` of a column in pieces; `stop` None is the end."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes
         while begin < end:
             if column.pickled and number == column.chunks:
-                raise FormatError(f"the chunks of the column have {plural(begin, 'byte')}; nbytes is {column.nbytes:,}")
+                raise FormatError(f"the column's chunks have {plural(begin, 'byte')}, but nbytes is {column.nbytes:,}")
             plain = memoryview(self._chunk(column, number))
             for at in range(max(start - begin, 0), min(len(plain), end - begin), PIECE):
                 yield bytes(plain[at : min(at + PIECE, end - begin)])
@@ -217,7 +217,7 @@ class BloscpackDataSet(DataSet):
             findings.note(
                 "bloscpack.column-file-surplus",
                 place,
-                f"{file.name} is after the end of the column, which has {plural(column.chunks, 'chunk')}",
+                f"{file.name} is not part of the column, which has {plural(column.chunks, 'chunk')}",
             )
         if not depth.reaches(Depth.INDEX):
             return
@@ -237,7 +237,7 @@ class BloscpackDataSet(DataSet):
             except FormatError as error:
                 findings.error("bloscpack.column-chunk-size", error.span, error.message, key=str(file.number))
         if column.pickled and len(sizes) == column.chunks and sum(sizes) != column.nbytes:
-            message = f"nbytes is {column.nbytes:,}; the chunks have {plural(sum(sizes), 'uncompressed byte')}"
+            message = f"nbytes is {column.nbytes:,}, but the chunks have {plural(sum(sizes), 'uncompressed byte')}"
             findings.error("bloscpack.column-size", span, message)
 
     def _text_node(self, name: str) -> Node:

@@ -80,7 +80,7 @@ class BcolzChunks(Objects):
         return replace(ref, key=str(file.number))
 
     def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
-        """Return start, stop, size, stored size, codec and state of a chunk; -1 where unknown."""
+        """Return start, stop, size, stored size, codec and state of a chunk; -1 if unknown."""
         file = self._files[row]
         if not sizes and not self._is_known(file.name):
             # The last chunk may be short.

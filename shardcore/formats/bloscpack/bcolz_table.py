@@ -32,7 +32,7 @@ from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder
 
 MOST_FIELDS = 1000
-"""Most columns whose type and shape are listed in the fields of the table."""
+"""Maximum number of columns whose type and shape are listed in the fields of the table."""
 
 
 class BloscpackTable(BloscpackDataSet):
@@ -86,11 +86,11 @@ class BloscpackTable(BloscpackDataSet):
 
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         recorder.step(
-            "The names",
+            "Column names",
             f"The table has {plural(len(self.names), 'column')}; "
             f"{key!r} is {'one' if key in self.names else 'not one'} of them.",
             Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])),
-            why="One small file names the columns in their order; the folders alone have no order.",
+            why="One small file lists the columns in their order, which the folders alone do not have.",
             columns=list(self.names[:100]),
         )
         if key not in self.names:
@@ -104,7 +104,7 @@ class BloscpackTable(BloscpackDataSet):
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')} in {plural(len(names), 'file')}.",
             *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
-            why="Each column is compressed separately, so reading one does not touch the others.",
+            why="Each column is compressed separately, so it can be read without the others.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
         )

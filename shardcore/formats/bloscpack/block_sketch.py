@@ -18,18 +18,18 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 CELLS = 56
-"""Most bytes drawn."""
+"""Maximum number of bytes drawn."""
 MOST_ELEMENTS = 14
 WIDEST = 16
-"""Most bytes drawn per element."""
+"""Maximum number of bytes drawn per element."""
 RUN = 3
-"""Fewest consecutive equal bytes that are marked as a run."""
+"""Minimum number of consecutive equal bytes that are marked as a run."""
 GAIN = 32
-"""Shuffling helps where it makes more than one in `GAIN` bytes equal to the byte before."""
+"""Shuffling counts as useful if it makes more than one in `GAIN` bytes equal to the byte before."""
 COUNTED = 1 << 22
-"""Most bytes of a block that are compared with the byte before."""
+"""Maximum number of bytes of a block that are compared with the byte before."""
 
-_SHUFFLE_DOC = "The order of bytes that the codec compresses when a block is shuffled."
+_SHUFFLE_DOC = "Byte order of a shuffled block, which is what the codec compresses."
 
 Bytes = NDArray[np.uint8]
 
@@ -51,7 +51,7 @@ class _Block:
         return len(self.plain) // self.typesize
 
     def span(self, at: int) -> tuple[Span, ...]:
-        """Return the stored location of byte `at` of the block; of a compressed byte, its stream."""
+        """Return the span in the file of byte `at` of the block; for a compressed byte, the span of its stream."""
         base, header = self.stored.span.start, self.stored.header
         if not len(self.found.starts):
             place = base + HEADER_SIZE + self.start + at
@@ -126,7 +126,7 @@ def _matrix(one: _Block, first: int, requested: int | None, *, shuffled: bool) -
     places = [[element * one.typesize + byte for byte in range(wide)] for element in elements]
     if shuffled:
         places = [list(column) for column in zip(*places, strict=True)]
-    # Runs continue over rows only where the rows are adjacent bytes.
+    # Runs continue from row to row only if the rows are adjacent bytes.
     whole = not shuffled and wide == one.typesize
     order = [at for row in places for at in row]
     width = len(places[0])
@@ -163,7 +163,7 @@ def _runs(values: Sequence[int], width: int) -> list[bool]:
 
 
 def _repeats(one: _Block) -> tuple[int, int, int]:
-    """Return how many bytes equal the one before, in memory order and shuffled, and how many were compared."""
+    """Return the number of bytes equal to the byte before, in memory order and shuffled, and the number compared."""
     plain = one.plain[: COUNTED // one.typesize * one.typesize]
     count = len(plain) // one.typesize
     whole = plain[: count * one.typesize]
@@ -197,7 +197,7 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
     else:
         why = "Shuffling hardly creates more equal neighbours here, so it gains almost nothing."
     if not len(one.found.starts):
-        return f"{why} The chunk is a memcpy: the codec gained nothing on it."
+        return f"{why} The chunk is a memcpy (stored uncompressed), because the codec saved nothing."
     span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
     size_text = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."

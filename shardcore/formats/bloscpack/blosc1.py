@@ -3,7 +3,7 @@
     header 16 | bstarts: i32 start of each block | block | block | ...    flags without 0x02
     header 16 | uncompressed bytes                                        flags with 0x02 (memcpy)
 
-A block is one stream, or `typesize` streams where it was split: i32 length, then that many bytes.
+A block is one stream, or `typesize` streams if it was split; a stream is an i32 length, then that many bytes.
 
 The decompressor trusts these numbers, and wrong ones can crash the process. `map_chunk` therefore checks each of
 them before decompression.
@@ -30,7 +30,7 @@ VERSION = int(CHUNK_HEADER.fields[0].default)
 MAX_SPLITS = 16
 """Largest typesize whose blocks are split into streams."""
 MIN_SPLIT_ELEMENTS = 128
-"""Fewest elements of a block that is split into streams."""
+"""Minimum number of elements of a block that is split into streams."""
 
 FEW_STREAMS = 64
 """Up to this many streams are checked one by one, without NumPy."""
@@ -38,8 +38,8 @@ FEW_STREAMS = 64
 # Integers, because the operators of an IntFlag cost microseconds, and every chunk needs a dozen.
 _BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
 
-# Most uncompressed bytes per stored byte, by codec number: a run length of 255 (blosclz, lz4), 258 bytes for two bits
-# (zlib), a block of 128 KiB for four bytes (zstd). A stream that claims more is refused before allocation.
+# Maximum of uncompressed bytes per stored byte, by codec: a run length of 255 (blosclz, lz4), 258 bytes for two bits
+# (zlib), a block of 128 KiB for four bytes (zstd). A stream that declares more is rejected before allocation.
 _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
 _EXPANSION_SLACK = 256
 
@@ -88,7 +88,7 @@ class ChunkHeader:
 
     @property
     def streams(self) -> int:
-        """Number of streams per block; a last block that is short always has one."""
+        """Number of streams per block; a short last block always has one."""
         return self.typesize if not self.flags & _NOT_SPLIT and self.can_split else 1
 
     def flag_names(self) -> list[str]:
@@ -102,11 +102,11 @@ class ChunkMap:
 
     Attributes:
         header: The header of the chunk.
-        starts: First byte of each block, `int64`, shape `(nblocks,)`. Several threads write blocks, so they are in
+        starts: Offset of each block, `int64`, shape `(nblocks,)`. Threads write blocks in parallel, so they are in
             any order.
-        stream_at: First byte of the length field of each stream, shape `(nblocks, streams)`; -1 where a short last
+        stream_at: Offset of the length field of each stream, shape `(nblocks, streams)`; -1 if a short last
             block does not have the stream.
-        stream_size: Stored bytes of each stream without its length field, same shape; 0 where there is none.
+        stream_size: Stored bytes of each stream without its length field, same shape; 0 if there is none.
     """
 
     header: ChunkHeader
@@ -122,7 +122,7 @@ class ChunkMap:
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
-    """Read the header of a chunk without checking its values; raise Truncated for fewer than 16 bytes."""
+    """Read the header of a chunk without checking its values; raise Truncated if `data` has fewer than 16 bytes."""
     return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
 
 
@@ -131,20 +131,18 @@ def write_chunk_header(header: ChunkHeader) -> bytes:
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
-    """Raise FormatError, Unsupported or LimitExceeded for a header that no supported Blosc-1 writer creates."""
+    """Raise FormatError, Unsupported or LimitExceeded if no supported Blosc-1 writer creates such a header."""
     if header.version != VERSION:
-        text = f"Blosc chunk version {header.version}; the readers of Blosc 1 refuse all but {VERSION}"
+        text = f"Blosc chunk version {header.version} is not supported (supported: {VERSION})"
         raise Unsupported(text, span=place)
     if header.versionlz != 1:
-        raise FormatError(f"versionlz is {header.versionlz}; every codec has 1", span=place)
+        raise FormatError(f"versionlz is {header.versionlz}; it must be 1", span=place)
     if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
-        raise Unsupported(
-            "byte shuffle and bit shuffle are both set: that marks a Blosc-2 chunk, which is not read here", span=place
-        )
+        raise Unsupported("byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported", span=place)
     if header.flags & _RESERVED:
-        raise FormatError("the reserved flag 0x08 is set; it is always 0 in Blosc-1 chunks", span=place)
+        raise FormatError("the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks", span=place)
     if header.typesize == 0:
-        raise FormatError("typesize of the chunk is 0; 1 to 255 are possible", span=place)
+        raise FormatError("typesize of the chunk is 0; valid: 1 to 255", span=place)
     if header.ctbytes < HEADER_SIZE:
         raise FormatError(
             f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
@@ -159,18 +157,18 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
             span=place,
         )
     if header.nbytes and not 0 < header.blocksize <= header.nbytes:
-        raise FormatError(f"blocksize is {header.blocksize}; 1 to {header.nbytes} (nbytes) are possible", span=place)
+        raise FormatError(f"blocksize is {header.blocksize}; valid: 1 to {header.nbytes} (nbytes)", span=place)
     if header.nbytes > limit:
         raise LimitExceeded(
-            f"the chunk claims {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
+            f"the chunk declares {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
             span=place,
         )
     if not header.memcpyed and header.nbytes and header.codec not in _EXPANSION:
-        raise Unsupported(f"the codec is {header.codec_name}, which cannot be decompressed here", span=place)
+        raise Unsupported(f"codec {header.codec_name} is not supported", span=place)
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return which headers pass `check_chunk_header`, as a vectorised check that also accepts snappy."""
+    """Return a mask of the headers that pass `check_chunk_header`; this vectorised check also accepts snappy."""
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
@@ -214,11 +212,11 @@ def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
         raise Truncated(
-            f"the chunk has {plural(header.ctbytes, 'byte')}; only {grouped_digits(len(chunk))} are there", span=place
+            f"the chunk has {plural(header.ctbytes, 'byte')}, but only {grouped_digits(len(chunk))} follow", span=place
         )
     if len(chunk) > header.ctbytes:
         raise FormatError(
-            f"the chunk ends after {grouped_digits(header.ctbytes)} of {plural(len(chunk), 'byte')}", span=place
+            f"{plural(len(chunk), 'byte')} given; ctbytes is {grouped_digits(header.ctbytes)}", span=place
         )
     if header.streams > 1 and header.nblocks and header.blocksize % header.typesize:
         raise FormatError(
@@ -255,7 +253,7 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         raise FormatError(
-            f"the starts of {plural(header.nblocks, 'block')} do not fit in {plural(header.ctbytes, 'byte')}",
+            f"the chunk has {plural(header.ctbytes, 'byte')}, too few for {plural(header.nblocks, 'block start')}",
             span=place,
         )
     starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
@@ -280,7 +278,7 @@ def _follow_streams(
         plain = left if left < header.blocksize else header.blocksize // header.streams
         what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'uncompressed byte')}"
         if at > header.ctbytes - STREAM_LENGTH.size:
-            what = "the chunk ends before the length of the stream does"
+            what = "the chunk ends within the length of the stream"
         raise FormatError(
             f"block {block}, stream {number}, at byte {at:#x} of {header.ctbytes:#x} of the chunk: {what}",
             span=_within(place, at, STREAM_LENGTH.size),
@@ -295,7 +293,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Return location and stored size of each stream and True where it is wrong, shape `(nblocks, streams)` each.
+    """Return offset, stored size and an error mask of the streams, arrays of shape `(nblocks, streams)`.
 
     After a wrong stream the values of its block are undefined. A short last block has only its first stream; the
     others have location -1.
@@ -303,7 +301,7 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
     # The length field that would begin at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
-    # A hostile chunk can declare millions of streams, so int32 is used where the offsets fit.
+    # A hostile chunk can declare millions of streams, so int32 is used if the offsets fit.
     width = np.int32 if header.ctbytes < 1 << 30 else np.int64
     stream_at, stream_size = np.empty((nblocks, streams), width), np.empty((nblocks, streams), width)
     wrong = np.empty((nblocks, streams), np.bool_)

@@ -45,7 +45,7 @@ def _chunks(file: BloscpackFile) -> list[Share]:
     return [
         share_of(Use.DATA, "blocks", blocks, stops, "The content, block by block."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
-        share_of(Use.INDEX, "block starts", inner, blocks, "Where each block of a compressed chunk begins."),
+        share_of(Use.INDEX, "block starts", inner, blocks, "Offset of each block of a compressed chunk."),
         share_of(Use.INDEX, "checksums", stops, digests, "After each chunk, so that damage to it is detected."),
     ]
 
@@ -73,7 +73,7 @@ def _stored(file: BloscpackFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - starts,
-        "Below the line of uncompressed bytes is what compression saves, chunk by chunk.",
+        "The line shows the uncompressed size of each chunk.",
         table.headers["nbytes"].astype(np.float64),
         "uncompressed bytes",
         row_bounds=np.arange(len(table.places) + 1, dtype=np.int64),

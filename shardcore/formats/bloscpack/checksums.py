@@ -1,4 +1,4 @@
-"""The nine checksums of Bloscpack by id ("Description of the header entries"); for chunks and metadata."""
+"""The nine checksums of Bloscpack, by number ("Description of the header entries"); for chunks and metadata."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _crc32(data: bytes | memoryview) -> bytes:
 
 
 def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
-    # Not for security: md5 and sha1 must work where a policy such as FIPS disables them.
+    # Not for security: md5 and sha1 must work even if a policy such as FIPS disables them.
     return lambda data: hashlib.new(name, data, usedforsecurity=False).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Checksum by id and by its name in the reference; adler32 and crc32 are stored as little-endian u32."""
+    """Checksum with its number and its name in the reference; adler32 and crc32 are stored as little-endian u32."""
 
     number: int
     name: str
@@ -35,7 +35,7 @@ class Checksum:
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
-        """Compare a stored checksum with the data it covers; raise BadChecksum where they differ."""
+        """Compare a stored checksum with the data it covers; raise BadChecksum if they differ."""
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
@@ -58,7 +58,7 @@ CHECKSUMS = (
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"checksum number {number} is unknown; supported: 0 to {len(CHECKSUMS) - 1}", span=place)
+        raise FormatError(f"checksum {number} is not supported (supported: 0 to {len(CHECKSUMS) - 1})", span=place)
     return CHECKSUMS[number]
 
 

@@ -22,14 +22,14 @@ _FLAG_DOCS = {
     Flag.MEMCPYED: "Not compressed: the uncompressed bytes follow the header.",
     Flag.BIT_SHUFFLE: "In each block, bits are grouped by position in the element, so similar bits are neighbours.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
-    Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be one stream per byte of the element.",
+    Flag.NOT_SPLIT: "Each block is one stream; if clear, it may be one stream per byte of the element.",
 }
 _STREAM_DOC = "The stored bytes of the stream."
 _DIGEST_DOC = "The checksum of the stored chunk with its Blosc header, which detects damage."
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
-    """Return the nodes of a chunk; `data` may be only its Blosc header where the chunk is too long to be shown."""
+    """Return the nodes of a chunk; `data` is only the Blosc header if the chunk is too long to be shown in detail."""
     if len(data) < HEADER_SIZE:
         return (
             Node(
@@ -44,7 +44,7 @@ def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]
     body = Span("", span.start + HEADER_SIZE, stop)
     nodes = [_header_node(header, span.start)]
     if body.size and len(data) < span.size:
-        doc = "The blocks of the chunk, which is too long to be shown in parts."
+        doc = "The blocks of the chunk, which is too long to be shown block by block."
         nodes.append(Node("blocks", body, role=FieldRole.DATA, doc=doc))
     elif body.size:
         nodes += _body_nodes(data[: stop - span.start], header, body)

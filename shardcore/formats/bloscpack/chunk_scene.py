@@ -1,4 +1,4 @@
-"""The chunk in the drawings: that of a lookup, or chunk 0, with its neighbours."""
+"""The chunk that is drawn: that of a lookup, or chunk 0, with its neighbours."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MOST_PLAIN = 1 << 28
 """Largest chunk that is decompressed for a drawing, in uncompressed bytes."""
 
 _CHUNK_DOC = "Number of the chunk. Reset returns to the chunk of the lookup."
-_BLOCK_DOC = "Number of the block; the last block where the chunk has fewer."
+_BLOCK_DOC = "Number of the block; the last block if the chunk has fewer."
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Chunk with its location, known from its Blosc header alone."""
+    """Chunk whose location and sizes are known from its Blosc header alone."""
 
     number: int
     place: int
@@ -42,7 +42,7 @@ class Placed:
 
 
 class ChunkScene:
-    """One chunk of a file, as the sketches need it."""
+    """Reads the chunk that the sketches draw."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ChunkScene:
 
     @property
     def arrived(self) -> Step | None:
-        """Step from an uncompressed byte to its chunk; in a column, to its file."""
+        """Step of the lookup that gave the chunk of an uncompressed byte; in a column, its file."""
         steps = self._steps_with("within", found=True)
         return steps[0] if steps else None
 
@@ -92,7 +92,7 @@ class ChunkScene:
     # --- controls ----------------------------------------------------------------------------------------------------
 
     def controls(self) -> tuple[Control, ...]:
-        """Return sliders for chunk and block; a slider is left out while its range is unknown without a read."""
+        """Return sliders for chunk and block, without those whose range has not been read yet."""
         found = []
         if (chunks := self._known_chunks()) > 1:
             found.append(
@@ -108,7 +108,7 @@ class ChunkScene:
 
     @property
     def shuffled(self) -> bool:
-        """The chunk of the lookup is shuffled; True while that is unknown, because most writers shuffle."""
+        """True if the chunk of the lookup is shuffled, or if that is not known yet, because most writers shuffle."""
         if steps := self._steps_with("blocksize", found=False):
             flags = int(str(steps[-1].values["flags"]), 2)
             shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.MEMCPYED) == Flag.BYTE_SHUFFLE
@@ -161,7 +161,7 @@ class ChunkScene:
         return Placed(number, place, header, stop, self._plain_start(number))
 
     def around(self, number: int, most: int) -> list[Placed]:
-        """Return a chunk and its neighbours, at most `most`; a chunk that is not found ends the row on its side."""
+        """Return a chunk and its neighbours, at most `most`, up to the first chunk on each side that is not found."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)
         found = [self.placed(number)]
@@ -183,13 +183,13 @@ class ChunkScene:
         return int(self.file.content.starts()[number])
 
     def stored(self, number: int) -> Stored:
-        """Read a chunk; raise LimitExceeded where it has more than `MOST_READ` stored bytes."""
+        """Read a chunk; raise LimitExceeded if it has more than `MOST_READ` stored bytes."""
         if (kept := self._stored.get(number)) is not None:
             return kept
         placed = self.placed(number)
         if placed.header.ctbytes > MOST_READ:
             size = plural(placed.header.ctbytes, "stored byte")
-            text = f"chunk {number} has {size}: its blocks are drawn up to {grouped_digits(MOST_READ)}"
+            text = f"chunk {number} has {size}; blocks are drawn only up to {grouped_digits(MOST_READ)}"
             raise LimitExceeded(text, span=Span("", placed.place, placed.stop))
         stored = self.file.content.stored(number)
         return self._stored.put(number, stored, max(len(stored.chunk), 1))

@@ -1,6 +1,6 @@
 """Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
-A chunk is as long as its header says, its checksum has a fixed length, and the next chunk follows. Offsets are
+The header of a chunk has its length, its checksum has a fixed length, and the next chunk follows. Offsets are
 therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong; then the walk decides.
 """
 
@@ -33,14 +33,14 @@ BATCH = 4096
 
 
 class ChunkWalk:
-    """The chunks from the first on, walked as far as requested. Thread-safe.
+    """Chunks found by following their lengths from the first on, as far as requested. Thread-safe.
 
     Attributes:
-        places: First byte of each chunk.
+        places: Offset of each chunk.
         headers: Their headers, concatenated.
-        next: First byte of the next chunk.
+        next: Offset of the next chunk.
         end: Error that ended the walk.
-        cut: The walk ended at fewer bytes than a header has.
+        cut: True if the walk ended at fewer bytes than a header has.
     """
 
     def __init__(self, area: ChunkArea) -> None:
@@ -122,7 +122,7 @@ class ChunkWalk:
         self.next = at + stored + self._area.digest
         if stored < HEADER_SIZE:
             self.end = FormatError(
-                f"ctbytes of chunk {number} is {stored}, less than its header takes: what follows cannot be found",
+                f"ctbytes of chunk {number} is {stored}, less than its header: later chunks cannot be found",
                 span=blosc_header_span(at),
             )
         else:
@@ -131,7 +131,7 @@ class ChunkWalk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllChunks:
-    """Every chunk of a file."""
+    """Offsets and headers of all chunks of a file."""
 
     places: NDArray[np.int64]
     headers: NDArray[Any]
@@ -176,7 +176,7 @@ class ChunkTable:
         return (self._all.value or _NONE).headers
 
     def place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the first byte of a chunk."""
+        """Return the offset of a chunk in the file."""
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
         if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
@@ -187,7 +187,7 @@ class ChunkTable:
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
-        """Return the first byte of a chunk by the walk, ignoring the offsets; errors as for `place`."""
+        """Return the offset of a chunk as found by the walk, ignoring the offset slots; errors as for `place`."""
         self.walk.to(source or self.source, chunk)
         if chunk < len(self.walk.places):
             return self.walk.places[chunk]
@@ -196,7 +196,7 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the offset slot of a chunk before `load`; -1 where no valid one exists."""
+        """Return the value in the offset slot of a chunk, before `load`; -1 if it is not valid."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)
@@ -215,7 +215,7 @@ class ChunkTable:
         return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
-        """Read the headers of all chunks; damage is not raised, chunks that are not found get -1."""
+        """Read the headers of all chunks; chunks that are not found get offset -1, and no error is raised."""
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> AllChunks:
@@ -223,7 +223,7 @@ class ChunkTable:
         chunks = self._from_slots(source, progress) if use_slots else self._from_walk(source, progress)
         if self.slots is None or self._is_chained(chunks):
             return chunks
-        # The offsets contradict the chunks. A walk without an error is right.
+        # The offsets contradict the chunks; a walk without an error takes precedence.
         walked = self._from_walk(source, progress)
         return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 

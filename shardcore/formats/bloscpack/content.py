@@ -35,19 +35,19 @@ from shardcore.sources.wrapped import KeptSource
 T = TypeVar("T")
 
 GUESS = 65536
-"""Bytes read of a chunk of unknown length."""
+"""Bytes read for a chunk of unknown length."""
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Largest file, in bytes, that is read without threads."""
 BATCH = 2**20
 """Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
 CREDIBLE = 64
-"""Memory for a content is allocated at once where it is at most this many times the size of the file."""
+"""Memory for a content is allocated at once if it is at most this many times the size of the file."""
 SMALL_CHUNK = 2**18
 """Chunks below this uncompressed size are decompressed by a single thread."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Uncompressed bytes of a batch that are held in memory where chunks are larger than the header says."""
+"""Uncompressed bytes of a batch that are held in memory if chunks are larger than the header says."""
 TRIED_WHOLE = 2**26
 """Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
 TRIED_RATIO = 8
@@ -59,10 +59,10 @@ LARGE_PART = 2**24
 
 
 class Decoder(Protocol):
-    """Function that decompresses a chunk: `decode.decompress`, or the same in a separate process."""
+    """Type of a function that decompresses a chunk: `decode.decompress`, or the same in a separate process."""
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """Raise FormatError or LimitExceeded for a damaged or too large chunk."""
+        """Raise FormatError if the chunk is damaged, LimitExceeded if it is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ChunkReader:
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its checksum, in one range where its length is known or can be estimated."""
+        """Read a chunk with its checksum; one request if its length is known or can be estimated."""
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -139,7 +139,7 @@ class ChunkReader:
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
         """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of them.
 
-        Of a small chunk these are all bytes; they are empty where the chunk ends before. Errors as for `plain`.
+        For a small chunk these are all bytes; they are empty if the chunk ends before. Errors as for `plain`.
         """
         first = 0
         for piece in self._pieces(stored, limit):
@@ -156,8 +156,8 @@ class ChunkReader:
         if header.nbytes > limit:
             check_chunk_header(header, limit=limit, place=stored.span)
         if header.blocksize > max(TRIED_WHOLE, TRIED_RATIO * header.ctbytes):
-            text = f"{header.ctbytes:,} stored bytes claim blocks of {header.blocksize:,} bytes"
-            most = f"at most {TRIED_WHOLE >> 20} MiB, or {TRIED_RATIO} times the stored bytes, are decompressed at once"
+            text = f"{header.ctbytes:,} stored bytes declare blocks of {header.blocksize:,} bytes"
+            most = f"the limit is {TRIED_WHOLE >> 20} MiB or {TRIED_RATIO} times the stored bytes"
             raise Unsupported(f"{text}; {most}", span=stored.span)
         self.check(stored)
         decode: Decoder = self.decoder or partial(decompress, threads=THREADS)
@@ -171,7 +171,7 @@ class ChunkReader:
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of all chunks.
 
-        Where the total is plausible for the size of the file, threads decompress each chunk directly into the result.
+        If the total is plausible for the size of the file, threads decompress each chunk directly into the result.
         """
         starts = self.starts()
         total = int(starts[-1])
@@ -217,7 +217,7 @@ class ChunkReader:
             wanted -= len(part)
             skip = max(skip - len(plain), 0)
             if stop - start - wanted > limit:
-                raise LimitExceeded(f"the range has over {plural(limit, 'byte')}, which is the limit")
+                raise LimitExceeded(f"the range exceeds the limit of {plural(limit, 'byte')}")
         return b"".join(parts)
 
     def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
@@ -304,11 +304,11 @@ class ChunkReader:
         if tried and header.codec_name in STREAMED:
             stream_chunk(stored.chunk, header.codec_name, place=stored.span)
         else:
-            text = f"{header.ctbytes} stored bytes claim {header.nbytes} uncompressed bytes: not decompressed"
+            text = f"{header.ctbytes} stored bytes declare {header.nbytes} uncompressed bytes: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
-        """Return the uncompressed bytes of neighbouring chunks, read at once; the first error ends the list.
+        """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
 
         Chunks after `HELD` bytes, and large ones, are returned as `_Later`.
         """
@@ -333,7 +333,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read adjacent chunks in one range and return them as a source; the file itself where they are apart."""
+        """Read adjacent chunks in one range and return it as a source; the file itself if they are not adjacent."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -395,7 +395,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return the size of a chunk and its checksum, an upper bound, or `GUESS` where neither is known."""
+        """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

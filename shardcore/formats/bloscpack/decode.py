@@ -2,7 +2,7 @@
 
 `blosc2` reads Blosc-1 chunks, except in two cases:
 
-- Bit shuffle where nbytes or blocksize is no multiple of typesize: the bytes after the last whole element are
+- Bit shuffle if nbytes or blocksize is not a multiple of typesize: the bytes after the last whole element are
   returned wrong, without an error. The flag is cleared in a copy, and the bit shuffle undone here.
 - Chunks of Blosc before 1.5 have flag 0x10 clear although blocks of their sizes are never split; `blosc2` refuses
   them. The flag is set in a copy.
@@ -96,7 +96,7 @@ def decompress_isolated(
 
 
 def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
-    """Split a chunk into chunks of fewer blocks, so that it need not be decompressed at once."""
+    """Yield chunks with the blocks of a chunk, at most `most` uncompressed bytes each, to limit memory."""
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     # A short last block stays with the one before it: alone it would have another blocksize.
@@ -149,7 +149,7 @@ def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
 
 @cache
 def _blosc2() -> ModuleType:
-    """Import `blosc2` at the first chunk, because that takes a quarter of a second."""
+    """Import `blosc2` on first use, because that takes a quarter of a second."""
     blosc2 = import_module("blosc2")
     blosc2.set_releasegil(True)
     return blosc2
@@ -160,7 +160,7 @@ def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place:
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
-        raise FormatError(f"the decompressor refuses the chunk: {error}", span=place) from error
+        raise FormatError(f"decompressing the chunk failed: {error}", span=place) from error
     return plain if plain is not None else b""
 
 
@@ -177,7 +177,7 @@ def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
     """Undo the bit shuffle in place, in blocks of equal size, one per row.
 
     In a block of n elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first. Bytes after the
-    last whole element are unchanged. Blocks whose n is no multiple of 8 were not shuffled.
+    last whole element are unchanged. Blocks whose n is not a multiple of 8 were not shuffled.
     """
     elements = blocks.shape[1] // typesize
     if elements == 0 or elements % 8:

@@ -1,4 +1,4 @@
-"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]` by the typesize where no array is described."""
+"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]`, counted by the typesize, if there is no array."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Element:
     Attributes:
         number: Number of the element in storage order.
         itemsize: Bytes of an element.
-        how: Computation of the number, as a sentence without its full stop.
+        how: Sentence that shows the computation of the number, without a full stop.
     """
 
     number: int
@@ -64,7 +64,7 @@ class Element:
 
 
 def report_none(error: KeyAbsent, recorder: LookupRecorder, *places: Span) -> None:
-    recorder.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
+    recorder.step("Which byte", f"Not found: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
@@ -73,7 +73,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     key = index_text(index)
     if len(index) != len(shape):
         axes = plural(len(shape), "axis", "axes")
-        raise UsageError(f"the array has {axes}, {_times(shape)}, and {key} has {len(index)}: give one number per axis")
+        raise UsageError(f"the array has {axes}, {_times(shape)}, but {key} has {len(index)}: give one number per axis")
     places = [at + length if at < 0 else at for at, length in zip(index, shape, strict=True)]
     if any(not 0 <= at < length for at, length in zip(places, shape, strict=True)):
         raise KeyAbsent(key, f"there is no element {key}; the array is {_times(shape)}")
@@ -81,7 +81,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     if array.order != "C":
         strides = [math.prod(shape[:axis]) for axis in range(len(shape))]
     number = sum(at * stride for at, stride in zip(places, strides, strict=True))
-    # The factor of the fastest axis is 1 and left out.
+    # The factor of the fastest axis is 1, so it is not shown.
     terms = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
     how = f"{terms} = {number}" if len(shape) > 1 else f"{number}"
     where = f"Element {key} of {_times(shape)} is number {how}, in {array.order} order"
@@ -89,12 +89,12 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """Return an element of a content without array metadata; `typesize` is 0 in version 1, `size` -1 where unknown."""
+    """Return an element of content without array metadata; pass `typesize` 0 for version 1, `size` -1 if unknown."""
     key = index_text(index)
     if not typesize:
-        raise UsageError(f"{key}: version 1 does not store the size of an element; request a byte, such as @8")
+        raise UsageError(f"{key}: version 1 does not store the size of an element; look up a byte instead, such as @8")
     if len(index) != 1 or index[0] < 0:
-        raise UsageError(f"{key}: no array is described here, so elements have one number each, from 0: [7]")
+        raise UsageError(f"{key}: the file describes no array, so use a single number from 0, such as [7]")
     number = index[0]
     if size >= 0 and (number + 1) * typesize > size:
         count = plural(size // typesize, "element")

@@ -3,7 +3,7 @@
 The library is configured to release the interpreter lock. It then compresses without its global state: several
 threads at once, one per chunk, and without the `BLOSC_*` environment variables. Equal input gives equal bytes.
 
-Bit shuffle is not written: readers based on Blosc 2 decode it differently where the number of elements per block is
+Bit shuffle is not written: readers based on Blosc 2 decode it differently if the number of elements per block is
 not a multiple of 8.
 """
 
@@ -43,7 +43,7 @@ class Recipe:
         codec: One of `CODECS`.
         level: 0 to 9.
         shuffle: Shuffle bytes.
-        typesize: Bytes per element; a chunk that is no multiple of it is compressed with typesize 1.
+        typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
     """
 
     codec: str
@@ -52,7 +52,7 @@ class Recipe:
     typesize: int
 
     def chunk(self, plain: bytes) -> bytes:
-        """Return a chunk that decompresses to these bytes; a memcpy where the library's chunk does not."""
+        """Return a chunk that decompresses to `plain`; stored uncompressed (memcpy) if the library's chunk does not."""
         if plain and self.level:
             blosc = _blosc()
             shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE

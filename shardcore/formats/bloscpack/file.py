@@ -64,7 +64,7 @@ class BloscpackFile:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Sections that tile the file; until the chunks are loaded, the section of the chunks ends with the file."""
+        """Sections, which cover the file without gaps; before `load`, the section of the chunks ends with the file."""
         size, first = self.source.size, self.offsets.area.first
         claims = [section("header", 0, self.header.size)]
         if self.metadata is not None:
@@ -79,7 +79,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
-        """One past the last checksum; the end of the file until the chunks are loaded."""
+        """End of the last checksum, exclusive; before the chunks are loaded, the end of the file."""
         if not self.table.loaded:
             return self.offsets.area.size
         return self._end.get(self._last_end)
@@ -119,11 +119,11 @@ class BloscpackFile:
             number, slots = int(numbers[at]), table.slots
             if slots is not None and slots.place(table.source, number) == starts[at]:
                 span = self.offset_table.pointer_span(number)
-                return span, f"Slot {number} of the offsets has the start of chunk {number}."
+                return span, f"Slot {number} of the offsets contains the offset of chunk {number}."
             if number == 0 or table.places[number - 1] == UNKNOWN:
                 return Span("", 0, self.header.size), "The first chunk follows the header."
             before = blosc_header_span(int(table.places[number - 1]))
-            return before, f"Chunk {number - 1} has its own length: chunk {number} begins after it."
+            return before, f"The length in chunk {number - 1} gives the start of chunk {number}."
 
         yield Links(starts, stops, pointer)
 

@@ -77,12 +77,12 @@ class Packing:
         if self.typesize is not None and not 1 <= self.typesize <= 255:
             raise UsageError(f"typesize must be 1 to 255, not {self.typesize}")
         if not 1 <= self.chunk_size <= LARGEST:
-            raise UsageError(f"chunk_size={self.chunk_size}: 1 to {grouped_digits(LARGEST)} bytes are possible")
+            raise UsageError(f"chunk_size={self.chunk_size}; valid: 1 to {grouped_digits(LARGEST)} bytes")
         if self.spare is not None and self.spare and not self.offsets:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
-        """Return the chunks of `size` uncompressed bytes; `itemsize` is None for content that is no array."""
+        """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None without an array."""
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
         typesize = self.typesize or known
         if self.exact:
@@ -93,14 +93,14 @@ class Packing:
         nchunks = -(-size // chunk_size) if size else 1
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare
         if nchunks + spare > MAX_CHUNKS:
-            raise UsageError(f"spare={self.spare}: at most 2^63 - 1 slots are possible")
+            raise UsageError(f"spare={self.spare}; the limit is 2^63 - 1 slots")
         return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: ChunkShape) -> Recipe:
         return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
-        """Return the metadata section, with JSON without spaces as the reference writes it; b"" for None."""
+        """Return the metadata section, its JSON without spaces, as the reference writes it; b"" for None."""
         if value is None:
             return b""
         text = json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -157,7 +157,7 @@ class NewFile:
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
-        """Compute the sizes for a content of which only the size is known, as if nothing were compressed."""
+        """Compute the sizes as if nothing were compressed, for a plan that does not read the content."""
         self._begin()
         sizes = self._shape.sizes
         for size in dict.fromkeys(sizes.tolist()):
@@ -201,7 +201,7 @@ class NewFile:
         return CHUNK_HEADER.read(bytes(self._headers), count=len(self._headers) // CHUNK_HEADER.size)
 
     def _begin(self, offset: int = UNKNOWN) -> None:
-        """Write the parts before the chunks; `offset` is that of chunk 0, the other slots are -1."""
+        """Write the parts before the chunks; the first offset slot contains `offset`, the others -1."""
         shape, packing = self._shape, self._packing
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(

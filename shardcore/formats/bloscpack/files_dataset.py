@@ -41,16 +41,16 @@ SUFFIX = ".blp"
 DEEPEST = 32
 """Deepest level of subfolders that is searched."""
 LOOKED_THROUGH = 16
-"""Most folders listed to detect a folder without `.blp` files of its own."""
+"""Maximum number of folders listed to detect a folder without `.blp` files of its own."""
 
 I64 = NDArray[np.int64]
 
 
-FILE_WHY = "The folder is the index: each file has one content, and its name is the key."
+FILE_WHY = "The folder is the index: each file has one content, and the file name is the key."
 
 
 class BloscpackFiles(DataSet):
-    """Data set of one object per file; a key is the path of a file below the folder, without `.blp`."""
+    """Data set with one object per file; its key is the path of the file relative to the folder, without `.blp`."""
 
     meanings = MEANINGS
 
@@ -81,10 +81,10 @@ class BloscpackFiles(DataSet):
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         names = self.route(key, recorder)
         if not names:
-            raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
+            raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} in this folder")
         ref = self.ref(self._rows[names[0]])
         if ref.error:
-            self.member(names[0])  # raises what is wrong with it
+            self.member(names[0])  # raises the error of the file
         return ref
 
     lookup_all = Shard.lookup_all
@@ -93,16 +93,16 @@ class BloscpackFiles(DataSet):
         name = key + SUFFIX
         row = self._rows.get(name)
         if row is None:
-            text = f"None of {plural(len(self.members), 'file')} is called {short(name)}."
+            text = f"{short(name)} is not among the {plural(len(self.members), 'file')}."
             recorder.step("Which file", text, why=FILE_WHY)
             return ()
         span = Span(str(SourceName(name)), 0, self.members[row].size)
-        text = f"The key is the name of the file without its ending: {short(name)}."
+        text = f"The key is the file name without its extension: {short(name)}."
         recorder.step("Which file", text, span, why=FILE_WHY, file=name)
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return the object of a file; opens the file briefly where its uncompressed size is not cached."""
+        """Return the object of a file; opens the file briefly if its uncompressed size is not cached."""
         member = self.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
@@ -134,7 +134,7 @@ class BloscpackFiles(DataSet):
         return Shard.file_names(self, ref)
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the `.npy` header of an array, because the content has only its elements; b"" for other contents."""
+        """Return the `.npy` header to write before the elements of an array; b"" if the content is not an array."""
         layout = None
         if names_array(name):
             with suppress(FormatError):
@@ -166,7 +166,7 @@ class BloscpackFiles(DataSet):
         )
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small intact local file without opening it as a shard; None for any other file."""
+        """Verify a small local file without opening it as a shard; None if it is not small, local and intact."""
         member = self.members[self._rows[name]]
         if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
             return None
@@ -250,9 +250,9 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
-    """Return True for a folder with nothing but Bloscpack files, `manifest.json` and hidden files.
+    """Return True if a folder has only Bloscpack files, `manifest.json` and hidden files.
 
-    Without such a file in the folder itself, its subfolders are listed, at most `LOOKED_THROUGH` folders in all.
+    If it has no Bloscpack file itself, its subfolders are listed, at most `LOOKED_THROUGH` folders in all.
     """
     waiting, found = [""], False
     for listed in range(LOOKED_THROUGH):

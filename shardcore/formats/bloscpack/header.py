@@ -61,7 +61,7 @@ class Header:
 
     @property
     def plain_size(self) -> int:
-        """Uncompressed bytes of the content; -1 where unknown."""
+        """Uncompressed bytes of the content; -1 if unknown."""
         if self.nchunks == 0:
             return 0
         if UNKNOWN in (self.nchunks, self.last_chunk):

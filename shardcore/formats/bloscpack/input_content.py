@@ -1,4 +1,4 @@
-"""Input of the writer: its size, and its array from a `.npy` header or from details given by the caller."""
+"""Input of the writer: its size, and the array in it, from a `.npy` header or from arguments of the caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardcore.writing.writer import Data, Sized, UnreadableInput, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"
 IN_MEMORY = 16 << 20
-"""Most bytes of an input of unknown size in memory; a larger one goes to a temporary file."""
+"""Maximum size in bytes of an input of unknown size that is kept in memory; a larger one goes to a temporary file."""
 _HEAD = 1 << 16
 """Largest `.npy` header, in bytes."""
 
@@ -61,7 +61,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
 def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
     if array.nbytes != size:
         described = plural(array.nbytes, "byte")
-        raise error(f"{who}: an array of this type and shape has {described}; there are {grouped_digits(size)}")
+        raise error(f"{who}: an array of this type and shape has {described}; the content has {grouped_digits(size)}")
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
@@ -69,7 +69,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
     if not given:
         return None
     if not {"dtype", "shape"} <= given.keys():
-        raise UsageError(f"{who}: an array needs dtype and shape; default order: C")
+        raise UsageError(f"{who}: an array requires dtype and shape; order defaults to C")
     try:
         return array_info({"container": "numpy", "order": "C"} | given)
     except FormatError as error:
@@ -111,13 +111,13 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
             have += len(piece) - at
     if total != content.size:
         who = label or "the content"
-        raise SourceError(f"cannot read {who}: it changed meanwhile: it had {plural(content.size, 'byte')} at first")
+        raise SourceError(f"cannot read {who}: it changed while being read; it had {plural(content.size, 'byte')}")
     if held:
         yield b"".join(held)
 
 
 def _size_of(data: Data) -> int | None:
-    """Return the size of the input; None where it is unknown before reading."""
+    """Return the size of the input; None if it is unknown before reading."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):
@@ -176,7 +176,7 @@ def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
     try:
         layout = npy_layout(head)
     except Unsupported as error:
-        raise UnreadableInput(f"{who}: elements that are Python objects are not packed") from error
+        raise UnreadableInput(f"{who}: arrays of Python objects are not supported") from error
     except FormatError as error:
         reason = error.message.removeprefix("the .npy ")
         raise UnreadableInput(f"{who} is not a readable .npy file: its {reason}") from error

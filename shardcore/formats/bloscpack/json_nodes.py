@@ -19,20 +19,20 @@ from shardcore.shards.cache import Once
 MAX_DEPTH = 64
 """Values below this depth are shown as one node."""
 TEXT_LETTERS = 200
-"""Most letters shown of a value or a name."""
+"""Maximum number of letters shown of a value or a name."""
 
 I64 = NDArray[np.int64]
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
 LONGEST_VALUE = 1 << 16
-"""Longest text, in bytes, that is the value of its node; of a longer one only the beginning is shown."""
+"""Longest text, in bytes, that is the value of its node; of a longer text only the beginning is shown."""
 
 _INDENT = 64  # bytes of white space skipped in parallel for all members
 
 
 class JsonNodes:
-    """Nodes of one JSON text that `parse_json` has accepted."""
+    """Nodes of one JSON text, which `parse_json` must have accepted."""
 
     def __init__(self, data: bytes, source: str, base: int = 0) -> None:
         self._data = data

@@ -45,13 +45,13 @@ class BloscpackKey:
 
 
 def parse_key(text: str) -> BloscpackKey:
-    """Parse a key; raise UsageError where it has none of the four forms."""
+    """Parse a key; raise UsageError if it has none of the four forms."""
     if text == ALL:
         return BloscpackKey(KeyKind.ALL)
     if (index := parse_index(text)) is not None:
         return BloscpackKey(KeyKind.ELEMENT, index=index)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        forms = "the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an element, or `all`"
-        raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
+        forms = "a chunk number, `@` with the offset of an uncompressed byte, `[i,j]` for an element, or `all`"
+        raise UsageError(f"invalid key {short(text)}: a key of a bloscpack file is {forms}")
     return BloscpackKey(KeyKind.BYTE if text.startswith("@") else KeyKind.CHUNK, int(digits))

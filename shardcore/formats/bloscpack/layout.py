@@ -74,14 +74,14 @@ _SIZE_FIELDS = (
         "7 sha384, 8 sha512.",
         differs=Differs("adler32 costs 32 bytes per chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
     ),
-    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; informative, because each chunk has its own."),
-    Field("chunk_size", "<i4", Role.SIZE, "Uncompressed bytes of every chunk but the last; -1 when unknown."),
-    Field("last_chunk", "<i4", Role.SIZE, "Uncompressed bytes of the last chunk; -1 when unknown."),
+    Field("typesize", "u1", Role.NUMBER, "Size of one element in bytes; informative, because each chunk has its own."),
+    Field("chunk_size", "<i4", Role.SIZE, "Uncompressed size of every chunk but the last, in bytes; -1 if unknown."),
+    Field("last_chunk", "<i4", Role.SIZE, "Uncompressed size of the last chunk, in bytes; -1 if unknown."),
     Field(
         "nchunks",
         "<i8",
         Role.COUNT,
-        "Number of chunks; -1 when unknown: all up to the end of the file.",
+        "Number of chunks; -1 if unknown: all up to the end of the file.",
         differs=Differs(
             "-1 means that the number is not known, and chunks continue to the end of the file",
             "the reference returns no content of such a file",
@@ -96,7 +96,7 @@ HEADER_V1 = Record(
         _MAGIC_FIELD,
         Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
         Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: all up to the end of the file."),
+        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
     ),
 )
 
@@ -107,7 +107,7 @@ HEADER_V2 = Record(
         _MAGIC_FIELD,
         Field("format_version", "u1", Role.VERSION, "2 in this layout.", 2),
         *_SIZE_FIELDS,
-        Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 keeps max_app_chunks here."),
+        Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 stores max_app_chunks here."),
     ),
 )
 
@@ -125,7 +125,7 @@ HEADER_V3 = Record(
             "Spare offset slots, so that this many chunks can be appended in place.",
             differs=Differs(
                 "the last 8 bytes of the header are reserved, as in version 2",
-                "every release since 0.3.0 writes version 3 and keeps the number of spare offsets here",
+                "every release since 0.3.0 writes version 3 and stores the number of spare offsets here",
             ),
         ),
     ),
@@ -143,7 +143,7 @@ METADATA_HEADER = Record(
             Role.MAGIC,
             "`JSON`, padded with zero bytes.",
             b"JSON",
-            Differs("the name is padded with spaces", "files have zero bytes; strip both"),
+            Differs("the name is padded with spaces", "files have zero bytes; accept both"),
         ),
         Field("meta_options", "u1", Role.FLAGS, "Always 0: no option is defined."),
         Field(
@@ -158,7 +158,7 @@ METADATA_HEADER = Record(
             "u1",
             Role.NUMBER,
             "Requested compression level.",
-            differs=Differs("it must be 0 where the codec is 0", "writers store 6 even then: ignore it"),
+            differs=Differs("it must be 0 if the codec is 0", "writers store 6 even then: ignore it"),
         ),
         Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata text."),
         Field(
@@ -182,7 +182,7 @@ OFFSET = Record(
             "offset",
             "<i8",
             Role.OFFSET,
-            "First byte of the chunk, its Blosc header, in the file; -1 in spare slots, and when not filled in.",
+            "Offset of the chunk (its Blosc header) in the file; -1 in spare slots, and if not filled in.",
             differs=Differs(
                 "offsets are for accelerated seeking",
                 "the reference uses them only to append, so wrong offsets may exist",
@@ -204,10 +204,8 @@ CHUNK_HEADER = Record(
             "0x01 byte shuffle, 0x02 memcpyed, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
-        Field(
-            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; shuffling groups them by their position."
-        ),
-        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
+        Field("typesize", "u1", Role.NUMBER, "Size of the elements whose bytes are shuffled, 1 to 255 bytes."),
+        Field("nbytes", "<u4", Role.SIZE, "Uncompressed size of the chunk in bytes."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
         Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the checksum."),
     ),
@@ -216,7 +214,7 @@ CHUNK_HEADER = Record(
 BLOCK_START = Record(
     "block start",
     source=BLOSC_SOURCE + "starts",
-    fields=(Field("start", "<i4", Role.OFFSET, "First byte of the block, from the start of the chunk."),),
+    fields=(Field("start", "<i4", Role.OFFSET, "Offset of the block from the start of the chunk."),),
 )
 
 STREAM_LENGTH = Record(
@@ -227,17 +225,17 @@ STREAM_LENGTH = Record(
             "length",
             "<i4",
             Role.SIZE,
-            "Stored bytes of the stream that follow; equal to its uncompressed size when it is stored uncompressed.",
+            "Stored bytes of the stream that follow; equal to its uncompressed size if it is stored uncompressed.",
         ),
     ),
 )
 
 SENTENCES = {
     "header": "Version and options of the file; sizes and number of its chunks.",
-    "metadata": "JSON text about the content, with room to grow and its own checksum.",
-    "offsets": "First byte of each chunk; spare slots, -1, are for chunks that are appended later.",
+    "metadata": "JSON text about the content, with reserved space and its own checksum.",
+    "offsets": "Offset of each chunk; spare slots, -1, are for chunks that are appended later.",
     "chunks": "The content: compressed chunks, each followed by its checksum.",
-    "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
+    "trailing": "Bytes after the last chunk; appending can leave some, and readers ignore them.",
     "unknown": "These bytes do not belong to any chunk that was found.",
 }
 _ROLES = {
@@ -260,7 +258,7 @@ def blosc_header_span(place: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class ChunkArea:
-    """Bytes of a file in which chunks can be; `nchunks` is -1 where unknown, `digest` the bytes of a checksum."""
+    """Part of a file that can contain chunks; `nchunks` is -1 if unknown, `digest` the size of a checksum in bytes."""
 
     first: int
     nchunks: int
@@ -269,12 +267,12 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Number of rows: at most as many as fit in the file, plus one where the header counts more."""
+        """Number of rows: `nchunks`, limited to chunks that fit in the file, plus one if the header counts more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Return True where a chunk header can begin: after the offsets, and complete before the end of the file."""
+        """Return True if a chunk header fits at `place`, after the offsets and before the end of the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -293,7 +291,7 @@ class ChunkArea:
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
-        """Return one past each chunk without its checksum, cut at the end of the file; -1 where it is not found."""
+        """Return the end of each chunk without its checksum, at most the end of the file; -1 if it is not found."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 
@@ -319,7 +317,7 @@ class OffsetTable(PointerTable):
         return blosc_header_span(int(row["offset"]))
 
     def _fault(self, number: int, row: Any) -> str:
-        return "no chunk can begin there: it is not between the offsets and the end of the file"
+        return "invalid: not between the offsets and the end of the file"
 
     def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
         if state is not State.UNUSED:

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 WALK_STEPS = 20
-"""Most chunks of a walk that a trace shows as steps."""
+"""Maximum number of chunks of a walk that a trace shows as steps."""
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
 WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk."
-PAST_WHY = "The uncompressed size follows from the header: a byte past it is in no chunk."
+PAST_WHY = "The header gives the uncompressed size, so a byte after it is in no chunk."
 COUNT_WHY = "Chunks are numbered without gaps, so the count shows that this one does not exist."
 
 
@@ -124,9 +124,9 @@ class BloscpackLookup:
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
-            why="All chunks but the last have the same uncompressed size: these numbers place any byte in its chunk."
+            why="All chunks but the last have the same uncompressed size, so these numbers give the chunk of any byte."
             if header.version > 1
-            else "Version 1 has only the number of chunks; the length of each is in its own header.",
+            else "Version 1 stores only the number of chunks; each chunk's length is in its own header.",
             **_header_values(header),
             shown=(Fields(header.record, 0, header.values),),
         )
@@ -192,7 +192,7 @@ class BloscpackLookup:
         except KeyAbsent as error:
             recorder.step(
                 "Which chunk",
-                f"None: {error.message}.",
+                f"Not found: {error.message}.",
                 *self._sizes_read,
                 why=PAST_WHY,
                 inputs=self._sizes_at(),
@@ -202,8 +202,8 @@ class BloscpackLookup:
         how = f"{offset} // {size} = {number}, {offset} mod {size} = {within}"
         why = WHICH_WHY
         if size <= 0:
-            how = "the sum of the uncompressed sizes in the Blosc headers gives it"
-            why = "The header has no uncompressed size of chunks, so the sizes in the chunk headers are added up."
+            how = "found by adding up the uncompressed sizes in the Blosc headers"
+            why = "The file's header does not have the chunk size, so the sizes in the chunk headers are added up."
         text = f"Uncompressed byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
         recorder.step(
@@ -218,7 +218,7 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
-        """Return the locations of the header fields with the sizes and number of chunks; only `names`, if given."""
+        """Return the spans of the header fields `names`; by default those with the sizes and number of chunks."""
         record = self._header.record
         wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
         return tuple(self._header.field_span(name) for name in wanted)
@@ -245,15 +245,15 @@ class BloscpackLookup:
             good = slots.is_valid(slot) and table.known_at(number) in (slot, UNKNOWN)
             why = "the first byte of the chunk"
             if not good:
-                reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"
-                why = f"{reason}: follow the chunks from the first"
+                reason = "not filled in" if slot == UNKNOWN else "which is not the offset of the chunk"
+                why = f"{reason}, so a reader walks from the first chunk"
             text = f"Slot {number} of the offsets is {slot}, {why}."
             recorder.step(
                 "Offset slot",
                 text,
                 slots.span(number),
                 at={"offset": slots.span(number)},
-                why="Stored chunks differ in length; offsets let a reader jump to one without reading those before.",
+                why="Stored chunks differ in length; with offsets a reader finds one without reading those before it.",
                 offset=slot,
             )
             if good and table.place(number, through) == slot:
@@ -278,7 +278,7 @@ class BloscpackLookup:
                 f"{after:#x}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
-                why="Each chunk has its length, so without offsets a reader can go from one to the next.",
+                why="Each chunk stores its length, so without offsets a reader can go from one to the next.",
                 next=after,
             )
 
@@ -298,7 +298,7 @@ class BloscpackLookup:
                 ),
                 flags_figure(header, start),
             ),
-            why="It has codec, filter and sizes, so the chunk can be decompressed without the others.",
+            why="The header has codec, filter and sizes, so the chunk can be decompressed without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,
@@ -348,7 +348,7 @@ class BloscpackLookup:
             return
         value = plain[within - first]
         element, part = divmod(within, header.typesize)
-        how = "The chunk is a memcpy, so nothing is decompressed"
+        how = "The chunk is stored uncompressed (memcpy)"
         if not header.memcpyed:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"

@@ -59,7 +59,7 @@ class MetadataSection:
 
     @property
     def decoded(self) -> str:
-        """Source name of the uncompressed text; empty where it is stored uncompressed."""
+        """Source name of the uncompressed text; empty if it is stored uncompressed."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
     def problems(self) -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ class MetadataSection:
                 ("meta_codec", f"metadata codec {values['meta_codec']} is unknown; supported: 0 (none), 1 (zlib)")
             )
         if values["meta_level"] > MAX_LEVEL:
-            found.append(("meta_level", f"meta_level is {values['meta_level']}; 0 to {MAX_LEVEL} are possible"))
+            found.append(("meta_level", f"meta_level is {values['meta_level']}; valid: 0 to {MAX_LEVEL}"))
         if values["meta_comp_size"] > values["max_meta_size"]:
             stored, room = plural(values["meta_comp_size"], "byte"), grouped_digits(values["max_meta_size"])
             found.append(("meta_comp_size", f"the stored metadata has {stored}, but only {room} are reserved for it"))
@@ -96,7 +96,7 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
-    """Return the bytes of a section; zlib is skipped where it would make the text longer.
+    """Return the bytes of a section; the text is not compressed if zlib would make it longer.
 
     `room` is the size reserved for the stored text, by default ten times the text, as in the reference.
     """
@@ -106,7 +106,7 @@ def write_metadata_section(
     room = 10 * len(text) if room is None else room
     if len(packed) > room:
         raise UsageError(
-            f"the metadata takes {plural(len(packed), 'byte')}; {grouped_digits(room)} are reserved for it"
+            f"the metadata takes {plural(len(packed), 'byte')}, but only {grouped_digits(room)} are reserved for it"
         )
     header = METADATA_HEADER.pack(
         meta_checksum=kind.number,
@@ -120,7 +120,7 @@ def write_metadata_section(
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """Decompress `stored`; raise FormatError where the result has another size than `meta_size`."""
+    """Decompress `stored`; raise FormatError if the size of the result is not `meta_size`."""
     problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
     if problems:
         raise Unsupported(problems[0], span=section.header)

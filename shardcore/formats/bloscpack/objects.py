@@ -29,7 +29,7 @@ UNREAD = "unread"
 
 
 class BloscpackObjects(Objects):
-    """One row per chunk in the file, and per chunk that only the header counts."""
+    """Objects of a Bloscpack file: its chunks, and those that the header counts but the file lacks."""
 
     kinds = ("chunk",)
     key_encoding = "number"
@@ -46,7 +46,7 @@ class BloscpackObjects(Objects):
 
     @property
     def sized(self) -> bool:
-        """The header has the sizes of the chunks, and the offsets their locations."""
+        """True if the header has the sizes of the chunks and the offsets have their locations."""
         if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -89,7 +89,7 @@ class BloscpackObjects(Objects):
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Return some chunks as objects; for more than one, all headers are loaded together."""
+        """Yield the chunks of `rows`; for more than one, all headers are loaded together."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
@@ -121,7 +121,7 @@ class BloscpackObjects(Objects):
         return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
-        """Return which chunks have impossible headers or locations; only after `load_index`."""
+        """Return a mask of the chunks with an invalid header or location; only after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.area.fits(places, headers) & plausible(headers, 2**32))
 
@@ -151,7 +151,7 @@ class BloscpackObjects(Objects):
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
-        """Return the header of a chunk; reads the whole chunk, which is usually requested next."""
+        """Return the header of a chunk; the whole chunk is read, because it is usually requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk

@@ -27,7 +27,7 @@ class Slots:
         self._area = area
         used = kept[kept != UNKNOWN]
         self.ascending = bool((used[1:] > used[:-1]).all())
-        """The cached offsets ascend; otherwise none is trusted."""
+        """True if the cached offsets ascend; otherwise no offset is used."""
         self.used = len(used) > 0 or len(kept) < count
 
     def span(self, chunk: int) -> Span:
@@ -48,7 +48,7 @@ class Slots:
         return place if self.is_valid(place) else UNKNOWN
 
     def is_valid(self, place: int) -> bool:
-        """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
+        """Return True if a chunk can begin at `place`; always False if the offsets do not ascend."""
         return self.ascending and self._area.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -57,7 +57,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Offsets section: the bytes between the headers and the first chunk."""
+    """Offsets section, between metadata and first chunk."""
 
     start: int
     count: int
@@ -73,7 +73,7 @@ class Offsets:
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     """Read up to `SLOTS_AT_OPEN` offsets.
 
-    The offsets end where the first of them points to. Where that is before the end by the counts of the header, the
+    The offsets end where the first of them points to. If the counts of the header give a later end, the
     counts are wrong.
     """
     digest, size, count = header.checksum.size, source.size, header.slots

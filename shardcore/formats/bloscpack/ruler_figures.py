@@ -1,4 +1,4 @@
-"""Figures of the sketch `rulers`: uncompressed bytes above, stored bytes below, bands between them."""
+"""Figures of the sketch `rulers`: uncompressed bytes above, stored bytes below, and bands that connect them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 
 CHUNKS = 4
-"""Most chunks drawn."""
+"""Maximum number of chunks drawn."""
 SPARE = 4
-"""Most spare slots drawn."""
+"""Maximum number of spare slots drawn."""
 BLOCKS = 5
-"""Most blocks drawn."""
+"""Maximum number of blocks drawn."""
 WALKED = 5
-"""Most chunks of a walk that are drawn; those before are only counted."""
+"""Maximum number of chunks of a walk that are drawn; those before are only counted."""
 
 _FLAGS = (
     ("shuffle", "Bytes grouped by their position in the element."),
     ("copy", "Not compressed."),
     ("bits", "Bits grouped by their position in the element."),
     ("0", "Always 0."),
-    ("whole", "Each block is one stream; when clear, it may be one stream per byte of the element."),
+    ("whole", "Each block is one stream; if clear, it may be one stream per byte of the element."),
 )
 _TONES = {
     SectionRole.HEADER: Tone.HEADER,
@@ -92,7 +92,7 @@ def _front_items(file: BloscpackFile) -> list[Item]:
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
-    """Return the offset slots of some chunks and True where that of chunk `number` is right; None without offsets."""
+    """Return the drawn offset slots, and True if the slot of chunk `number` is right; None without offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
     if slots is None or not shown:
@@ -114,9 +114,9 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
         for one in range(slots.count, slots.count + min(spare, SPARE)):
             items.append(Item("spare", (slots.span(one),), one, tone=Tone.EMPTY, doc=doc, name=f"spare {one}"))
         count += min(spare, SPARE)
-    title = f"Offsets: where chunks begin, {plural(slots.count, 'slot')}"
+    title = f"Offsets of the chunks, {plural(slots.count, 'slot')}"
     if spare > 0:
-        title += f" and {grouped_digits(spare)} to spare"
+        title += f" and {grouped_digits(spare)} spare"
     good = any(chunk.number == number and value == chunk.place for chunk, value in zip(shown, values, strict=True))
     return Cells(title, count, tuple(items), first=first), good
 
@@ -126,7 +126,7 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
-        doc = f"{plural(before, 'chunk')} before it were also walked."
+        doc = f"The walk also passed {plural(before, 'chunk')} before this one."
         items.append(Item(f"{grouped_digits(before)} before", (), way[0].place, 0, Tone.FAINT, doc, "walked before"))
         ends.append("walked before")
     for chunk in way:
@@ -155,7 +155,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
     below = [Item("Blosc header", (head,), start, head.size, Tone.HEADER, "Flags and sizes of the chunk.", "head")]
     if len(found.starts):
         table = Span("", head.stop, head.stop + BLOCK_START.size * len(found.starts))
-        doc = "Where each block begins, counted from the Blosc header."
+        doc = "Offset of each block, counted from the Blosc header."
         below.append(Item("starts", (table,), table.start, table.size, Tone.INDEX, doc, "starts"))
     for number in shown:
         here, plain = number == block, found.block_plain(number)
@@ -170,9 +170,9 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         bands.append(Band(Item(text, (span,), at, plain, tone, doc, here=here), (span.start, span.stop)))
     if not len(found.starts) and header.nbytes:
         body = Span("", head.stop, stored.span.stop)
-        doc = "A memcpy: compression gained nothing, so the bytes are stored uncompressed."
+        doc = "A memcpy: compression saved nothing, so the bytes are stored uncompressed."
         above.append(Item("uncompressed bytes", (), 0, header.nbytes, Tone.HIT, doc, here=True))
-        below.append(Item("the same", (body,), body.start, body.size, Tone.HIT, doc, here=True))
+        below.append(Item("same bytes", (body,), body.start, body.size, Tone.HIT, doc, here=True))
         bands.append(Band(Item("copied", (body,), 0, header.nbytes, Tone.HIT, doc, here=True), (body.start, body.stop)))
     if within is not None:
         above.append(Item(f"byte {within}", (), within, 0, Tone.KEY, f"Byte {within} of the chunk.", here=True))

@@ -1,6 +1,6 @@
 """Salvage of a damaged Bloscpack file.
 
-Chunks that are not found through the file's header are searched by the form of their own headers.
+Chunks that are not found by the header and offsets are found by searching for plausible Blosc headers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield offset and size of each possible chunk, judged by its header alone."""
+    """Yield offset and size of each possible chunk; only the Blosc header is checked."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))
@@ -113,7 +113,7 @@ def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | No
 
 
 def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
-    """Return the checksum that matches after a chunk, or None; without a header all kinds are tried."""
+    """Return the kind of checksum that matches after a chunk, or None; without a header all kinds are tried."""
     for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
         if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
             return one

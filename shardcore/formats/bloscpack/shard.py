@@ -86,11 +86,11 @@ class BloscpackShard(FileShard):
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
-        """Array of the whole content; None where the metadata describes none."""
+        """Array of the whole content; None if the metadata describes none."""
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array of the content; of a chunk, items of the first axis, else a flat array."""
+        """Return the array of an object; a chunk is a part of the first axis if possible, otherwise a flat array."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout
@@ -172,7 +172,7 @@ class BloscpackShard(FileShard):
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return uncompressed bytes `[start, stop)` of a chunk or of all; reads only the chunks with them."""
+        """Return the uncompressed bytes `[start, stop)` of an object; reads only the chunks that contain them."""
         if ref.key == ALL:
             return self.file.content.plain_range(start, stop, limit=limit)
         part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
@@ -181,16 +181,16 @@ class BloscpackShard(FileShard):
         return part
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the whole content as the read-only NumPy array in the metadata.
+        """Return the whole content as the array that the metadata describes, read-only.
 
         Raises:
-            UsageError: The metadata describes no array.
+            UsageError: The metadata does not describe an array.
             FormatError: The array and the content differ in size.
             LimitExceeded: The content has more than `limit` bytes.
         """
         info = self.whole_layout
         if info is None:
-            raise UsageError("the metadata describes no array")
+            raise UsageError("the metadata does not describe an array")
         return info.of(self.file.content.whole(limit=limit))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Open a file in one request; in two where the offsets end after the first 64 KiB.
+    """Open a file with one request, or two if the offsets end after the first 64 KiB.
 
     Raises:
         BadMagic: It does not begin with `blpk`.

@@ -145,7 +145,7 @@ class BloscpackTree:
     def _chunks_node(self, part: Section) -> Node:
         span = Span("", part.start, part.stop)
         if not self._table.loaded:
-            return Node("chunks", span, text="load the index to see each chunk", doc=part.doc)
+            return Node("chunks", span, text="load the index to list the chunks", doc=part.doc)
         rows = self._rows.get(lambda: self._chunk_rows(part))
         return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
@@ -174,7 +174,7 @@ class BloscpackTree:
         return grouped(Extents(all_starts, all_stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
-        """Return the node of a chunk; `own` is the number of bytes before the next chunk begins."""
+        """Return the node of a chunk; `own` is the number of bytes up to the next chunk."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
@@ -182,7 +182,7 @@ class BloscpackTree:
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
         # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
-        doc = "A Blosc-1 buffer, which can be decompressed alone, and its checksum if there is one."
+        doc = "A Blosc-1 buffer, which can be decompressed separately, and its checksum, if any."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:

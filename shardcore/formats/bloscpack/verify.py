@@ -84,7 +84,7 @@ class Verification:
                 self._findings.warning("bloscpack.reserved", span, f"the bytes `{name}` of the header are not all zero")
         if header.nchunks == UNKNOWN:
             span = header.field_span("nchunks")
-            message = "nchunks is -1, unknown: the reference returns no content of such a file, without an error"
+            message = "nchunks is -1 (unknown): for such a file the reference returns no content and no error"
             self._findings.warning("bloscpack.nchunks", span, message)
         if header.max_app_chunks and not header.has_offsets:
             span = header.field_span("max_app_chunks")
@@ -118,7 +118,7 @@ class Verification:
         size = self._header.plain_size
         if info is not None and size not in (UNKNOWN, info.nbytes):
             described = plural(info.nbytes, "byte")
-            message = f"the metadata describes an array of {described}; the content has {grouped_digits(size)}"
+            message = f"the metadata describes an array of {described}, but the content has {grouped_digits(size)}"
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
@@ -131,7 +131,7 @@ class Verification:
             self._findings.note(
                 "bloscpack.offsets-unused",
                 span,
-                "no offset was filled in: the chunks are found by following them from the first",
+                "the offsets were not filled in; readers walk from chunk to chunk",
             )
             return
         for first in range(0, min(slots.count, len(self._table)), SLOTS_AT_ONCE):
@@ -157,13 +157,11 @@ class Verification:
             if (rows != UNKNOWN).any():
                 place = at + int((rows != UNKNOWN).argmax()) * OFFSET.size
                 span = Span("", place, place + OFFSET.size)
-                self._findings.warning(
-                    "bloscpack.spare-slots", span, "a spare offset slot holds something other than -1"
-                )
+                self._findings.warning("bloscpack.spare-slots", span, "a spare offset slot is not -1")
                 return
 
     def _gaps(self) -> None:
-        """Report bytes between chunks: readers that walk from chunk to chunk fail there."""
+        """Report bytes between chunks, at which readers that walk from chunk to chunk fail."""
         area, table = self._table.area, self._table
         damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
         ends = area.stops(table.places, table.headers) + area.digest
@@ -174,7 +172,7 @@ class Verification:
         for row in wrong[:MAX_PER_CODE].tolist():
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
-            message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow chunks fail there"
+            message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that walk the chunks fail"
             self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
     def _headers(self) -> None:
@@ -197,13 +195,13 @@ class Verification:
         for row in wrong[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
             found = plural(sizes[row], "uncompressed byte")
-            message = f"chunk {row} has {found}; the header of the file declares {grouped_digits(wished[row])}"
+            message = f"chunk {row} has {found}, but the file's header declares {grouped_digits(wished[row])}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 
     def _end(self) -> None:
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
             fit = plural(len(self._table), "chunk")
-            message = f"nchunks is {grouped_digits(self._header.nchunks)}; at most {fit} fit in the file"
+            message = f"nchunks is {grouped_digits(self._header.nchunks)}, but at most {fit} fit in the file"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
         places, end = self._table.places, self._file.chunks_end
         if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:
@@ -235,7 +233,7 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
-        """Return whether each chunk is decompressed, until `left` bytes of work are spent.
+        """Return for each chunk whether it is decompressed, within `left` bytes of work.
 
         The cost of a chunk is known from its header; damaged ones cost nothing.
         """

@@ -42,7 +42,7 @@ class _Done:
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or a folder with one file per input. Each chunk is decompressed again to check it.
+    """Writes one file, or a folder with one file per input; every chunk is checked by decompressing it.
 
     Args:
         output: The output.
@@ -155,7 +155,7 @@ class BloscpackWriter(Writer):
         except SourceError:
             raise OddName(f"{who}: {short(name)} is not a valid file name") from None
         if any(len(os.fsencode(part)) > LONGEST for part in name.split("/")):
-            raise OddName(f"{who}: with {SUFFIX} its name is longer than the {LONGEST} bytes that a file name may have")
+            raise OddName(f"{who}: the file name with {SUFFIX} is longer than {LONGEST} bytes")
         return name
 
     def _check_twins(self) -> None:
@@ -180,7 +180,7 @@ class BloscpackWriter(Writer):
             return described
         if not isinstance(given, dict) or described.keys() & given.keys():
             names = ", ".join(described)
-            raise UsageError(f"{who}: metadata beside that of an array is a JSON object without {names}")
+            raise UsageError(f"{who}: for an array, metadata must be a JSON object without {names}")
         return described | given
 
 
@@ -199,5 +199,5 @@ def json_of(given: Any) -> Any:
     try:
         return parse_json(text, "metadata", limits=FREE)
     except FormatError as error:
-        what = f"{path}: {error.message}" if isinstance(text, bytes) else "neither the path of a file nor JSON"
+        what = f"{path}: {error.message}" if isinstance(text, bytes) else "neither a file nor JSON"
         raise UsageError(f"metadata={short(str(given))}: {what}") from None

@@ -18,7 +18,7 @@ FORMAT = Format(
     locate=lazily("shardcore.formats.des.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
-        purpose="Business documents by uid and date, many in one file; large ones are separate files beside it.",
+        purpose="Business documents by uid and date, many per shard; large ones are stored in separate files.",
         cannot="Without a sidecar, small contents have no checksum. Objects cannot be added to a written shard.",
         keys=KeyRule.PATH,
         key_form="any text of up to 65,535 bytes in UTF-8",
@@ -41,10 +41,10 @@ FORMAT = Format(
         Option(
             "n_bits",
             OptionType.INTEGER,
-            "Bits of the shard number, 4 to 16; default: those of the file names.",
+            "Bits of the shard number, 4 to 16; default: inferred from the file names.",
             names_format=True,
         ),
-        # Hidden in the window, which asks for each store.
+        # Hidden in the window, which shows a question for each store.
         Option(
             "zones",
             OptionType.TEXT,
@@ -53,11 +53,9 @@ FORMAT = Format(
             hidden=True,
             flag="FILE",
         ),
-        Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", OptionPurpose.LOCATE),
+        Option("date", OptionType.TEXT, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
-        Option(
-            "zones", OptionType.TEXT, "A zones file: its path or address, or its text.", OptionPurpose.LOCATE, path=True
-        ),
+        Option("zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True),
         Option(
             "codec",
             OptionType.CHOICE,
@@ -79,7 +77,7 @@ FORMAT = Format(
             "version", OptionType.CHOICE, "Layout of the entries; default: 2.", OptionPurpose.WRITE, "2", ("2", "1")
         ),
         Option(
-            "skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
+            "skip", OptionType.TEXT, "Suffixes of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
         ),
         Option(
             "n_bits",
@@ -91,14 +89,14 @@ FORMAT = Format(
         Option(
             "max_bytes",
             OptionType.SIZE,
-            "Folder: uncompressed bytes in one shard; default: 1,000,000,000.",
+            "Folder: maximum of uncompressed bytes per shard; default: 1,000,000,000.",
             OptionPurpose.WRITE,
             default=1_000_000_000,
         ),
         Option(
             "date", OptionType.TEXT, "Folder: created_at of objects that have none, in ISO 8601.", OptionPurpose.WRITE
         ),
-        Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", OptionPurpose.WRITE),
+        Option("sidecar", OptionType.FLAG, "Write a sidecar (.meta) with checksums per shard.", OptionPurpose.WRITE),
         Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(

@@ -1,4 +1,4 @@
-"""Content of objects: payloads in the shard, BigFiles beside it (des-architecture, Write path and Read path)."""
+"""Content of objects: payloads in the shard, BigFiles as files (des-architecture, Write path and Read path)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.sources.base import Folder, Source, read_pieces
 def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
     """Yield the uncompressed content of an inline object.
 
-    Without `limit` the size must be the declared one, for every codec; the reference does not check it for codec none.
+    Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
 
     Args:
         source: The shard.
@@ -26,7 +26,7 @@ def stream_inline(source: Source, entries: Entries, row: int, limit: int | None 
         limit: Maximum uncompressed size; the declared size is then not checked.
 
     Raises:
-        FormatError: Offset, length or codec is impossible, or the payload is damaged.
+        FormatError: Offset, length or codec is invalid, or the payload is damaged.
         LimitExceeded: The content has more than `limit` bytes.
         SourceError: The bytes cannot be read.
     """
@@ -40,7 +40,7 @@ def stream_inline(source: Source, entries: Entries, row: int, limit: int | None 
 
 
 def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
-    """Return start, stop, codec and declared uncompressed size of an inline object; FormatError where impossible."""
+    """Return start, stop, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""
     entries.check_readable(row)
     c = entries.columns
     start = int(c.offset[row])
@@ -48,21 +48,21 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
 
 
 def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Source:
-    """Open the external file of a BigFile. Its name is checked to be 64 hex digits, and links are not followed."""
+    """Open the external file of a BigFile; its name must be 64 hex digits, and links are not followed."""
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
-        raise ExternalMissing(f"the content is in {name}, and the folder of the shard is unknown", span=entry)
+        raise ExternalMissing(f"the content is in {name}, but the folder of the shard is unknown", span=entry)
     try:
         source = folder.open(name)
     except SourceError as error:
         if not says_absent(error):
             raise
-        raise ExternalMissing(f"{name} is not beside the shard: {error.message}", span=entry) from error
+        raise ExternalMissing(f"{name} not found in the folder of the shard: {error.message}", span=entry) from error
     size, declared = source.size, int(entries.columns.size[row]) if limit is None else limit
     if size != declared and (limit is None or size > limit):
         source.close()
-        raise FormatError(f"{name} has {plural(size, 'byte')}; the entry declares {declared:,}", span=entry)
+        raise FormatError(f"{name} has {plural(size, 'byte')}, but the entry declares {declared:,}", span=entry)
     return source
 
 
@@ -82,7 +82,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int
 
 
 def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int) -> bytes:
-    """Return bytes `[start, stop)` of the uncompressed content at `[first, last)` of a source, cut at its end."""
+    """Return bytes `[start, stop)` of the content stored uncompressed at `[first, last)`; at most up to its end."""
     first, last = min(first + start, last), min(first + stop, last)
     if last - first > limit:
         raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")

@@ -20,7 +20,7 @@ HEAD = 1 << 16
 def detect(probe: PrefetchedSource) -> Verdict | None:
     """Detect a shard by the magic of its header and footer, a zones file by its keys."""
     if _is_zones(probe):
-        return Verdict(Certainty.BESIDE, "a zones file: n_bits and zones")
+        return Verdict(Certainty.BESIDE, "zones file: n_bits and zones")
     return shard.detect(probe)
 
 
@@ -29,10 +29,10 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard 
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Detect a folder of shards, or one without shards that has a zones file."""
+    """Detect a folder of shards, or a folder without shards that has a zones file."""
     verdict = shards.detect_folder(folder)
     if verdict is None and (name := _zones_in(folder)) is not None:
-        return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")
+        return Verdict(Certainty.BESIDE, f"zones file {name}, no shards")
     return verdict
 
 

@@ -40,7 +40,7 @@ from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 
 SCANS = 8
-"""Lookups per uid length that compare all entries; after that, the uids of the length are sorted."""
+"""Number of lookups per uid length that compare all entries; then the uids of this length are sorted."""
 
 Rows = NDArray[np.int64]
 
@@ -52,18 +52,18 @@ class EntryColumns:
     """Fields of all entries as columns; offsets of texts are relative to the start of the index.
 
     Attributes:
-        uid_start: First byte of the uid.
+        uid_start: Offset of the uid.
         uid_length: Bytes of the uid.
-        flags: As stored; 0 in version 1.
-        big: The entry is a BigFile.
-        offset: First byte of the payload in the file; 0 for BigFiles.
+        flags: Stored value; 0 in version 1.
+        big: True for a BigFile.
+        offset: Offset of the payload in the file; 0 for BigFiles.
         length: Stored bytes of the payload; 0 for BigFiles.
-        codec: As stored; 0 for BigFiles and in the first layout of version 1.
+        codec: Stored value; 0 for BigFiles and in the first layout of version 1.
         compressed: Field `compressed_size`, normally equal to `length`.
         size: Declared bytes of the uncompressed content.
-        hash_start: First byte of the hash; start of the entry where there is none.
+        hash_start: Offset of the hash; start of the entry if there is none.
         hash_length: Bytes of the hash.
-        meta_start: First byte of the metadata.
+        meta_start: Offset of the metadata.
         meta_length: Bytes of the metadata.
     """
 
@@ -143,7 +143,7 @@ class Entries:
         return self.index[at : at + int(self.columns.meta_length[row])]
 
     def meta(self, row: int) -> dict[str, Any]:
-        """Return the metadata of a row; raise FormatError where it is not a JSON object."""
+        """Return the metadata of a row; raise FormatError if it is not a JSON object."""
         at = self.data_stop + int(self.columns.meta_start[row])
         return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
 
@@ -179,7 +179,7 @@ class Entries:
         """Return the reason why the content of a row cannot be read; "" if it can."""
         c = self.columns
         if c.big[row]:
-            return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
+            return "" if is_hash(self.hash(row)) else "the hash of the BigFile is not 64 hex digits, so it is not read"
         fault = int(self._all_faults[row])
         if fault == PayloadFault.NONE:
             return ""
@@ -192,7 +192,7 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def bad_text(self, row: int) -> str:
-        """Return the error in uid or metadata of a row, whose content may be readable; "" if there is none."""
+        """Return the error in uid or metadata of a row; "" if there is none. The content may still be readable."""
         if read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
@@ -209,7 +209,7 @@ class Entries:
         return np.asarray(bad, bool)
 
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which rows have a uid that is not UTF-8, or metadata without braces; metadata is not parsed."""
+        """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
         c = self.columns
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
@@ -237,7 +237,7 @@ class Entries:
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
         """Return the rows of each uid, ascending.
 
-        One pass over the uids of equal length. After `SCANS` single requests for a length, its uids are kept sorted.
+        Compares all uids of equal length; after `SCANS` single requests for a length, its uids are kept sorted.
         """
         wanted = list(uids)
         found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
@@ -409,7 +409,7 @@ class Entries:
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
     """Return the layout and the walk of the entries.
 
-    Version 1 had two layouts: choose the one whose entries end exactly with the index, else the one with all entries.
+    Version 1 had two layouts: use the one whose entries end exactly with the index, or else the one with all entries.
     """
     if version != 1:
         shape = ShapeV2(index)

@@ -23,7 +23,7 @@ from shardcore.sources.base import Source
 
 
 class DataMap:
-    """Ranges of the data section: payloads by offset, and gaps between them; together they tile the section."""
+    """Ranges that cover the data section: payloads by offset, and the gaps between them."""
 
     def __init__(self, entries: Entries, start: int, stop: int) -> None:
         rows = entries.by_offset()
@@ -32,7 +32,7 @@ class DataMap:
         last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
         ahead = np.append(first[1:], stop)[: len(rows)]
         reach = np.maximum.accumulate(last)
-        # After a payload, an earlier and longer one may continue; after that is a gap.
+        # After a payload, an earlier and longer one may continue; a gap begins after both.
         keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
         end = np.minimum(last, ahead)
         resumed = np.maximum(np.minimum(reach, ahead), end)
@@ -96,7 +96,7 @@ class DesFile:
 
     @property
     def sidecar(self) -> Sidecar | None:
-        """The sidecar, read at the first access; None where it is missing or invalid."""
+        """Sidecar, read on first access; None if it is missing or invalid."""
         return self._read_sidecar()[0]
 
     @property
@@ -138,9 +138,9 @@ class DesFile:
         return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
-        """Refuse a deleted object; with `deleted=True`, only a row that does not exist."""
+        """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
         if not 0 <= row < len(self.entries):
-            raise UsageError(f"no row {row} here")
+            raise UsageError(f"there is no row {row} in this shard")
         if self.deleted:
             return
         error = self.sidecar_error
@@ -162,7 +162,7 @@ class DesFile:
         return stream_inline(self.source, self.entries, row)
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
-        """Return bytes `[start, stop)` of a content stored uncompressed; None for a compressed one."""
+        """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""
         self.check_allowed(row)
         if self.entries.columns.big[row]:
             with open_bigfile(self.source.folder, self.entries, row) as source:

@@ -46,7 +46,7 @@ class NewEntry:
 
 
 class NewShard:
-    """Shard that is being written."""
+    """Writer of one shard."""
 
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
@@ -86,7 +86,7 @@ class NewShard:
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
         """Add many uncompressed objects without metadata at once; version 2 only."""
-        # Bytes between two uids: the fixed part of one entry and the uid length of the next.
+        # Between two uids: the fixed part of one entry and the uid length of the next.
         between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
         places = between["place"]
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes

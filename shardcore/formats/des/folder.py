@@ -54,14 +54,14 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 MOST_PROBED = 3
-"""Most shards opened to check that their uids agree with n_bits: `MOST_ASKED` local ones, `MOST_PROBED` remote."""
+"""Maximum number of remote shards opened to check n_bits against their uids; of local shards `MOST_ASKED`."""
 
 MOST_PARTS = 10_000
-"""Most parts of one date and shard number that are tried by name."""
+"""Maximum number of parts per date and shard number whose names are tried."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Detect a folder with files named as packers do, or at least `*.des`."""
+    """Detect a folder by file names as packers write them, or at least `*.des`."""
     found, count = some_members(folder, SUFFIX)
     if packed := sum(ShardName.parse(member.name) is not None for member in found):
         count = count if packed == len(found) else plural(packed, "file")
@@ -73,7 +73,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
     """Open a folder of shards; the shards are opened when needed."""
     members, computed = _members(folder, context)
     if not members:
-        raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
+        raise NotAShard(f"{folder.uri}: no *{SUFFIX} files")
     found = DesDataSet(folder, members, context)
     found.computed = computed
     found.retention = Retention(folder)
@@ -95,7 +95,7 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 
 
 class DesDataSet(DataSet):
-    """Shards of one folder, which share their BigFiles."""
+    """Data set of the shards of one folder, which share their BigFiles."""
 
     member_head = SMALL_HEAD
 
@@ -161,7 +161,7 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
-        """Bits of the shard number: given, from the zones file, or inferred from all file names; None where unknown."""
+        """Bits of the shard number: given, from the zones file, or inferred from all file names; None if unknown."""
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
@@ -178,7 +178,7 @@ class DesDataSet(DataSet):
 
     @property
     def _routing_bits(self) -> int | None:
-        """Bits for the first attempt of a lookup; remote shards are not opened to check them."""
+        """Bits of the shard number for the first attempt of a lookup; remote shards are not opened to check it."""
         if self.folder.lists_cheaply:
             return self.n_bits
         return None if self._agree.value is False else self._named_bits
@@ -212,12 +212,12 @@ class DesDataSet(DataSet):
     @property
     def loads(self) -> tuple[LoadSource, ...]:
         files = super().loads
-        return (*files, LoadSource("numbers", "Objects under each shard number", files[0].reads, self._number_load))
+        return (*files, LoadSource("numbers", "Objects per shard number", files[0].reads, self._number_load))
 
     def _number_load(self, progress: Progress) -> Load:
         self.load_index(progress)
         if self.n_bits is None:
-            raise UsageError("n_bits is unknown: neither the file names nor a zones file give it")
+            raise UsageError("n_bits is unknown: it follows neither from the file names nor from a zones file")
         counts = [(member.name, self.objects_in(member.name) or 0) for member in self.members]
         load: Load = self._teaching().numbers(counts, self.n_bits)
         return load
@@ -226,7 +226,7 @@ class DesDataSet(DataSet):
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """Return the route of a uid and the shards that may contain it; route None where n_bits is unknown."""
+        """Return the route of a uid (None if n_bits is unknown) and the shards that may contain it."""
         n_bits = self._routing_bits
         if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
@@ -240,7 +240,7 @@ class DesDataSet(DataSet):
         return self.computed and name.endswith(SUFFIX)
 
     def _existing_parts(self, route: Route, place: str = "") -> list[str]:
-        """Return the parts of a date and shard number by opening computed names up to the first that is missing."""
+        """Return the parts of a date and shard number; opens computed names up to the first that is missing."""
         found: list[str] = []
         for part in range(MOST_PARTS):
             name = f"{place}{ShardName(self.date, route.hex, part)}"
@@ -289,7 +289,7 @@ class DesDataSet(DataSet):
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many uids; -1 for a uid without an entry, even where a retention copy exists."""
+        """Return the rows of many uids; -1 for a uid without an entry, even if it has a retention copy."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)
@@ -320,7 +320,7 @@ class DesDataSet(DataSet):
             except KeyAbsent:
                 if self._routing_bits == self.n_bits:
                     raise
-                ref = super().lookup(key, recorder)  # n_bits of the names was wrong: search all files
+                ref = super().lookup(key, recorder)  # n_bits inferred from the names was wrong: search all files
         except KeyAbsent:
             if not copies:
                 raise
@@ -364,12 +364,12 @@ class DesDataSet(DataSet):
         root = super().tree
         if not self.retention.days:
             return root
-        doc = "Copies of objects that outlive their shards."
+        doc = "Copies of objects, kept even when their shards are deleted."
         copies = Node(RETENTION, Span("", 0, 0), doc=doc, children=Deferred(self._copy_nodes))
         return Node(root.name, root.span, children=(*root.children, copies))
 
     def _copy_nodes(self) -> list[Node]:
-        doc = "A copy of an object that outlives its shard."
+        doc = "A copy of an object, kept even when its shard is deleted."
         return [
             Node(copy.name, copy.span, text=plural(copy.size, "byte"), role=FieldRole.DATA, doc=doc)
             for copy in self.retention.all
@@ -400,7 +400,7 @@ class DesDataSet(DataSet):
                 raise
             raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
         if copy is None:
-            raise UsageError(f"no copy is called {name!r}")
+            raise UsageError(f"no retention copy is named {name!r}")
         return copy
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:

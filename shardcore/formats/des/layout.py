@@ -49,7 +49,7 @@ HEADER = Record(
             Differs("a shard begins with magic and version", "files of version 1 also have `DES2`"),
         ),
         Field("version", "u1", FieldRole.VERSION, "Layout of the index entries: 1 or 2; writers write 2.", 2),
-        Field("reserved", ("u1", 3), FieldRole.UNUSED, "Zero; the reference refuses anything else."),
+        Field("reserved", ("u1", 3), FieldRole.UNUSED, "Zero; the reference rejects other values."),
     ),
 )
 
@@ -62,7 +62,7 @@ FOOTER = Record(
             "index_size",
             "<u8",
             FieldRole.SIZE,
-            "Bytes of the index, which ends where the footer begins: it starts at file size - 12 - index_size.",
+            "Size of the index in bytes; it ends at the footer, so it starts at file size - 12 - index_size.",
         ),
     ),
 )
@@ -76,7 +76,7 @@ INDEX_HEAD = Record(
 UID_HEAD = Record(
     "uid head",
     source="des_core.shard_io, index entry",
-    fields=(Field("uid_length", "<u2", FieldRole.SIZE, "Bytes of the uid that follows; an empty uid is legal."),),
+    fields=(Field("uid_length", "<u2", FieldRole.SIZE, "Size in bytes of the uid that follows; 0 is allowed."),),
 )
 
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
@@ -85,8 +85,8 @@ _TWO_LENGTHS = Differs(
     "the stored size is stored twice: the local reader uses length, the S3 reader compressed_size",
 )
 _PLACE = (
-    Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
-    Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload.", differs=_TWO_LENGTHS),
+    Field("offset", "<u8", FieldRole.OFFSET, "Offset of the payload from the start of the file."),
+    Field("length", "<u8", FieldRole.SIZE, "Stored size of the payload in bytes.", differs=_TWO_LENGTHS),
 )
 _CODING = (
     Field("codec", "u1", FieldRole.CODEC, "Codec of the payload: 0 none, 1 zstd, 2 LZ4 frame."),
@@ -94,20 +94,20 @@ _CODING = (
         "compressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Stored bytes again, equal to length in all written files.",
+        "Stored size again; equal to length in all known files.",
         differs=_TWO_LENGTHS,
     ),
     Field(
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Uncompressed bytes of the content.",
+        "Uncompressed size of the content in bytes.",
         differs=Differs(
             "an entry has the sizes of its content", "the reference compares it only for compressed contents"
         ),
     ),
 )
-_META_LENGTH = Field("meta_length", "<u4", FieldRole.SIZE, "Bytes of the metadata that follows; 0 for none.")
+_META_LENGTH = Field("meta_length", "<u4", FieldRole.SIZE, "Size in bytes of the metadata that follows; 0 if none.")
 
 INLINE = Record(
     "inline object", source="des_core.shard_io, index entry", fields=(_FLAGS, *_PLACE, *_CODING, _META_LENGTH)
@@ -115,7 +115,7 @@ INLINE = Record(
 
 _HASH_PATH = Differs(
     "a BigFile is stored at `_bigFiles/<hash>`",
-    "the reference joins any text to the folder, paths too; only 64 hex digits are accepted here",
+    "the reference appends any text to the folder, even a path; here only 64 hex digits are accepted",
 )
 
 BIGFILE_HEAD = Record(
@@ -123,7 +123,7 @@ BIGFILE_HEAD = Record(
     source="des_core.shard_io, index entry",
     fields=(
         _FLAGS,
-        Field("hash_length", "<u2", FieldRole.SIZE, "Characters of the hash that follows; 64.", differs=_HASH_PATH),
+        Field("hash_length", "<u2", FieldRole.SIZE, "Length of the hash that follows, 64 letters.", differs=_HASH_PATH),
     ),
 )
 
@@ -131,7 +131,7 @@ BIGFILE_TAIL = Record(
     "BigFile tail",
     source="des_core.shard_io, index entry",
     fields=(
-        Field("size", "<u8", FieldRole.SIZE, "Bytes of the external file, which is never compressed."),
+        Field("size", "<u8", FieldRole.SIZE, "Size of the external file in bytes; it is never compressed."),
         _META_LENGTH,
     ),
 )
@@ -147,7 +147,7 @@ PLACE_V1_SHORT = Record(
 TEXT_DOCS = {
     "uid": "Key of the object, UTF-8, not normalised; it is data and never used as a path.",
     "hash": "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
-    "meta": "Metadata of the object: a JSON object, written compact and ASCII-escaped.",
+    "meta": "Metadata of the object: a JSON object, without spaces and with ASCII escapes.",
 }
 
 LAYOUTS = (
@@ -175,14 +175,14 @@ def uid_bytes(uid: str) -> bytes:
     try:
         data = uid.encode()
     except UnicodeEncodeError:
-        raise FormatError(f"the uid {short(uid)} has no UTF-8 form") from None
+        raise FormatError(f"the uid {short(uid)} cannot be encoded as UTF-8") from None
     if len(data) > MAX_UID:
-        raise FormatError(f"a uid has at most {MAX_UID:,} bytes; this one has {len(data):,}")
+        raise FormatError(f"the uid has {len(data):,} bytes; the limit is {MAX_UID:,}")
     return data
 
 
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
-    """Parse metadata; {} for no bytes. Raise FormatError where it is not a JSON object."""
+    """Parse metadata; {} for no bytes. Raise FormatError if it is not a JSON object."""
     if not data:
         return {}
     tree = parse_json(data, "the metadata", limits=FREE, span=place)
@@ -200,7 +200,7 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
     try:
         return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"the metadata has no JSON form: {error}") from None
+        raise FormatError(f"the metadata cannot be written as JSON: {error}") from None
 
 
 def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
@@ -211,7 +211,7 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             SectionRole.DATA,
             HEADER.size,
             index_start,
-            "The payloads (stored contents), in the order of adding, without padding.",
+            "The payloads (stored contents), in the order in which they were added, without padding.",
         ),
         Section(
             "index",
@@ -220,12 +220,12 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             index_stop,
             "One entry per object: uid, location of its content, metadata.",
         ),
-        Section("footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."),
+        Section("footer", SectionRole.FOOTER, index_stop, size, "Contains the size of the index; readers start here."),
     ]
 
 
 def is_hash(text: bytes) -> bool:
-    """Return True for 64 hex digits, which are safe as a file name."""
+    """Return True if `text` is 64 hex digits, and so a safe file name."""
     return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
 
 
@@ -237,22 +237,22 @@ _IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 def bigfile_name(digest: bytes) -> str:
-    """Return the path of an external file relative to the shard's folder; only for a hash that `is_hash`."""
+    """Return the path of an external file relative to the shard's folder; `digest` must pass `is_hash`."""
     return f"{BIGFILES}/{digest.decode('ascii', 'replace')}"
 
 
 def codec_name(code: int) -> str:
-    return CODECS[code] if code < len(CODECS) else f"{code}, not known"
+    return CODECS[code] if code < len(CODECS) else f"{code} (unknown)"
 
 
 class PayloadFault(IntEnum):
     NONE = 0
     OUTSIDE = 1
-    """The payload is not before the index."""
+    """The payload does not end before the index."""
     CODEC = 2
     """The codec is not in `CODECS`."""
     SIZE = 3
-    """An uncompressed object has different stored and uncompressed sizes."""
+    """Stored and uncompressed size of an uncompressed object differ."""
 
 
 def payload_faults(
@@ -276,15 +276,15 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
         return ""
     return {
         PayloadFault.OUTSIDE: (
-            f"its payload, bytes {ends_text(offset, offset + length)}, is not all before the index, at {data_stop:#x}"
+            f"its payload, bytes {ends_text(offset, offset + length)}, does not end before the index at {data_stop:#x}"
         ),
-        PayloadFault.CODEC: f"codec {codec} is not known",
-        PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size is {size:,}",
+        PayloadFault.CODEC: f"codec {codec} is not supported",
+        PayloadFault.SIZE: f"stored uncompressed in {plural(length, 'byte')}, but uncompressed_size is {size:,}",
     }[PayloadFault(fault)]
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:
-    """Return the first byte of the index by the footer; raise Truncated where the index does not fit in the file."""
+    """Return the offset of the index from the footer; raise Truncated if the index does not fit in the file."""
     room = size - HEADER.size - FOOTER.size
     index_size = footer["index_size"]
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)

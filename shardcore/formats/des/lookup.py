@@ -116,7 +116,7 @@ class DesLookup:
             missed = NoEntry(file, key)
             yield missed
             if entries.walk.error:
-                message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
+                message = f"not found in the readable entries; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=missed.index)
         row = int(rows[-1])
@@ -171,17 +171,17 @@ class DesLookup:
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
-    """Return the shard of a uid by the routing rule alone.
+    """Compute the shard of a uid by the routing rule; no shard is opened.
 
     Args:
         key: The uid.
-        date: `created_at` in ISO 8601; required. Only its date in its own time zone counts.
+        date: `created_at` in ISO 8601; required. Only the date is used, in its own time zone.
         n_bits: Bits of the shard number; default: those of the zones file, else 8.
         zones: A zones file: its text, or its path.
 
     Returns:
         `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
-        `zone` and `uri` (None where no zone has the number).
+        `zone` and `uri` (None if no zone has the number).
 
     Raises:
         UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.
@@ -189,11 +189,11 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
+        raise UsageError("no date: a uid is also routed by its date; pass -O date=CREATED_AT")
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
-        raise UsageError(f"n_bits is given as {n_bits}; the zones file declares {found.n_bits}")
+        raise UsageError(f"n_bits is {n_bits}, but the zones file declares {found.n_bits}")
     route = Uid.parse(key).route(found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
     place: dict[str, Any] = {
         "uid": key,

@@ -59,7 +59,7 @@ class DesObjects(Objects):
         return self._entries.uid_bytes(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one row as an object; `extras` has the metadata, and the bytes of an undecodable uid in hex."""
+        """Return the object of a row; its `extras` contain the metadata, and in hex a uid that is not UTF-8."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
@@ -136,13 +136,13 @@ class DesObjects(Objects):
             tombstone = sidecar.tombstone(key, created_at)
             if tombstone is not None:
                 extras["tombstone"] = dict(tombstone.facts)
-            said = sidecar.entry(key, created_at) or {}
-            extras |= {name: said[name] for name in ("checksum", "checksum_algo") if isinstance(said.get(name), str)}
+            entry = sidecar.entry(key, created_at) or {}
+            extras |= {name: entry[name] for name in ("checksum", "checksum_algo") if isinstance(entry.get(name), str)}
         return extras
 
 
 def _numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return sizes and offsets as int64; -1 from 2^62 on."""
+    """Return sizes and offsets as int64; values of 2^62 or more become -1."""
     numbers = values.astype(np.int64)
     numbers[values >= np.uint64(_NOT_SHOWN)] = -1
     return numbers

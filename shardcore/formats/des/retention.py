@@ -1,7 +1,7 @@
-"""Extended retention: copies of objects that outlive their shards (des_core, extended retention).
+"""Extended retention: copies of objects that are kept when their shards are deleted (des_core, extended retention).
 
 A copy is the uncompressed content at `_ext_retention/<date>/<uid>_<time>.dat`, with `created_at` in UTC as date and
-time. It is at the root of a bucket: in the folder of the shards, or above it.
+time. `_ext_retention` is at the root of the bucket: in the folder of the shards, or above it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Retention copy; uid and `created_at` are from its name, which is relative to the root."""
+    """Retention copy; uid and `created_at` are parsed from its name, which is relative to the root."""
 
     uid: str
     created_at: str
@@ -49,7 +49,7 @@ class RetentionCopies(Protocol):
 
     @property
     def days(self) -> bool:
-        """Return whether there is a folder for copies."""
+        """Return True if there is a folder of retention copies."""
 
     @property
     def all(self) -> tuple[Copy, ...]:
@@ -59,11 +59,11 @@ class RetentionCopies(Protocol):
         """Return the copies of a uid; names are relative to the root."""
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Open the copy of that name; None when there is none."""
+        """Open the copy with this name; None if there is none."""
 
 
 class Retention:
-    """Retention copies of a folder of shards, listed at the first request."""
+    """Retention copies of a folder of shards, listed on first access."""
 
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
@@ -119,7 +119,7 @@ class Retention:
 
 
 def _possible_roots(folder: Folder) -> list[Folder]:
-    """Return the folders that may have copies: that of the shards, its parent, and the root of its bucket."""
+    """Return the folders that may have copies: the folder of the shards, its parent, and the root of its bucket."""
     above = folder.parent()
     found = [folder] if above is None else [folder, above]
     while not folder.lists_cheaply and above is not None:

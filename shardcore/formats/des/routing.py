@@ -1,7 +1,7 @@
 """Routing of a uid: shard number, file name, zone (des-architecture, Read path and Backends and routing).
 
-A folder of shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, and the hex number follows
-from the uid. The number of its bits, `n_bits`, is stored nowhere; it can only be inferred.
+Shards are named `<date>_<hex>_<part>.des`, without subfolders. The date is that of `created_at`; the number follows
+from the uid. The number of its bits, `n_bits`, is not stored and can only be inferred.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ShardName:
     Attributes:
         date: YYYYMMDD.
         hex: The shard number, upper case, 1 to 4 digits.
-        part: Number of the part; a new part begins when the last is full.
+        part: Number of the part; a new part is started when the last is full.
     """
 
     date: str
@@ -93,18 +93,18 @@ class Route:
 
 
 def check_bits(n_bits: object) -> int:
-    """Return `n_bits`; raise UsageError where it is not an integer from 4 to 16."""
+    """Return `n_bits`; raise UsageError if it is not an integer from 4 to 16."""
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
-        raise UsageError(f"n_bits is {n_bits!r}; it must be a whole number from {MIN_BITS} to {MAX_BITS}")
+        raise UsageError(f"n_bits is {n_bits!r}; it must be an integer from {MIN_BITS} to {MAX_BITS}")
     return n_bits
 
 
 def uid_bytes(uid: str) -> bytes:
-    """Return the UTF-8 bytes of a uid; bytes that are not UTF-8 survive as surrogate escapes."""
+    """Return the UTF-8 bytes of a uid; surrogate escapes become the original bytes."""
     try:
         return uid.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise UsageError(f"the uid {uid!r} has no UTF-8 form") from None
+        raise UsageError(f"the uid {uid!r} cannot be encoded as UTF-8") from None
 
 
 def low_bits(uid: str) -> int:
@@ -140,17 +140,17 @@ def parse_time(created_at: str) -> datetime:
 
 
 def utc_stamp(created_at: str) -> str:
-    """Return a time in UTC with `Z`, as sidecars and retention copies have it; a time without a zone counts as UTC."""
+    """Return a time in UTC with `Z`, as in sidecars and retention copies; a time without a zone counts as UTC."""
     moment = parse_time(created_at)
     try:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
-        raise UsageError(f"out of the range of years in UTC: {created_at!r}") from None
+        raise UsageError(f"outside the years 1 to 9999 in UTC: {created_at!r}") from None
     return moment.isoformat().replace("+00:00", "Z")
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
-    """Return the smallest `n_bits` for which all names print their numbers so; None if there is none."""
+    """Return the smallest `n_bits` that gives the hex digits of all names; None if there is none."""
     printed = {(name.number, name.hex) for name in names}
     for n_bits in range(MIN_BITS, MAX_BITS + 1):
         if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):

@@ -1,12 +1,12 @@
 """Salvage of a damaged DES shard: by its index, single entries, the sidecar, or frames.
 
-- Without the footer, the index is found by the form of its first entry.
-- Where the index is incomplete, entries are found one by one (`scan_entries`).
+- Without the footer, the index is found by searching for a plausible first entry.
+- If the index is incomplete, entries are found one by one (`scan_entries`).
 - A sidecar repeats the index with a sha256 per content (`sidecar_recovery`).
 - zstd and LZ4 frames begin with a magic number, and their blocks give their length.
 
-Only a sidecar or the hash of a BigFile proves a content; a frame that decompresses to the right size is unverified.
-Uncompressed payloads without an entry cannot be told apart; they are returned as one range of bytes.
+Only a sidecar or the hash of a BigFile verifies a content; a frame that decompresses to the right size is unverified.
+Uncompressed payloads without an entry cannot be distinguished; they are returned as one range of bytes.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _MOST_INDEX = 1 << 28
 _MOST_UID = 0xFFFF
 _LEAST_ENTRY = UID_HEAD.size + 1
 _FIRST = 1 << 12
-"""Bytes read first to reject a wrong index."""
+"""Bytes of a possible index read first, to reject most wrong ones."""
 _BLOCK = 64
-"""Bytes of budget that a block of a frame costs."""
+"""Cost of each block of a frame in the work budget, in bytes."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -104,7 +104,7 @@ def _listed(
 ) -> Iterator[SalvagedObject]:
     entries = shard.file.entries
     if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
-        damaged.notes.append("the index at the end of the file is that of a shard which is a payload itself")
+        damaged.notes.append("the index at the end of the file belongs to a shard that is itself a payload")
         return
     covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
     covered.add(max(damaged.source.size - FOOTER.size, 0), damaged.source.size)
@@ -115,8 +115,8 @@ def _listed(
     missing = _missing(entries)
     if missing:
         damaged.notes.append(
-            f"by the last entry {plural(missing, 'byte')} of the payloads are gone: contents with a checksum "
-            "are also searched that much earlier; others are read at the offset of their entry"
+            f"the last entry shows that {plural(missing, 'byte')} of payloads are missing: contents with a checksum "
+            "are also searched that much earlier; others are read only at the offset in their entry"
         )
     for ref in refs(replace(damaged, shard=shard)):
         found = replace(_of_ref(damaged, shard, ref, missing, trials), without_index=again)
@@ -177,7 +177,7 @@ def _of_entry(damaged: Damaged, entry: FoundEntry, sidecar: Sidecar | None) -> S
 
 
 def _repaired(damaged: Damaged) -> Source | None:
-    """Return the file with a correct header and footer, where its index can be found."""
+    """Return the file with a correct header and footer; None if its index is not found."""
     source, size = damaged.source, damaged.source.size
     tail = source.read_last(FOOTER.size)
     footer = FOOTER.read_one(tail) if len(tail) == FOOTER.size else None
@@ -201,9 +201,9 @@ def _header() -> Change:
 
 
 def _index(damaged: Damaged) -> tuple[int, int] | None:
-    """Return start and stop of an index without a footer, by its first entry at offset 8; version 2 only."""
+    """Return start and stop of an index without a footer, found by an entry with payload offset 8; version 2 only."""
     source, size = damaged.source, damaged.source.size
-    pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # the flags of the first entry, and its offset
+    pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # flags and payload offset of the first entry
     best: tuple[int, int, int] | None = None
     near = Near(source)
     for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
@@ -229,7 +229,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
         return None
     _, start, stop = best
     if stop - start + _FIRST > damaged.longest(_MOST_INDEX):
-        damaged.left_out.append(f"the index at byte {start:#x} was not read beyond byte {stop:#x}")
+        damaged.left_out.append(f"the index at byte {start:#x} was read only up to byte {stop:#x}")
     return start, stop
 
 

@@ -1,7 +1,7 @@
 """Searching a damaged DES index for single entries.
 
-An inline entry has its stored size twice (`length` and `compressed_size`), begins after its uid, whose length is
-before it, and its payload is before the index. By chance these almost never agree.
+An inline entry has its stored size twice (`length` and `compressed_size`), follows its uid, whose length is
+before it, and its payload ends before the index. Random bytes almost never satisfy all three.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """Entry found by its form, with start and stop of its payload and the declared uncompressed size."""
+    """Entry found by its structure, with start and stop of its payload and the declared uncompressed size."""
 
     uid: str
     created_at: str
@@ -121,7 +121,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
-    """Return the offset of the uid length of a uid that ends at `place`; None where none fits."""
+    """Return the offset of the length field of a uid that ends at `place`; None if no length fits."""
     first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -144,6 +144,6 @@ def _of_one_index(damaged: Damaged, found: list[FoundEntry]) -> list[FoundEntry]
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
-    """Return True where an index at `index`, whose payloads end at `last`, belongs to a shard that is a payload."""
+    """Return True if the index at `index`, whose payloads end at `last`, belongs to a shard stored inside this one."""
     begins = index - last
     return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

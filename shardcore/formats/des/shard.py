@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 MAX_INDEX = 1 << 30
-"""Largest index read, 1 GiB: some ten million entries."""
+"""Largest index read, 1 GiB: about ten million entries."""
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a shard by the magic of both ends; DESHEAD1, another format of that name, is refused when opened."""
+    """Detect a shard by the magic of header and footer. DESHEAD1, another format with the same name, fails to open."""
     head = probe.head(len(OTHER_FAMILY))
     if head == OTHER_FAMILY:
         return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is also called Data Easy Store")
@@ -58,15 +58,14 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
     if front and back:
         return Verdict(Certainty.MAGIC, "magic DES2 and footer DESI")
     if front or back:
-        return Verdict(Certainty.PARTLY, "magic DES2 without its footer" if front else "footer DESI without magic DES2")
+        return Verdict(Certainty.PARTLY, "magic DES2, no footer" if front else "footer DESI, no magic DES2")
     return None
 
 
 class DesShard(FileShard):
     format = "des"
     no_loads = (
-        "A DES shard has no slots: a reader walks its index from the front. "
-        "Open its folder to see how full its parts are."
+        "A DES shard has no slots; readers walk its index. To see the load of the shard numbers, open its folder."
     )
     file: DesFile
     _lookup: DesLookup
@@ -110,7 +109,7 @@ class DesShard(FileShard):
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the uncompressed content in pieces; a BigFile is read from beside the shard.
+        """Yield the uncompressed content in pieces; a BigFile is read from its external file.
 
         Raises:
             UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
@@ -121,7 +120,7 @@ class DesShard(FileShard):
         return self.file.stream(ref.row)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content; uncompressed payloads and BigFiles are read in part, without a checksum."""
+        """Return a range of the content; of uncompressed payloads and BigFiles only the range is read, unverified."""
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 
@@ -147,11 +146,11 @@ class DesShard(FileShard):
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
-    """Open a shard: the end, the header, and the index unless the end contains it.
+    """Open a shard; reads its end, its header, and its index if that was not within the end.
 
     Args:
         probe: The file.
-        context: Options. With `partial`, an index that ends early is no error: its complete entries are returned.
+        context: Options. With `partial`, an incomplete index is accepted, and its complete entries are returned.
 
     Raises:
         FormatError: Header, footer or index is damaged, or the version is unsupported.
@@ -177,14 +176,14 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
 def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], dict[str, Any], int]:
     size = probe.size
     if size < HEADER.size:
-        raise Truncated(f"{plural(size, 'byte')}: too few for a header", span=Span("", 0, size))
+        raise Truncated(f"the file has {plural(size, 'byte')}, too few for a header", span=Span("", 0, size))
     if probe.head(len(OTHER_FAMILY)) == OTHER_FAMILY:
         raise Unsupported(
-            "begins with DESHEAD1: another format of the same name, which is not read", span=Span("", 0, 8)
+            "begins with DESHEAD1: another format of the same name, which is not supported", span=Span("", 0, 8)
         )
     if size < HEADER.size + FOOTER.size:
         _draft(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
-        raise Truncated(f"{plural(size, 'byte')}: too few for header and footer", span=Span("", 0, size))
+        raise Truncated(f"the file has {plural(size, 'byte')}, too few for header and footer", span=Span("", 0, size))
     at = size - FOOTER.size
     tail = probe.read_last(FOOTER.size)
     header = _draft(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
@@ -197,7 +196,7 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
 
 
 def _draft(draft: Draft, record: Record, role: SectionRole, at: int, data: bytes) -> dict[str, Any]:
-    """Read a record and keep it in the draft, so that it is shown even if opening fails later."""
+    """Read a record and add it to the draft, so that it can be shown even if opening fails later."""
     values = record.read_one(data, place=Span("", at, at + len(data)))
     if draft.kept:
         section = Section(record.name, role, at, at + record.size)
@@ -214,7 +213,7 @@ def _check_header(header: dict[str, Any]) -> None:
     if header["magic"] != MAGIC:
         raise BadMagic("the file does not begin with DES2", span=_span(HEADER, "magic"))
     if header["version"] not in VERSIONS:
-        known = " and ".join(map(str, VERSIONS))
-        raise Unsupported(f"version {header['version']} is not known; {known} are", span=_span(HEADER, "version"))
+        text = f"version {header['version']} is not supported (supported: {', '.join(map(str, VERSIONS))})"
+        raise Unsupported(text, span=_span(HEADER, "version"))
     if header["reserved"] != bytes(HEADER.sizes["reserved"]):
         raise FormatError("the reserved bytes of the header are not zero", span=_span(HEADER, "reserved"))

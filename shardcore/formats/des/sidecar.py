@@ -1,4 +1,4 @@
-"""The sidecar `<name>.meta` beside a shard: checksums and tombstones (des_core.metadata_manager).
+"""The sidecar `<name>.meta` of a shard: checksums and tombstones (des_core.metadata_manager).
 
 A tombstone never changes the shard: a reader that ignores the sidecar returns deleted objects.
 """
@@ -41,16 +41,16 @@ TIME_LETTERS = 64
 _TIMED_KEY = re.compile(
     r"(?P<uid>.*):(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?Z)", re.DOTALL
 )
-"""`uid:timestamp` as the reference builds it (ShardMetadata.build_key): UTC with `Z`, microseconds if not zero."""
+"""Key `uid:timestamp` as in the reference (ShardMetadata.build_key): UTC with `Z`, microseconds if not zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """One deletion.
+    """Tombstone: record of one deletion.
 
     Attributes:
         uid: The deleted uid.
-        created_at: The deleted version, as stored; "" where the sidecar has none.
+        created_at: Time of the deleted version, as stored; "" if the sidecar has none.
         facts: `deleted_at`, `deleted_by`, `reason`, `ticket_id` as text.
         key: Its key in the sidecar.
     """
@@ -62,13 +62,13 @@ class Tombstone:
 
     @property
     def timed(self) -> bool:
-        """Its key is `uid:timestamp`, the only form that the reference's retrievers look up."""
+        """True if the key is `uid:timestamp`, the only form that the reference's readers look up."""
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
-        """Return True for an entry of this uid with the same time, or where either time is missing or invalid.
+        """Return True if the entry of this uid was created at the same time, or if either time is missing or invalid.
 
-        A deleted object must not be returned by mistake.
+        Doubtful cases count as deleted, so that no deleted object is returned.
         """
         mine, other = stamp_of(self.created_at), stamp_of(created_at)
         return not mine or not other or mine == other
@@ -78,7 +78,7 @@ class Tombstone:
 
 
 FEW = 4
-"""Most tombstones of one uid that are searched without an index by time."""
+"""Maximum number of tombstones per uid that are compared one by one; more are indexed by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Sidecar:
 
     Attributes:
         name: Its file name.
-        size: Its bytes.
+        size: Its size in bytes.
         fields: Single values by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
         index: Details of each entry, by `uid:timestamp` or `uid`.
         tombstones: Tombstones by uid.
@@ -112,14 +112,15 @@ class Sidecar:
         if not isinstance(tree, dict):
             raise FormatError(f"{name} is not a JSON object", span=place)
         if tree.get("version") != VERSION:
-            raise FormatError(f"{name} is of version {short(tree.get('version'))}; {VERSION} is known", span=place)
+            text = f"{name}: version {short(tree.get('version'))} is not supported (supported: {VERSION})"
+            raise FormatError(text, span=place)
         index, tombs = (_objects(tree, key, name, place) for key in ("index", "tombstones"))
         return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
 
     def key_of(self, uid: str, created_at: str) -> str | None:
         """Return the key of an entry in the index; None if it has none.
 
-        As in the reference, a bare uid matches any time. An entry without `created_at` matches the only key of its uid.
+        As in the reference, a key without time matches any time; an entry without time matches the only key of its uid.
         """
         for key in (entry_key(uid, created_at), uid):
             if key in self.index:
@@ -165,10 +166,10 @@ def shard_of_sidecar(name: str) -> str:
 
 
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
-    """Return the sidecar, or the error that makes it unusable; (None, None) where it does not exist.
+    """Return the sidecar, or the error that makes it unusable; (None, None) if there is no sidecar.
 
-    An unreadable sidecar is an error, because it may contain tombstones. A store without permission to list answers
-    "forbidden" for a missing object, so that counts as missing.
+    An unreadable sidecar is an error, because it may contain tombstones. A store that does not permit listing answers
+    "forbidden" for a missing object, which therefore counts as missing.
     """
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
@@ -184,7 +185,7 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 
 def entry_key(uid: str, created_at: str) -> str:
-    """Return the key of an entry in a sidecar: `uid:timestamp` in UTC, or the uid where there is no valid time."""
+    """Return the key of an entry in a sidecar: `uid:timestamp` in UTC, or only the uid without a valid time."""
     stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 
@@ -206,7 +207,7 @@ _IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
 
 
 def time_of_day(created_at: str) -> str:
-    """Return a time as in keys of sidecars; "" for a date without a time of day, or an invalid time."""
+    """Return a time as written in sidecar keys; "" for a date without a time of day or an invalid time."""
     return "" if _IS_DAY.fullmatch(created_at.strip()) else stamp_of(created_at)
 
 
@@ -221,7 +222,7 @@ def stamp_of(created_at: str) -> str:
 def _objects(tree: dict[str, Any], key: str, name: str, place: Span) -> dict[str, dict[str, Any]]:
     found = tree.get(key, {})
     if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
-        raise FormatError(f"`{key}` of {name} is not an object of objects", span=place)
+        raise FormatError(f"`{key}` of {name} is not a JSON object whose members are objects", span=place)
     return found
 
 
@@ -232,15 +233,15 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
 
 
 def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return uid and created_at of an item of `index` or `tombstones`; "" for a missing time.
+    """Return uid and created_at of a member of `index` or `tombstones`; "" if it has no time.
 
-    A key of the form `uid:timestamp` decides, because the reference looks at nothing else; a uid may contain colons.
+    A key `uid:timestamp` precedes the members, because the reference uses only the key. A uid may contain colons.
     """
-    said = item.get("uid")
+    uid = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)
-    if timed is not None and said != key:
+    if timed is not None and uid != key:
         return timed["uid"], timed["stamp"]
-    return said if isinstance(said, str) else key, created_at_of(item)
+    return uid if isinstance(uid, str) else key, created_at_of(item)
 
 
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:

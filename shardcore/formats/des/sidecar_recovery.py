@@ -23,7 +23,7 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 def sidecar_of(damaged: Damaged) -> Sidecar | None:
-    """Return the sidecar of a file, or None; an unusable one is noted in `damaged`."""
+    """Return the sidecar of a file, or None; if it cannot be used, a note is added to `damaged`."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
     if folder is None or not name:
         return None
@@ -31,20 +31,20 @@ def sidecar_of(damaged: Damaged) -> Sidecar | None:
     if error is not None:
         if ends_reading(error):
             raise error
-        damaged.notes.append(f"the sidecar is of no help: {error.message}")
+        damaged.notes.append(f"the sidecar cannot be used: {error.message}")
     return sidecar
 
 
-def checksum_in(said: dict[str, Any] | None) -> str:
-    """Return the sha256 of an entry in the sidecar, in lower-case hex; "" for none."""
-    checksum = said.get("checksum") if said else None
-    if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
+def checksum_in(entry: dict[str, Any] | None) -> str:
+    """Return the sha256 in a sidecar entry, as lower-case hex; "" if it has none."""
+    checksum = entry.get("checksum") if entry else None
+    if not entry or entry.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
     return checksum.lower() if len(checksum) == _SHA256 else ""
 
 
 def checked_pieces(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
-    """Yield a content; raise BadChecksum after its last piece where the sha256 differs."""
+    """Yield the pieces of a content, then raise BadChecksum if its sha256 differs from `checksum`."""
     digest = hashlib.sha256()
     for piece in pieces():
         digest.update(piece)
@@ -59,36 +59,36 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
 
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: TrialBudget) -> Iterator[SalvagedObject]:
-    """Yield contents that only the sidecar lists: at their offset, or earlier by the number of missing bytes."""
+    """Yield contents that only the sidecar lists, read at their offset, or earlier by the number of missing bytes."""
     missing = _missing(damaged, sidecar)
-    for uid, said, deleted in _said(sidecar):
+    for uid, entry, deleted in _said(sidecar):
         if uid in listed or deleted:
             continue
-        place = _place(said)
+        place = _place(entry)
         if place is None:
             continue
-        yield _found(damaged, uid, said, place, missing, trials)
+        yield _found(damaged, uid, entry, place, missing, trials)
 
 
 def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, int]]:
     missing = _missing(damaged, sidecar)
-    for _, said, deleted in _said(sidecar):
-        place = _place(said) if deleted else None
+    for _, entry, deleted in _said(sidecar):
+        place = _place(entry) if deleted else None
         if place is not None:
             for span in _spans(damaged, place, missing):
                 yield span.start, span.stop
 
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    for key, said in sidecar.index.items():
-        uid, created_at = uid_and_time(key, said)
-        meta = said.get("meta")
+    for key, entry in sidecar.index.items():
+        uid, created_at = uid_and_time(key, entry)
+        meta = entry.get("meta")
         created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
-        yield uid, said, sidecar.tombstone(uid, created_at) is not None
+        yield uid, entry, sidecar.tombstone(uid, created_at) is not None
 
 
 def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
-    """Return the number of bytes that the file has lost, by `shard_size` in the sidecar."""
+    """Return the number of bytes missing from the file, according to `shard_size` in the sidecar."""
     size = sidecar.fields.get("shard_size")
     return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
 
@@ -102,19 +102,19 @@ def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]
     ]
 
 
-def _place(said: dict[str, Any]) -> tuple[int, int] | None:
-    start, length = said.get("offset"), said.get("length")
+def _place(entry: dict[str, Any]) -> tuple[int, int] | None:
+    start, length = entry.get("offset"), entry.get("length")
     numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
-    if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
+    if not numbers or entry.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
         return None
     return (start, length) if start >= HEADER.size and length >= 0 else None
 
 
 def _found(
-    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: TrialBudget
+    damaged: Damaged, uid: str, entry: dict[str, Any], place: tuple[int, int], missing: int, trials: TrialBudget
 ) -> SalvagedObject:
-    checksum, codec = checksum_in(said), str(said["codec"])
-    size = said.get("uncompressed_size")
+    checksum, codec = checksum_in(entry), str(entry["codec"])
+    size = entry.get("uncompressed_size")
     expected = size if isinstance(size, int) and 0 <= size < 1 << 63 else None
     spans = _spans(damaged, place, missing)
     for span in spans:
@@ -129,7 +129,7 @@ def _found(
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
         whole = partial(checked_pieces, pieces, checksum, spans[0])
         return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
-    why = "its bytes are not in the file any more" if not spans else "the bytes at its offset have another sha256"
+    why = "its bytes are no longer in the file" if not spans else "the sha256 of the bytes at its offset differs"
     return SalvagedObject(uid, uid, tuple(spans), why=why, without_index=True)
 
 
@@ -141,7 +141,7 @@ class TrialBudget:
 
 
 def reads_to_end(trials: TrialBudget, pieces: Pieces) -> bool:
-    """Return True where a content can be read to its end; False once the budget is spent."""
+    """Return True if a content can be read to its end; False if not, or if the budget is spent."""
     try:
         for piece in pieces():
             trials.left -= len(piece)

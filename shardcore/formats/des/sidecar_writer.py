@@ -13,7 +13,7 @@ from shardcore.formats.des.layout import codec_name
 from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, stamp_of, uid_and_time
 
 NO_TIME = "1970-01-01T00:00:00Z"
-"""Fixed time of a new sidecar, so that equal input gives equal bytes."""
+"""Fixed creation time in new sidecars, so that equal input gives equal bytes."""
 
 
 def new_sidecar(
@@ -58,11 +58,11 @@ def sidecar_bytes(tree: dict[str, Any]) -> bytes:
 def add_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
-    """Return the sidecar with tombstones for some entries; an existing tombstone keeps `deleted_at` and other facts.
+    """Return the sidecar with tombstones added; existing tombstones keep `deleted_at` and other members.
 
     Args:
         tree: The sidecar.
-        rows: uid and created_at of each; required, because DES readers look up `uid:timestamp` only.
+        rows: uid and created_at of each entry; the time is required, because DES readers look up only `uid:timestamp`.
         facts: `deleted_by`, `reason`, `ticket_id`.
         deleted_at: Time of the deletion.
     """
@@ -87,7 +87,7 @@ def add_tombstones(
 def remove_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the sidecar without some tombstones, and the uids that had none."""
+    """Return the sidecar with the tombstones of `rows` removed, and the uids that had none."""
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()
     for key, stone in tree["tombstones"].items():

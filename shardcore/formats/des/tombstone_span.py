@@ -11,13 +11,13 @@ from shardcore.formats.des.sidecar import Sidecar, Tombstone
 from shardcore.model.span import Span
 
 MOST_SOUGHT = 1 << 20
-"""Largest sidecar in which tombstones are located; of a larger one the span is the whole file."""
+"""Largest sidecar in which tombstones are located, in bytes; in a larger one the span is the whole file."""
 
 _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
-    """Return the bytes of a tombstone with its key; the whole sidecar where they are not found."""
+    """Return the span of a tombstone and its key in the sidecar; of the whole sidecar if it is not found."""
     folder = file.source.folder
     if folder is None or sidecar.size > MOST_SOUGHT:
         return sidecar.span

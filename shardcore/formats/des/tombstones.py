@@ -32,7 +32,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.in_place import Rewrite
 
 MOST_NAMED = 3
-"""Most keys named in the description of a change."""
+"""Maximum number of keys named in the description of a change."""
 
 
 def tombstone(
@@ -44,7 +44,7 @@ def tombstone(
     undo: bool = False,
     date: str = "",
 ) -> tuple[Rewrite, ...]:
-    """Return the rewritten sidecars with new tombstones, or without them.
+    """Return the sidecars to write, with tombstones added or removed.
 
     DES readers look up a tombstone by `uid:timestamp`. The time is `created_at` of the entry's metadata, else that of
     the sidecar's index, else `date`.
@@ -64,7 +64,7 @@ def tombstone(
         SourceError: The bytes cannot be read.
     """
     if not keys:
-        raise UsageError("no keys: give uids")
+        raise UsageError("no uids given")
     if date:
         shard_date(date)
     rows: dict[str, list[tuple[str, str]]] = {}
@@ -75,7 +75,7 @@ def tombstone(
             raise KeyAbsent(key)
         chosen = [entry for entry in entries if _on_day(entry.shard, date)]
         if not chosen:
-            raise UsageError(f"{short(key)} is in {entries[0].file_name}, not in a shard of {date}")
+            raise UsageError(f"{short(key)} is in {entries[0].file_name}, which is not a shard of {date}")
         for entry, created_at in _dated(key, chosen, date, undo=undo):
             files[entry.member] = entry.shard
             rows.setdefault(entry.member, []).append((key, created_at))
@@ -98,7 +98,7 @@ class _Entry:
 def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
     member = shard.member(ref.shard) if isinstance(shard, DataSet) else shard
     if not isinstance(member, DesShard):
-        raise UsageError(f"{short(ref.key)} is not in a shard")
+        raise UsageError(f"{short(ref.key)} is a retention copy, not an entry of a shard")
     inner = inside_member(ref) if ref.shard else ref
     stated = stamp_of(created_at_of(inner.extras.get("meta", {})))
     sidecar = member.file.sidecar
@@ -107,7 +107,7 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
 
 
 def _on_day(shard: DesShard, date: str) -> bool:
-    """Return True where the file name of a shard has the date, because readers search only shards of that date."""
+    """Return True if the file name of a shard has the date, because readers search only shards with that date."""
     name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
     return name is None or name.date == shard_date(date)
 
@@ -126,8 +126,7 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
         raise UsageError(f"{short(key)} was created at {entries[0].times[0]}, not at {date}")
     if unknown and not given:
         raise UsageError(
-            f"the sidecar's key is uid:created_at, and {unknown[0].file_name} does not say when {short(key)} was "
-            "created",
+            f"{unknown[0].file_name} does not contain created_at of {short(key)}, which the sidecar key requires",
             remedy=Remedy.DATE,
         )
     return found
@@ -158,7 +157,7 @@ def _rewritten(
         changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
         what = "; ".join(f"{verb} {plural(len(some), 'tombstone')}: {_some(some)}" for verb, some in changes)
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
-    verb = "lift tombstone" if undo else "tombstone"
+    verb = "remove tombstone" if undo else "tombstone"
     keys = tuple(dict.fromkeys(uid for uid, _ in entries))
     return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, keys)
 
@@ -169,7 +168,7 @@ def _some(entries: list[tuple[str, str]]) -> str:
 
 
 def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
-    """Return the sidecar with all fields that DES readers require; without one they ignore it, tombstones included."""
+    """Return the sidecar with all fields that DES readers require; if one is missing, they ignore the whole sidecar."""
     source = shard.source
     stated = {"shard_file": source.name, "shard_size": source.size} if source is not None else {}
     return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
@@ -180,7 +179,7 @@ def _read(path: Path) -> bytes | None:
         return None
     with FileSource(path, follow_links=False) as source:
         if source.size > MAX_SIDECAR:
-            raise UsageError(f"{path} has {plural(source.size, 'byte')}; at most {MAX_SIDECAR:,} are read")
+            raise UsageError(f"{path} has {plural(source.size, 'byte')}; the limit is {MAX_SIDECAR:,}")
         return source.read(0, source.size)
 
 

@@ -1,4 +1,4 @@
-"""Nodes and colours of a shard and the files beside it, computed from the columns on request."""
+"""Nodes and colours of a shard, its sidecar and its BigFiles, computed from the columns on request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DesTree:
     def _data(self, section: Section) -> Node:
         file = self._file
         if not file.mapped:
-            waiting = "not yet read: load the index to see the payloads"
+            waiting = "not read yet; load the index to see the payloads"
             return Node(section.name, _span(section), text=waiting)
         return Node(section.name, _span(section), children=self._payloads.get(lambda: PayloadNodes(file).children()))
 
@@ -133,7 +133,7 @@ def _span(section: Section) -> Span:
 def content_part(
     source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
 ) -> SourcePart:
-    """Return a source whose bytes are all one content, with a root node for it."""
+    """Return a source that contains one content, with its root node."""
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
         doc = "The sidecar, JSON: the sha256 of each content, and tombstones."
@@ -205,7 +205,7 @@ class EntryNodes:
         sizes, roles = _widths(_plan(self._entries, big=False), lengths)
         if big.any():
             other, other_roles = _widths(_plan(self._entries, big=True), lengths)
-            # One layout for both kinds: fields of the other kind have width 0.
+            # One layout for inline objects and BigFiles: fields of the other kind have width 0.
             sizes = [np.where(big, 0, s) if k else s for k, s in enumerate(sizes)]
             sizes += [np.where(big, s, 0) if k else np.zeros_like(s) for k, s in enumerate(other)]
             roles = [*roles, *other_roles]
@@ -238,7 +238,7 @@ class PayloadNodes:
         row = int(self._map.rows[number])
         start, stop = int(self._map.starts[number]), int(self._map.stops[number])
         if row < 0:
-            return Node("gap", Span("", start, stop), role=FieldRole.UNUSED, doc="No entry points to these bytes.")
+            return Node("gap", Span("", start, stop), role=FieldRole.UNUSED, doc="No entry refers to these bytes.")
         c = self._entries.columns
         whole = int(c.offset[row]), int(c.offset[row]) + int(c.length[row])
         codec = codec_name(int(c.codec[row]))

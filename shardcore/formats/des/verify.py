@@ -58,7 +58,7 @@ def _check_structure(file: DesFile, findings: Findings) -> None:
     if version == "1":
         findings.note("des.version-1", Span("", 4, 5), "version 1: entries have no flags and no metadata")
     elif version != "2":
-        message = "the first layout of version 1, written on one day: current readers cannot read it"
+        message = "first layout of version 1, written on a single day; current readers cannot read it"
         findings.error("des.version-1-first", Span("", 4, 5), message)
 
 
@@ -78,7 +78,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         differing,
         lambda row: (
             f"length is {int(c.length[row]):,}, compressed_size {int(c.compressed[row]):,}: "
-            "readers use one or the other and get different bytes"
+            "readers use either one, so they return different bytes"
         ),
     )
     flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
@@ -88,7 +88,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         Severity.NOTE,
         "des.flags",
         flagged,
-        lambda row: f"flags are {int(c.flags[row])}; only bit 0 is known",
+        lambda row: f"flags are {int(c.flags[row])}; only bit 0 is defined",
     )
 
 
@@ -100,7 +100,7 @@ def _add_per_row(
     rows: NDArray[np.int64],
     describe: Callable[[int], str],
 ) -> None:
-    """Add one finding per row; messages are built only for those that are listed."""
+    """Add one finding per row; messages are built only for the findings that are listed."""
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
         findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
@@ -111,7 +111,7 @@ def _check_duplicates(file: DesFile, findings: Findings) -> None:
     for rows in file.entries.duplicates():
         last = int(rows[-1])
         before = ", ".join(map(str, rows[:-1][:10].tolist()))
-        message = f"entry {last} has the same uid as entry {before}: readers see the last one only"
+        message = f"entry {last} has the same uid as entry {before}: readers return only the last one"
         findings.warning("des.duplicate-uid", file.entries.span(last), message, key=file.uid(last))
 
 
@@ -119,12 +119,12 @@ def _check_places(file: DesFile, findings: Findings) -> None:
     c = file.entries.columns
     rows = np.arange(len(file.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
-    text = "its payload begins inside the header, which no writer does; the content is returned anyway"
+    text = "its payload begins inside the header, which no known writer does; it is read as declared"
     _add_per_row(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = file.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
-        message = f"the payloads of entries {first} and {second} share bytes"
+        message = f"the payloads of entries {first} and {second} overlap"
         findings.warning("des.overlap", span, message, key=file.uid(second))
     for start, stop in data.gaps:
         findings.note(
@@ -144,7 +144,7 @@ def _check_name(file: DesFile, findings: Findings) -> None:
         return
     message = (
         f"no n_bits from {MIN_BITS} to {MAX_BITS} routes all uids to {name.hex}, the number in the file name: "
-        "lookups that route go to other files"
+        "routed lookups search other files"
     )
     findings.warning("des.routing", None, message)
 
@@ -160,7 +160,7 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
         stated = sidecar.fields.get(field, value)
         if stated != value:
             findings.error(
-                "des.sidecar-shard", place, f"{field} in the sidecar is {stated!r}; that of the shard is {value!r}"
+                "des.sidecar-shard", place, f"{field} is {stated!r} in the sidecar and {value!r} in the shard"
             )
     if len(file.tombstoned):
         findings.note(
@@ -173,8 +173,8 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
         findings.warning(
             "des.tombstone-key",
             place,
-            f"{plural(len(untimed), 'tombstone is', 'tombstones are')} not stored under uid:timestamp, such as "
-            f"{short(untimed[0].key)}: DES' own readers still return these objects; add them again with --date",
+            f"{plural(len(untimed), 'tombstone is', 'tombstones are')} without a key uid:timestamp, such as "
+            f"{short(untimed[0].key)}: DES' own readers still return the deleted content; add them again with --date",
         )
     known = set()
     for row, uid in enumerate(file.entries.uids(np.arange(len(file.entries), dtype=np.int64))):
@@ -190,10 +190,10 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
         said = sidecar.index[key]
         wrong = [field for field, value in _facts(file, row).items() if field in said and said[field] != value]
         if wrong:
-            message = f"sidecar and index differ on {uid!r}, in {', '.join(wrong)}"
+            message = f"sidecar and index differ for {uid!r} in: {', '.join(wrong)}"
             findings.error("des.sidecar-entry", file.entries.span(row), message, key=uid)
     for key in sidecar.index.keys() - known:
-        findings.warning("des.sidecar-extra", place, f"the sidecar lists {key!r}, and the shard does not")
+        findings.warning("des.sidecar-extra", place, f"the sidecar lists {key!r}, but the shard does not contain it")
 
 
 def _facts(file: DesFile, row: int) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _facts(file: DesFile, row: int) -> dict[str, Any]:
 
 
 def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tuple[int, int]:
-    """Decompress each payload once; return the numbers of contents with and without a sha256."""
+    """Decompress each payload once; return the number of contents with a sha256, and the number without."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     c, work = file.entries.columns, ContentBudget(file.source.size)
     readable = ~file.entries.unreadable(rows)
@@ -245,7 +245,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
 
 
 def _read_bare(file: DesFile, rows: NDArray[np.int64], progress: Progress) -> None:
-    """Read payloads without codec and checksum; only a read error (SourceError) can be found there."""
+    """Read the payloads that have neither codec nor checksum; only read errors (SourceError) can be detected."""
     c = file.entries.columns
     rows = rows[c.length[rows] > 0]
     if not len(rows):
@@ -275,7 +275,7 @@ def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool,
 
 
 def _cost(file: DesFile, row: int, largest: int) -> int:
-    """Return the bytes that checking a payload reads or produces; 0 for BigFiles, which are never compressed."""
+    """Return the number of bytes that checking a payload reads or produces; 0 for BigFiles."""
     c = file.entries.columns
     return 0 if c.big[row] else max(int(c.length[row]), largest if c.codec[row] else 0)
 

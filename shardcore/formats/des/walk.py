@@ -2,7 +2,7 @@
 
 The length of an entry depends on its bytes, so entry n + 1 is known only after entry n. To avoid a slow Python loop,
 the index is cut into lanes, the first entry of each lane is guessed, and all lanes are walked together with NumPy.
-A lane counts only where the walk of the lanes before it arrives exactly at its guessed entry; otherwise entries are
+A lane counts only if the walk of the lanes before it arrives exactly at its guessed entry; otherwise entries are
 walked one by one up to the next such lane. The result equals that of a plain walk for any bytes.
 """
 
@@ -36,8 +36,8 @@ MIN_PER_LANE = 64
 _LONGEST_GUESS = 1000  # longest uid of a guessed entry
 
 _LONGEST_LANE = 4
-"""Most entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Without this limit,
-one lane with most entries would make all lanes as long."""
+"""Limit of the entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Otherwise
+one long lane would make all lanes as long."""
 
 _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
@@ -45,7 +45,7 @@ _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 class EntryShape(ABC):
     name: str
     fixed: int
-    """Fewest bytes of an entry."""
+    """Smallest size of an entry, in bytes."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index
@@ -55,24 +55,24 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after(self, start: int) -> int:
-        """Return the end of the entry at `start`; -1 where the index ends before it."""
+        """Return the end of the entry at `start`; -1 if the index ends before it."""
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
-        """Return the ends of many entries; -1 where the index ends before one."""
+        """Return the ends of many entries; -1 if the index ends before one."""
 
     @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """Return which offsets look like the start of an entry as writers write it; a guess."""
+        """Return a mask of the offsets at which an entry probably starts, judged by the values that writers use."""
 
     def why_cut(self, start: int) -> str:
-        """Return the missing part of the entry at `start`, which ends after the index."""
+        """Return the error text for the entry at `start`, which does not end within the index."""
         if start + UID_HEAD.size > self.end:
-            return "the index ends before it"
+            return "the index ends before this entry"
         length = self._u16(start)
         if start + UID_HEAD.size + length > self.end:
-            return f"its uid of {plural(length, 'byte')} ends after the end of the index"
-        return "the index ends inside it"
+            return f"its uid of {plural(length, 'byte')} ends after the index"
+        return "the index ends inside this entry"
 
     def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
         """Return integers of type `dtype` at any offsets; after the end of the index the values are undefined."""
@@ -117,7 +117,7 @@ class ShapeV2(EntryShape):
             hashes = self.number(flags + 1, "<u2")
             body = np.where(big, flags + BIGFILE_HEAD.size + hashes + BIGFILE_TAIL.size, body)
         stops = body + self.number(body - 4, "<u4")
-        # Values read past the end do not matter: such a body ends after `end` in any case.
+        # Values read past the end do not matter: such an entry ends after `end` in any case.
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
@@ -159,7 +159,7 @@ class ShapeV1(EntryShape):
 
 
 class ShapeV1Short(ShapeV1):
-    name = "1 (first form)"
+    name = "1 (first layout)"
     place = PLACE_V1_SHORT
     fixed = UID_HEAD.size + PLACE_V1_SHORT.size
 
@@ -176,10 +176,10 @@ class EntryWalk:
     """Result of a walk.
 
     Attributes:
-        starts: First byte of each complete entry, from the start of the index.
-        stops: One past its last byte.
+        starts: Offset of each complete entry from the start of the index.
+        stops: End of each complete entry, exclusive.
         count: Number of entries that the index declares.
-        error: Reason why fewer entries are complete; "" otherwise.
+        error: Error if fewer entries are complete; "" otherwise.
     """
 
     starts: Positions
@@ -235,7 +235,7 @@ def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) ->
 
 
 class _Lanes:
-    """Guessed first entries, and the entries after each up to the next guess; `numbers` maps offsets to lanes."""
+    """Lanes: guessed first entries, and the entries from each up to the next; `numbers` maps offsets to lanes."""
 
     def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
         self.numbers: dict[int, int] = {}

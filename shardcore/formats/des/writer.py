@@ -48,10 +48,10 @@ def check_level(codec: str, level: int | None) -> int:
     if level is None:
         return ZSTD_LEVEL if codec == "zstd" else 0
     if codec not in LEVELS:
-        raise UsageError("level is for codec=zstd and codec=lz4")
+        raise UsageError("level requires codec=zstd or codec=lz4")
     low, high = LEVELS[codec]
     if not low <= level <= high:
-        raise UsageError(f"the levels of {codec} are {low} to {high}, not {level}")
+        raise UsageError(f"level for {codec} must be {low} to {high}, not {level}")
     return level
 
 
@@ -62,7 +62,7 @@ def endings(text: str | None) -> frozenset[str]:
     found = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
     for one in sorted(found):
         if not one.startswith("."):
-            raise UsageError(f"skip takes endings with their dot, such as .jpg,.zip, not {one!r}")
+            raise UsageError(f"skip must be suffixes with a dot, such as .jpg,.zip, not {one!r}")
     return found
 
 
@@ -109,7 +109,7 @@ MAX_BYTES = 1_000_000_000
 IN_MEMORY = 16 << 20
 """Largest content that is held in memory before it is written."""
 OPEN_FILES = 64
-"""Most shards of a folder that are open at once."""
+"""Maximum number of shards of a folder that are open at once."""
 MANY_BYTES = 1 << 26
 """Bytes of contents that `add_many` joins into one write."""
 
@@ -117,7 +117,7 @@ _Held = bytes | Sized | IO[bytes]
 
 
 class DesWriter(Writer):
-    """Writes payloads as they arrive; index and footer at the end.
+    """Writes payloads as they arrive, then index and footer.
 
     Args:
         output: The output.
@@ -127,7 +127,7 @@ class DesWriter(Writer):
         version: Layout of the entries.
         skip: Suffixes of uids that are not compressed.
         n_bits: Folder: bits of the shard number.
-        max_bytes: Folder: most uncompressed bytes per shard; a longer object gets its own shard.
+        max_bytes: Folder: maximum of uncompressed bytes per shard; a larger object gets its own shard.
         date: Folder: default `created_at`.
         sidecar: Write a `.meta` with checksums per shard.
         keep_date: Store `created_at` in the metadata.
@@ -150,7 +150,7 @@ class DesWriter(Writer):
     ) -> None:
         super().__init__(output)
         if not output.folder and not output.planning and (n_bits is not None or max_bytes is not None):
-            raise UsageError("n_bits and max_bytes are for a folder: give one, or a name that ends with /")
+            raise UsageError("n_bits and max_bytes require a folder as output: a name that ends with /")
         self._codec = codec
         self._level = check_level(codec, level)
         self._skip = endings(skip)
@@ -182,7 +182,7 @@ class DesWriter(Writer):
         label = more.label
         uid = _uid_bytes(key, label)
         if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
-            # Fast path: no options apply, and per-object checks dominate the time for small objects.
+            # Fast path without options, because per-object checks dominate the time for small objects.
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
@@ -253,7 +253,7 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """Write all files; BigFiles of a replaced shard are not deleted, and a note counts them."""
+        """Write all files; BigFiles of a replaced shard are kept, and a note gives their number."""
         target = self.output.target
         old: set[str] = set()
         if target is not None and self.output.force:
@@ -266,7 +266,7 @@ class DesWriter(Writer):
             if count:
                 kept = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
                 others = "" if self.output.folder else "; other shards may refer to them"
-                self.notes += (f"left in {folder}: {kept} that {target} does not refer to any more{others}",)
+                self.notes += (f"{folder} still contains {kept} that {target} no longer refers to{others}",)
         return written
 
     def _begin(self, name: str, file: Draining) -> NewShard:
@@ -280,7 +280,7 @@ class DesWriter(Writer):
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
-            raise UsageError(f"{label or short(uid)} has no created_at, by which a folder routes; add -O date=")
+            raise UsageError(f"{label or short(uid)} has no created_at, which routes it to a shard; pass -O date=DATE")
         try:
             place = shard_date(created_at), Route.of(uid, self._n_bits).hex
         except UsageError as error:
@@ -331,10 +331,10 @@ class DesWriter(Writer):
         if self._version == 1:
             raise UsageError(
                 f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
-                "use version=2, or a higher threshold="
+                "use version=2 or a higher threshold="
             )
         if isinstance(content, Sized):
-            # A plan does not read the content, so its hash is made up.
+            # A plan does not read the content, so it uses a placeholder hash.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
             self._big[digest] = entry.size
@@ -356,7 +356,7 @@ class DesWriter(Writer):
         return digest.hexdigest()
 
     def _held(self, data: Data, label: str) -> tuple[_Held, int]:
-        """Return a content that can be read repeatedly, and its size; above `IN_MEMORY` bytes in a temporary file."""
+        """Return a content that can be read repeatedly (a temporary file above `IN_MEMORY` bytes), and its size."""
         if isinstance(data, bytes):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
@@ -375,7 +375,7 @@ class DesWriter(Writer):
         try:
             file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
         except OSError as error:
-            raise SourceError(f"cannot write beside {self.output.target}: {reason_of(error)}") from error
+            raise SourceError(f"cannot write a temporary file for {self.output.target}: {reason_of(error)}") from error
         try:
             for piece in pieces:
                 file.write(piece)
@@ -392,7 +392,7 @@ class DesWriter(Writer):
         facts = more.facts if more is not BARE else {}
         meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
         if not isinstance(meta, dict):
-            raise UsageError(f"{who}: meta is a JSON object, not {short(meta)}")
+            raise UsageError(f"{who}: meta must be a JSON object, not {short(meta)}")
         if self._keep_date and created_at:
             self._check_time(created_at, who)
             meta = {"created_at": created_at} | meta
@@ -448,7 +448,7 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False where it cannot be seen
+    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False if it cannot be seen
         return set()
     from shardcore.formats.des.shard import open_shard
 
@@ -478,7 +478,7 @@ def _size_of(path: Path) -> int:
 
 
 def _nothing_else(source: Source, format: str) -> Shard:
-    raise UsageError(f"{source.name} is not opened here")
+    raise UsageError(f"unknown source {source.name}")
 
 
 def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
@@ -496,7 +496,7 @@ def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
 def _uid_bytes(key: str | None, label: str) -> bytes:
     who = f"{label}: " if label else ""
     if key is None:
-        raise UsageError(f"{who}an object of a DES shard needs a key, its uid")
+        raise UsageError(f"{who}an object of a DES shard requires a key (its uid)")
     try:
         return uid_bytes(key)
     except FormatError as error:
@@ -523,7 +523,7 @@ def _meta_name(shard: str) -> str:
 
 
 def _content_section(size: int) -> Section:
-    return Section("content", SectionRole.DATA, 0, size, "All of its bytes.")
+    return Section("content", SectionRole.DATA, 0, size, "The whole content.")
 
 
 def checksum_of(options: Mapping[str, Any]) -> str:

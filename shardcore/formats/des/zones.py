@@ -1,4 +1,4 @@
-"""The zones file: buckets by ranges of shard numbers (des-architecture, Backends and routing)."""
+"""Zones files, which map ranges of shard numbers to buckets (des-architecture, Backends and routing)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.model.text import short
 MAX_TEXT = 1 << 20
 
 MAX_YAML = 1 << 18
-"""Longest YAML text, which is parsed slowly; longer texts must be JSON."""
+"""Longest YAML text, in letters; longer texts must be JSON, which is parsed faster."""
 
 _KEYS = (b"n_bits", b"zones")
 _PLAIN = re.compile(r"[^/\\\0-\x1f%@]+")
@@ -31,7 +31,7 @@ class Zone:
         name: Name of the zone.
         start: First shard number.
         end: Last shard number, inclusive.
-        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, as far as given.
+        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, if given.
         path: Folder relative to the zones file, or absolute; the reference supports buckets only.
     """
 
@@ -52,7 +52,7 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """A zones file; zones are sorted and do not overlap, but may leave out numbers."""
+    """Parsed zones file; zones are sorted and do not overlap, but need not cover all numbers."""
 
     n_bits: int
     zones: tuple[Zone, ...]
@@ -62,14 +62,14 @@ class Zones:
 
     @property
     def labels(self) -> dict[str, Zone]:
-        """Zones by names that are valid in paths: their own, or `zone-<first number>`."""
+        """Zones by a name that is valid in paths: their own name, or `zone-<first number>`."""
         names = [zone.name for zone in self.zones]
         plain = {name for name in names if _is_label(name) and names.count(name) == 1}
         return {zone.name if zone.name in plain else f"zone-{zone.start}": zone for zone in self.zones}
 
     @classmethod
     def parse(cls, text: str | bytes) -> Zones:
-        """Parse a zones file, JSON or YAML; raise FormatError with a location in the text where possible."""
+        """Parse a zones file, JSON or YAML; raise FormatError, with a location in the text if known."""
         plain = _decoded(text)
         tree = _mapping(_parse_text(plain), "the file")
         try:
@@ -135,16 +135,16 @@ def _parse_text(text: str) -> Any:
 
 def _parse_yaml(text: str, json_error: FormatError) -> Any:
     if len(text) > MAX_YAML:
-        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML: at most {MAX_YAML:,} letters")
+        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML (limit: {MAX_YAML:,} letters)")
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Loader that refuses aliases, which can expand a short text to any size."""
+        """Loader that rejects aliases, which can expand a short text to any size."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark
-                raise yaml.MarkedYAMLError(problem="an alias (*) is not read here", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem="aliases (*) are not supported", problem_mark=mark)
             return super().compose_node(parent, index)
 
     try:
@@ -186,7 +186,7 @@ def _zone(item: Any, n_bits: int, what: str) -> Zone:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise FormatError(f"zones: {what} is not a text")
+        raise FormatError(f"zones: {what} is not a string")
     return value
 
 

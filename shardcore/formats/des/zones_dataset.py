@@ -106,22 +106,22 @@ class ZonesFolder(Folder):
 
     def _zone_folder(self, label: str) -> Folder:
         if label not in self._folders:
-            raise SourceError(f"{self.uri} has no zone called {label!r}")
+            raise SourceError(f"{self.uri} has no zone named {label!r}")
         return self._folders[label]
 
     def _place(self, name: str) -> tuple[Folder, str]:
         label, _, rest = name.partition("/")
         if rest and label in self._folders:
             return self._folders[label], rest
-        # BigFiles are named by their content, so the file of any zone is right.
+        # BigFiles are named by their hash, so the file of any zone can be used.
         for folder in self._folders.values():
             if folder.has(name):
                 return folder, name
-        raise SourceError(f"no zone of {self.uri} has {name}")
+        raise SourceError(f"no zone of {self.uri} contains {name}")
 
 
 class ZonedRetention:
-    """Retention copies at the roots of the zones' buckets; a zone is searched only for uids that route to it."""
+    """Retention copies at the roots of the zones' buckets; a uid is searched only in the zone of its route."""
 
     def __init__(self, folder: ZonesFolder, zones: Zones) -> None:
         self._folder = folder
@@ -189,7 +189,7 @@ class DesZones(DesDataSet):
             parsed = ShardName.parse(rest)
             zone = self._where.zones[label]
             if parsed is not None and not zone.start <= parsed.number <= zone.end:
-                message = f"{member.name} has shard number {parsed.number}; the zone has {zone.start} to {zone.end}"
+                message = f"{member.name} has shard number {parsed.number}; its zone has {zone.start} to {zone.end}"
                 findings.error("des.other-zone", Span(str(SourceName(member.name)), 0, member.size), message)
         return replace(report, findings=findings.all())
 
@@ -242,7 +242,7 @@ class DesZones(DesDataSet):
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Open a zones file as the shards of its zones; no zone is requested yet.
+    """Open a zones file as the shards of its zones; no zone is accessed yet.
 
     Args:
         source: The file; the option `zones` names another file, whose stores are trusted.
@@ -275,7 +275,7 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
             return LocalFolder(beside.path / zone.path)
         return context.reach(str(beside.path / zone.path))
     if beside is None or Path(zone.path).is_absolute():
-        raise SourceError(f"refused to open {zone.path}: only a zones file on this machine names folders here")
+        raise SourceError(f"refused to open {zone.path}: only a local zones file may refer to local folders")
     return beside.folder(zone.path.rstrip("/"))
 
 

@@ -17,7 +17,7 @@ FORMAT = Format(
     open_folder=lazily("shardcore.formats.mdb.folder:open_folder"),
     writes=Writes(
         create=lazily("shardcore.formats.mdb.writer:MdbWriter"),
-        purpose="Files cut into chunks by content; each chunk is stored once, in xorbs beside the index.",
+        purpose="Files are cut into chunks by content; each chunk is stored once, in xorbs that the shard indexes.",
         cannot="It stores no names: files are found by hash. A shard has at most 64 MiB; a store can have several.",
         keys=KeyRule.NONE,
         check_count=lazily("shardcore.formats.mdb.writer:check_count"),
@@ -29,11 +29,11 @@ FORMAT = Format(
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
-        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs.", flag="DIR"),
+        Option("xorbs", OptionType.FOLDER, "Folder that contains the xorbs.", flag="DIR"),
         Option(
             "form",
             OptionType.CHOICE,
-            "full, with lookup tables; minimal, as servers store it; upload, as clients send it; default: full.",
+            "full (with lookup tables), minimal (as stored by servers) or upload (as sent by clients); default: full.",
             OptionPurpose.WRITE,
             default="full",
             choices=("full", "minimal", "upload"),
@@ -49,7 +49,7 @@ FORMAT = Format(
         Option(
             "xorbs",
             OptionType.TEXT,
-            "The folder for xorbs, each named default.<hash>; default: xorbs beside the shard.",
+            "Folder for xorbs, each named default.<hash>; default: xorbs, in the folder of the shard.",
             OptionPurpose.WRITE,
             path=True,
         ),

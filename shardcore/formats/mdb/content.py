@@ -25,7 +25,7 @@ from shardcore.model.span import Span
 from shardcore.shards.trace import Elsewhere
 
 MOST_FETCHED = 4 << 20
-"""Most stored bytes prefetched per shard."""
+"""Maximum number of stored bytes prefetched per shard."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
@@ -54,7 +54,7 @@ def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
 
 
 def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
-    """Yield the chunks `[first, last)` of a xorb, checked against its info block; errors name the record at `place`."""
+    """Yield the chunks `[first, last)` of a xorb, checked against its info block; errors have the span `place`."""
     xorb = file.xorbs.get(text, file.fetch_xorb)
     check_range(xorb, first, last, place)
     if file.fetch_xorb is not None:
@@ -87,7 +87,7 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
                 found.append(chunk_hash(chunk))
             digest.update(chunk)
             yield chunk
-        # The listed hashes were just compared with the chunks.
+        # The listed hashes have just been compared with the chunks.
         listed = as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last]
         unpacked = xorb.chunk_sizes[first:last]
         _check_segment(block, number, segment["bytes"], listed, unpacked)
@@ -159,7 +159,7 @@ def _segment_range(file: MdbFile, text: str, chunks: tuple[int, int], place: Spa
     ends = np.cumsum(sizes)
     first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left")) + 1
     if last > len(sizes):
-        # The bytes would be in chunks that this xorb does not have, or the segment has more bytes than its chunks.
+        # The xorb lacks these chunks, or the segment declares more bytes than its chunks have.
         check_range(xorb, *chunks, place)
         last = len(sizes)
     if first >= last:

@@ -21,7 +21,7 @@ MAX_INDEX_SIZE = 256 * 1024 * 1024
 """Largest shard that is read whole; writers create at most 64 MiB."""
 
 RECORDS_COST = 4
-"""Memory in bytes per byte of the shard, once its index is loaded."""
+"""Memory that a loaded index takes, in bytes per byte of the shard."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
 """Bytes read per request while the index is loaded."""
@@ -30,8 +30,8 @@ READ_AT_ONCE = 16 * 1024 * 1024
 class MdbFile:
     """Source, parts, index and xorbs of a shard.
 
-    `footer_fields` is empty without a footer, `footer_damage` the error in it. `sections` tile the file. `fetch_xorb`
-    fetches whole xorbs while all files are read, and is None otherwise.
+    `footer_fields` is empty without a footer, `footer_damage` is its error. `sections` cover the file. `fetch_xorb`
+    fetches whole xorbs while all files are read; otherwise it is None.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class MdbFile:
 
     @property
     def index(self) -> MdbIndex | None:
-        """The index, or None before `load`; never reads."""
+        """Index, or None before `load`; never reads."""
         return self._index.value
 
     @property
@@ -74,13 +74,13 @@ class MdbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """Error that hides objects: in the footer, or (once the index is loaded) in a section."""
+        """Error that makes objects unreadable: in the footer or, once the index is loaded, in a section."""
         index = self.index
         return self.footer_damage or (index.damage if index is not None else None)
 
     @property
     def declared_objects(self) -> int | None:
-        """Number of objects by the index or by the lookup tables; None if neither has it."""
+        """Number of objects according to the index or the lookup tables; None if neither is available."""
         index = self.index
         if index is not None:
             return sum(index.counts)
@@ -97,7 +97,7 @@ class MdbFile:
     def load(self, source: Source | None = None, progress: Progress = no_progress) -> MdbIndex:
         """Return the index; the first call reads the whole file, through `source`, and walks both sections.
 
-        A section that breaks off is no error here: `damage` reports it.
+        An incomplete section raises no error; `damage` reports it.
 
         Raises:
             LimitExceeded: The file is over 256 MiB.
@@ -105,7 +105,7 @@ class MdbFile:
         return self._index.get(lambda: load(read_whole(source or self.source, progress), self.layout))
 
     def read(self, start: int, stop: int, source: Source | None = None) -> bytes:
-        """Return the bytes `[start, stop)`; no request once the index is loaded."""
+        """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
         index = self.index
         if index is not None:
             return index.data[start:stop]
@@ -121,9 +121,9 @@ def read_whole(source: Source, progress: Progress) -> bytes:
     size = source.size
     if size > MAX_INDEX_SIZE:
         raise LimitExceeded(
-            f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
+            f"the shard has {grouped_digits(size)} bytes; the limit is {grouped_digits(MAX_INDEX_SIZE)}"
         )
-    # Charged before reading: the records of a sparse file would fill the memory, too.
+    # Counted before reading, because even a sparse file would fill the memory.
     charge_memory(RECORDS_COST * size, source)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):

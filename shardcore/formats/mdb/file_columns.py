@@ -1,4 +1,4 @@
-"""Compact columns of the files that a writer collects: no object per chunk."""
+"""Compact columns for the files that a writer collects, without an object per chunk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FileChunks:
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:
-        """Merge neighbouring chunks into segments: xorb, first chunk, one past the last, bytes, range hash."""
+        """Merge neighbouring chunks into segments: xorb, first chunk, end (exclusive), bytes, range hash."""
         if len(self._sizes) == 1:
             number = self._numbers[0]
             return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
@@ -64,7 +64,7 @@ class FileChunks:
 
 
 class FileCollector:
-    """The files of a shard so far, each content once; `last` is the segment count of the file added last."""
+    """Files added to a shard so far, without duplicates; `last` is the segment count of the file added last."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -84,7 +84,7 @@ class FileCollector:
         return len(self._segments) // 4
 
     def add(self, chunks: FileChunks, sha256: str) -> bytes:
-        """Add a file and return its hash; a repeated content is not added, and sets `last` to 0."""
+        """Add a file and return its hash; a duplicate is not added, and sets `last` to 0."""
         found = chunks.hash
         self.last = 0
         if found in self._known:
@@ -102,7 +102,7 @@ class FileCollector:
         return found
 
     def after(self) -> NDArray[np.int64]:
-        """Return how many of the writer's xorbs must exist for each file: one past its highest xorb number."""
+        """Return per file the number of xorbs that must be written before it: its highest xorb number plus one."""
         counts = np.array(self._counts, np.int64)
         xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
         found = np.zeros(len(counts), np.int64)

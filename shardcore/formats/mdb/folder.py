@@ -24,11 +24,11 @@ from shardcore.sources.opening import PrefetchedSource
 SUFFIX = ".mdb"
 
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
-"""Subfolders searched for shards; the first one that has any is used."""
+"""Subfolders searched for shards; the first one that contains shards is used."""
 
 
 class MdbDataSet(DataSet):
-    """The shards of one folder. Shards declare no key range, so a lookup searches all of them."""
+    """Data set of the shards of one folder. Shards declare no key range, so a lookup searches all of them."""
 
     routes = False
     key_form = KEY_FORM
@@ -60,7 +60,7 @@ class MdbDataSet(DataSet):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Footer fields that a rewritten shard would lose: expiry and HMAC key differ per shard."""
+        """Settings that a rewrite would lose; none here, because expiry and HMAC key differ from shard to shard."""
         lost: dict[str, Any] = {}
         with closing(self.each_member(member_settings)) as found:
             for _, settings in found:
@@ -100,6 +100,6 @@ def open_folder(folder: Folder, context: OpenContext) -> Shard:
     """Open a folder of shards as one data set; raise NotAShard if it has none. Each shard is opened when needed."""
     place, count = _shards_in(folder)
     if not count:
-        raise NotAShard(f"{folder.uri}: no *{SUFFIX} in it")
+        raise NotAShard(f"{folder.uri}: no *{SUFFIX} files")
     members = members_in(folder, SUFFIX, place)
     return MdbDataSet(folder, members, context, folder.folder(place) if place else folder)

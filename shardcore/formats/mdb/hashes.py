@@ -28,10 +28,10 @@ from shardcore.codecs.xet.hashes import (
 from shardcore.errors import UsageError
 
 RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e64124987f28fb94c3")
-"""BLAKE3 key of the verification entries."""
+"""BLAKE3 key of the range hashes in verification entries."""
 
 FILE_KEY = ZERO
-"""BLAKE3 key of the last step from the root of a file's chunk tree to the file hash."""
+"""BLAKE3 key with which the root of a file's chunk tree is hashed to give the file hash."""
 
 
 def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
@@ -53,7 +53,7 @@ def range_hash(hashes: HashArray) -> bytes:
 
 
 def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArray:
-    """Return the range hash of each `hashes[bounds[i]:bounds[i + 1]]`, shape `(m, 32)`."""
+    """Return the range hash of each range `hashes[bounds[i]:bounds[i + 1]]`, shape `(m, 32)`."""
     raw = hashes.tobytes()
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
     return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
@@ -80,7 +80,7 @@ def _each(key: bytes, hashes: HashArray) -> HashArray:
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
     """Return the hash that names a shard: keyed BLAKE3 (DATA key) of the whole file, given in pieces."""
-    from blake3 import blake3  # imported late: opening a shard needs no hashes
+    from blake3 import blake3  # imported here, because opening a shard computes no hashes
 
     state = blake3(key=DATA_KEY)
     for piece in pieces:
@@ -93,7 +93,7 @@ def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
 
 
 def sha256_field(digest: str) -> bytes:
-    """Return the 32 bytes stored for a SHA-256: the digest parsed as text form, so each 8-byte group is reversed."""
+    """Return the 32 bytes stored for a SHA-256 digest: each group of 8 bytes is reversed."""
     if len(digest) != 2 * SIZE:
         raise UsageError(f"not a SHA-256 digest: {digest!r}")
     return from_text(digest)

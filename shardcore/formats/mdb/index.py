@@ -30,19 +30,19 @@ from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 
-MISNAMED = "its hash and its segments disagree: a file has the zero hash exactly if it has no segments"
+MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
 """Error text of `MdbIndex.misnamed_files`."""
 
 
 def block_sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sum adjacent half-open runs; `bounds` are their ascending borders, one more than runs."""
+    """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; `bounds` ascend."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
 
 
 class MdbIndex:
-    """The whole shard in memory; derived columns are computed on first use and kept."""
+    """Index of a shard that is completely in memory; derived columns are computed on first use and cached."""
 
     def __init__(self, data: bytes, layout: MdbLayout, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
@@ -59,7 +59,7 @@ class MdbIndex:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Number of files, xorbs and chunks."""
+        """Numbers of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
@@ -73,7 +73,7 @@ class MdbIndex:
         return self.first_row(kind) + self.section(kind).block_of(record)
 
     def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
-        """Return the row that a lookup table entry refers to; None if it is no header or past the end of its xorb."""
+        """Return the row of the object that a lookup table entry refers to; None if the entry is invalid."""
         block = self.section(kind).block_of(record)
         if block < 0 or chunk >= self.section(kind).counts[block]:
             return None
@@ -147,14 +147,14 @@ class MdbIndex:
 
     @cached_property
     def wrong_segments(self) -> NDArray[np.bool_]:
-        """Mask of segments that no reader can follow: invalid range, or a size that differs from its chunks."""
+        """Mask of invalid segments: the range is invalid, or the size differs from that of its chunks."""
         sums = self.segment_sums
         wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
     def misnamed_files(self) -> NDArray[np.bool_]:
-        """Mask of files with an impossible hash: zero with segments, or not zero without."""
+        """Mask of files whose hash is zero although they have segments, or not zero although they have none."""
         named = self.files.hashes[self.files.headers].any(axis=1)
         misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
         return misnamed
@@ -208,7 +208,7 @@ class MdbIndex:
         return Links(starts, stops, pointer)
 
     def entry_links(self, table: LookupTable) -> Links:
-        """Return the references of a lookup table: to all records of a file or xorb, or to the chunk record."""
+        """Return the references of a lookup table: to all records of a file or xorb, or to a single chunk record."""
         rows, section = self.table_rows(table.kind), self.section(table.kind)
         first = rows["index"].astype(np.int64)
         if table.kind == CHUNK:
@@ -234,7 +234,7 @@ class MdbIndex:
 
     @cached_property
     def maps(self) -> dict[str, KeyMap]:
-        """Map used by lookups, per kind: from the lookup table, or computed from the section if there is none."""
+        """Key map per kind of object, from the lookup table or, if there is none, computed from the section."""
         maps = {kind: found for kind, (found, _) in self.tables.items()}
         for kind in set(KINDS) - maps.keys():
             maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
@@ -253,7 +253,7 @@ def load(data: bytes, layout: MdbLayout) -> MdbIndex:
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
-    """Walk the sections without a footer: their end marks show where they end, at `stop` at the latest."""
+    """Walk the sections of a shard without a footer; they end with their end marks, at most at `stop`."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)

@@ -1,8 +1,8 @@
 """Byte layout of an MDB shard.
 
 Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
-Both sections are 48-byte records, and positions in them count records. All numbers are little-endian. Names are
-those of the published page; for bytes that it calls reserved but writers use, those of the reference source.
+Both sections consist of 48-byte records, and positions in them are record numbers. Numbers are little-endian. Names are
+those of the specification, or of the reference source for bytes that the specification calls reserved.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
-"""The first bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 bytes chosen at random."""
+"""First bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 fixed random bytes."""
 
 TAG_TEXT = TAG[:15]
-"""The readable part of the tag."""
+"""Readable part of the tag."""
 
 HEADER_VERSION = 2
 FOOTER_VERSION = 1
@@ -33,10 +33,10 @@ SECTIONS_START = 48
 """Offset of the file info section."""
 
 RECORD_SIZE = 48
-"""Bytes of every record of the two sections."""
+"""Size of every record of the two sections, in bytes."""
 
 NO_EXPIRY = (1 << 64) - 1
-"""The key expiry of a shard that never expires; 0 means that none was recorded."""
+"""Value of `shard_key_expiry` for a shard that never expires; 0 means not recorded."""
 
 
 class FileFlag(IntFlag):
@@ -48,7 +48,7 @@ class ChunkFlag(IntFlag):
     GLOBAL_DEDUP_ELIGIBLE = 1 << 31
 
 
-_RESERVED = Differs("these bytes are reserved", "writers use them, and current sources name them as here")
+_RESERVED = Differs("these bytes are reserved", "writers use them; the name is that of current sources")
 
 
 def _hash(name: str, role: FieldRole, doc: str, differs: Differs | None = None) -> Field:
@@ -61,20 +61,20 @@ def _unused(size: int) -> Field:
 
 _FOOTER_SIZE_DIFFERS = Differs(
     "it is the size of the footer, which has 200 bytes",
-    "it is 0 in the upload form, which has no footer, and the original reader does not use it",
+    "it is 0 in the upload form, which has no footer; the original reader does not use it",
 )
 
 HEADER = Record(
     "MDBShardFileHeader",
     source="1. Header",
     fields=(
-        Field("tag", ("u1", 32), FieldRole.MAGIC, "The mark of a shard: HFRepoMetaData and 18 more bytes.", TAG),
+        Field("tag", ("u1", 32), FieldRole.MAGIC, "Identifies a shard: HFRepoMetaData and 18 more bytes.", TAG),
         Field("version", "<u8", FieldRole.VERSION, "Version of the layout; 2.", HEADER_VERSION),
         Field(
             "footer_size",
             "<u8",
             FieldRole.SIZE,
-            "Bytes of the footer: 200, or 0 without a footer.",
+            "Size of the footer: 200 bytes, or 0 without a footer.",
             differs=_FOOTER_SIZE_DIFFERS,
         ),
     ),
@@ -91,7 +91,7 @@ FILE_HEADER = Record(
             FieldRole.FLAGS,
             "Bit 31: one verification entry per segment follows the segments; bit 30: one metadata entry comes last.",
         ),
-        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments that the file is rebuilt from."),
+        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments from which the file is rebuilt."),
         _unused(8),
     ),
 )
@@ -103,17 +103,17 @@ FILE_ENTRY = Record(
         _hash(
             "cas_hash",
             FieldRole.HASH,
-            "Hash of the xorb that holds this segment (`xorb_hash` in the reference source).",
+            "Hash of the xorb that contains this segment (`xorb_hash` in the reference source).",
         ),
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field(
             "unpacked_segment_bytes",
             "<u4",
             FieldRole.SIZE,
-            "Uncompressed bytes of the segment: the sum of its chunks.",
+            "Uncompressed size of the segment in bytes: the sum of its chunks.",
         ),
         Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
-        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the number of the segment's last chunk."),
+        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "Number of the segment's last chunk plus one."),
     ),
 )
 
@@ -157,7 +157,7 @@ BOOKEND = Record(
     ),
 )
 
-_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the server fills it in")
+_ON_DISK = Differs("it is the size of the xorb on disk", "clients write 0; only the server sets it")
 
 CAS_HEADER = Record(
     "CASChunkSequenceHeader",
@@ -166,12 +166,12 @@ CAS_HEADER = Record(
         _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed size of all its chunks in bytes."),
         Field(
             "num_bytes_on_disk",
             "<u4",
             FieldRole.SIZE,
-            "Bytes of the xorb as stored; clients write 0.",
+            "Size of the xorb file in bytes; clients write 0.",
             differs=_ON_DISK,
         ),
     ),
@@ -186,14 +186,14 @@ CAS_ENTRY = Record(
     "CASChunkSequenceEntry",
     source="3. CAS Info Section",
     fields=(
-        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; under the HMAC key, when the footer has one.", _KEYED),
+        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; keyed if the footer has an HMAC key.", _KEYED),
         Field(
             "chunk_byte_range_start",
             "<u4",
             FieldRole.OFFSET,
             "Offset of the chunk in the uncompressed xorb: all chunks decompressed and concatenated.",
         ),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed size of the chunk in bytes."),
         Field(
             "flags",
             "<u4",
@@ -201,7 +201,7 @@ CAS_ENTRY = Record(
             "Bit 31: eligible for global deduplication.",
             differs=Differs(
                 "the last 8 bytes of a chunk record are reserved",
-                "these 4 are flags: the storing side sets bit 31 on the first chunk of every file, clients send 0",
+                "4 of them are flags: servers set bit 31 on the first chunk of every file; clients send 0",
             ),
         ),
         _unused(4),
@@ -216,7 +216,7 @@ RECORD = Record(
         Field("value", ("u1", 16), FieldRole.NUMBER, "The meaning of these bytes depends on the kind of the record."),
     ),
 )
-"""Fields that all records of the two sections share; used until their kinds are known."""
+"""Fields common to all records of the two sections; used until the kinds of the records are known."""
 
 _KEY = Field(
     "key",
@@ -276,25 +276,25 @@ FOOTER = Record(
             "file_info_offset",
             "<u8",
             FieldRole.OFFSET,
-            "First byte of the file info section; always 48.",
+            "Offset of the file info section; always 48.",
             SECTIONS_START,
         ),
         Field(
             "cas_info_offset",
             "<u8",
             FieldRole.OFFSET,
-            "First byte of the xorb info (CAS info) section (`xorb_info_offset` in the reference source).",
+            "Offset of the xorb info (CAS info) section (`xorb_info_offset` in the reference source).",
         ),
-        _live("file_lookup_offset", FieldRole.OFFSET, "First byte of the file lookup table."),
+        _live("file_lookup_offset", FieldRole.OFFSET, "Offset of the file lookup table."),
         _live("file_lookup_num_entry", FieldRole.COUNT, "Number of entries of the file lookup table."),
-        _live("xorb_lookup_offset", FieldRole.OFFSET, "First byte of the xorb lookup table."),
+        _live("xorb_lookup_offset", FieldRole.OFFSET, "Offset of the xorb lookup table."),
         _live("xorb_lookup_num_entry", FieldRole.COUNT, "Number of entries of the xorb lookup table."),
-        _live("chunk_lookup_offset", FieldRole.OFFSET, "First byte of the chunk lookup table."),
+        _live("chunk_lookup_offset", FieldRole.OFFSET, "Offset of the chunk lookup table."),
         _live("chunk_lookup_num_entry", FieldRole.COUNT, "Number of entries of the chunk lookup table."),
         _hash(
             "chunk_hash_hmac_key",
             FieldRole.KEY,
-            "HMAC key of the stored chunk hashes: only a reader that has a chunk can find it; all zero for none.",
+            "HMAC key of the stored chunk hashes: only a reader that has a chunk can find it; all zero if not used.",
         ),
         Field(
             "shard_creation_timestamp",
@@ -312,7 +312,7 @@ FOOTER = Record(
         _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),
         _live("materialized_bytes", FieldRole.SIZE, "Sum of the sizes of all files, in bytes."),
         _live("stored_bytes", FieldRole.SIZE, "Sum of num_bytes_in_cas of all xorbs."),
-        Field("footer_offset", "<u8", FieldRole.OFFSET, "First byte of this footer."),
+        Field("footer_offset", "<u8", FieldRole.OFFSET, "Offset of this footer."),
     ),
 )
 
@@ -320,7 +320,7 @@ FOOTER_SIZE = FOOTER.size
 
 
 def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of records per file ("File Info Section Layout"): 1 + n or 2n, plus 1 with metadata."""
+    """Return the number of records per file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata."""
     flags = headers["file_flags"]
     count = headers["num_entries"].astype(np.int64)
     verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)
@@ -343,12 +343,12 @@ FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
 
 SENTENCES = {
     "header": "Identifies a shard, and shows whether it has a footer.",
-    FILE_INFO: "For every file, the segments that it is rebuilt from: ranges of chunks in xorbs.",
+    FILE_INFO: "For every file, its segments: the ranges of chunks in xorbs from which it is rebuilt.",
     XORB_INFO: "For every xorb, its chunks: hash, offset and size of each.",
     "file lookup": "Table keys of all files (16 digits of their hashes), sorted, with the positions of their records.",
     "xorb lookup": "Table keys of all xorbs (16 digits of their hashes), sorted, with the positions of their records.",
     "chunk lookup": "Table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
-    "footer": "Has the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
+    "footer": "Contains the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
 }
 """Purpose of each part of a shard."""
 
@@ -397,7 +397,7 @@ class MdbLayout:
 
     @property
     def flavour(self) -> str:
-        """Use of the shard, derived from its parts: full, session, minimal, global dedup answer or upload form."""
+        """Kind of the shard, derived from its parts: full, session, minimal, global dedup answer or upload form."""
         footer = self.footer
         if footer is None:
             return UPLOAD
@@ -414,7 +414,7 @@ class MdbLayout:
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
-        """Return the header record and the record with the full hash; None if they are outside the section.
+        """Return the spans of the header record and of the record with the full hash; None if outside the section.
 
         `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
         """
@@ -455,17 +455,17 @@ def read_header(data: bytes) -> dict[str, Any]:
         )
     header = HEADER.read_one(data, place=Span("", 0, len(data)))
     if header["version"] != HEADER_VERSION:
-        raise Unsupported(f"header version {header['version']}; only {HEADER_VERSION} is known", span=Span("", 32, 40))
+        raise Unsupported(f"header version {header['version']} is not supported", span=Span("", 32, 40))
     if header["footer_size"] not in (0, FOOTER_SIZE):
         raise FormatError(
-            f"footer_size is {header['footer_size']}; it has to be {FOOTER_SIZE}, or 0 for no footer",
+            f"footer_size is {header['footer_size']}; it must be {FOOTER_SIZE}, or 0 without a footer",
             span=Span("", 40, 48),
         )
     return header
 
 
 def read_footer(data: bytes, size: int) -> dict[str, Any]:
-    """Return the unchecked footer fields; raise Truncated if the file is too short for a footer."""
+    """Return the footer fields, not checked; raise Truncated if the file is too short for a footer."""
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(
             f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
@@ -488,7 +488,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayo
         return Span("", at, at + FOOTER.sizes[name])
 
     if footer["version"] != FOOTER_VERSION:
-        raise Unsupported(f"footer version {footer['version']}; only {FOOTER_VERSION} is known", span=place("version"))
+        raise Unsupported(f"footer version {footer['version']} is not supported", span=place("version"))
     if footer["footer_offset"] != where:
         raise FormatError(
             f"the footer is at {where:#x}; footer_offset is {footer['footer_offset']:#x}", span=place("footer_offset")
@@ -505,7 +505,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayo
         if table.stop > footer[following]:
             raise FormatError(
                 f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop:#x}, "
-                f"after {following}, {footer[following]}",
+                f"but {following} is {footer[following]:#x}",
                 span=place(f"{kind}_lookup_num_entry"),
             )
         if table.count:
@@ -525,13 +525,13 @@ def range_fault(first: int, last: int, count: int) -> str:
     """Return an error text for an invalid chunk range `[first, last)`, else ""; `count` is -1 if unknown."""
     if first >= last:
         return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
-    return f"it names chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
+    return f"it has chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
 
 
 def size_fault(size: int, total: int) -> str:
-    return f"its size is given as {plural(size, 'byte')}; its chunks have {total:,}" if size != total else ""
+    return f"its declared size is {plural(size, 'byte')}, but its chunks have {total:,}" if size != total else ""
 
 
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the entries whose key is below the previous one: tables must be sorted."""
+    """Return the numbers of the entries whose key is below the previous one; tables must be sorted."""
     return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

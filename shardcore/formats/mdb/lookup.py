@@ -45,19 +45,19 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 WHOLE_TABLE = 65536
-"""Bytes read per probe of a lookup table; shorter tables are read whole."""
+"""Bytes read per request from a lookup table; shorter tables are read completely."""
 
-_GUESSES = 6  # after this many misses the keys are not evenly distributed: bisect instead
+_GUESSES = 6  # after this many misses the keys are probably not evenly distributed: bisect instead
 
 
 def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any], tuple[int, NDArray[Any]]]:
-    """Return the number of the first entry with a key (or its insertion point), and all rows with the key.
+    """Return the number of the first entry with `key` (or its insertion point), and all rows with `key`.
 
     Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
     `_GUESSES` misses it falls back to bisection. The last piece read is returned, too: its first entry, and its keys.
 
     Raises:
-        FormatError: The table is not sorted where it was read.
+        FormatError: The table is not sorted, as far as it was read.
     """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
@@ -89,7 +89,7 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
     span = table.span(first, last)
     rows = table.record.read(read(span.start, span.stop), 0, last - first, place=span)
     if len(descents(rows)):
-        raise FormatError(f"the {table.kind} lookup table is not sorted by table key: it cannot be searched", span=span)
+        raise FormatError(f"the {table.kind} lookup table cannot be searched: it is not sorted by key", span=span)
     return rows
 
 
@@ -114,14 +114,14 @@ class MdbKey:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
-"""Raw keys of 32 bytes are files; xorbs and chunks need the text form with its prefix."""
+"""Raw keys of 32 bytes are file hashes; for xorbs and chunks use the text form with its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Record that a key leads to, counted from the start of its section.
+    """Record found for a key; `record` counts from the start of the section.
 
-    `chunk` is -1 for files and xorbs, `row` (of the table) is -1 if it was found by walking.
+    `chunk` is -1 for files and xorbs; `row`, the row of the lookup table, is -1 if the section was walked.
     """
 
     record: int
@@ -236,7 +236,7 @@ class MdbLookup:
         """Parse `<hash>`, `xorb:<hash>` or `chunk:<hash>`; raise UsageError for anything else."""
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {short(kind)}; {_FORMS}")
+            raise UsageError(f"unknown kind {short(kind)}; {_FORMS}")
         try:
             return MdbKey(kind if colon else FILE, from_text(hash_text))
         except UsageError as error:
@@ -246,8 +246,8 @@ class MdbLookup:
         """Yield what a reader meets on the way to the first object with a key, then to its content in the xorbs.
 
         Raises:
-            KeyAbsent: There is none.
-            FormatError: A table or record on the way is damaged.
+            KeyAbsent: The shard has no such object.
+            FormatError: A table or record that was read is damaged.
         """
         for fact in self._each(key, source):
             yield fact
@@ -321,7 +321,7 @@ class MdbLookup:
         except ShardError as error:
             if source_lost(error):
                 raise
-            return  # nothing is known of the chunks of a xorb that cannot be opened
+            return  # the chunks of a xorb that cannot be opened are unknown
         row = int(index.rows_of(XORB, wanted)[0]) - index.first_row(XORB)
         if row < 0:
             return
@@ -357,7 +357,7 @@ def _matches(file: MdbFile, wanted: Wanted, source: Source) -> Iterator[Fact]:
         walked, hits, damage = _walk(file, wanted, source)
         yield walked
         if damage is not None and not hits:
-            # What was not reached may hold it: absence is not proven.
+            # The unread rest may contain the key, so its absence is not proven.
             raise damage
     for hit in hits:
         yield from _compare(file, wanted, hit, source)
@@ -406,18 +406,18 @@ def _compare(file: MdbFile, wanted: Wanted, hit: Hit, source: Source) -> Iterato
     if places is None:
         table = file.layout.tables.get(kind)
         span = table.span(hit.row, hit.row + 1) if table else None
-        raise FormatError(f"entry {hit.row} of the {kind} lookup table points past the end of its section", span=span)
+        raise FormatError(f"entry {hit.row} of the {kind} lookup table refers past the end of its section", span=span)
     header, place = places
     if index is not None and index.section(kind).block_of(hit.record) < 0:
         raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table points at byte {header.start:#x}, where no header begins",
+            f"entry {hit.row} of the {kind} lookup table refers to byte {header.start:#x}, where no header begins",
             span=header,
         )
     data, entry = _records(file, kind, header, place, source)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table points at a record with another table key, "
+            f"entry {hit.row} of the {kind} lookup table refers to a record with a different table key, "
             f"{to_text(found)[:16]}",
             span=place,
         )
@@ -430,7 +430,7 @@ def _compare(file: MdbFile, wanted: Wanted, hit: Hit, source: Source) -> Iterato
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, source: Source) -> tuple[bytes, bytes]:
-    """Return the header record and the record with the hash; usually one request. For a file both are its block."""
+    """Return the header record and the record with the hash, usually by one request; for a file both are its block."""
     if kind == FILE:
         data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), source)
         return data, data
@@ -454,7 +454,7 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
     header = CAS_HEADER.read_one(data, 0, place=span)
     count = header["num_entries"]
     if hit.chunk >= count:
-        what = f"names chunk {hit.chunk}; the xorb has {plural(count, 'chunk')}"
+        what = f"refers to chunk {hit.chunk}, but the xorb has {plural(count, 'chunk')}"
         raise FormatError(f"entry {hit.row} of the chunk lookup table {what}", span=span)
     if kind != CHUNK:
         if fault := block_fault(XORB, 1 + count, (stop - at) // RECORD_SIZE):

@@ -1,6 +1,6 @@
 """The objects of a shard: files, xorbs and chunks, in record order.
 
-The shard has only their recipes: the bytes are in xorbs, so all objects but empty files are external.
+The shard contains only recipes; the bytes are in xorbs, so all objects except empty files are external.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ RECIPE = "recipe"
 """Part name of the recipe of a file or xorb, as JSON."""
 
 CODEC = "xorb"
-"""Placeholder for the codec: each chunk of a xorb has its own."""
+"""Value shown as codec, because each chunk of a xorb has its own codec."""
 
 BLOCK_GUESS = 65536
 """Bytes read at once for the records of a file."""
 
-# Plain integers: operators of an enumeration cost microseconds per file.
+# Integers, because operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
 
 Read = Callable[[int, int], bytes]
@@ -77,7 +77,7 @@ class FileBlock:
 
     @property
     def references(self) -> int:
-        """Number of chunks in all segments; repeated chunks count each time."""
+        """Number of chunks in all segments; a repeated chunk counts each time."""
         ends, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
         return int(np.maximum(ends - starts, 0).sum())
 
@@ -102,7 +102,7 @@ class FileBlock:
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
-    """Read the records of one file: one request up to some 1,300 records, otherwise two.
+    """Read the records of one file, with one request for up to about 1,300 records, otherwise two.
 
     Raises Truncated if they exceed `limit`, the end of the File Info Section.
     """
@@ -203,7 +203,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of rows; `start` and `stop` are those of the records, as the content is in xorbs."""
+        """Return the columns of rows; `start` and `stop` are those of the records, because the content is in xorbs."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)

@@ -67,7 +67,7 @@ class Blocks(Extents):
         doc = (
             "Unreadable after a damaged record."
             if self.walked.problem
-            else "No rule explains bytes after the end mark."
+            else "Bytes after the end mark are not part of any known structure."
         )
         problem = self.walked.problem or "the section continues after its end mark"
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)

@@ -1,4 +1,4 @@
-"""Rekeying: copies a shard with its chunk hashes under an HMAC key, or with another expiry."""
+"""Rekeying: copying a shard with an HMAC key for its chunk hashes, or with a new expiry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
-    """Write a copy of a shard under an HMAC key, with another expiry, or both; all other bytes stay the same.
+    """Write a copy of a shard with an HMAC key, a new expiry, or both; all other bytes stay the same.
 
     Args:
         shard: The shard; it does not change.
@@ -38,7 +38,7 @@ def rekey(
         FormatError: The shard is damaged.
     """
     if not key and not expiry:
-        raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")
+        raise UsageError("nothing to change; pass --key HEX, --expiry WHEN or both")
     check_other_file(shard.source, target)
     data = rekeyed(shard.file, read_key(key), expiry)
     output = Output(target, force=force)
@@ -55,11 +55,11 @@ def rekey(
 def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
     index = file.load()
     if file.damage is not None:
-        raise FormatError(f"a damaged shard is not rekeyed: {file.damage.message}", span=file.damage.span)
+        raise FormatError(f"a damaged shard cannot be rekeyed: {file.damage.message}", span=file.damage.span)
     if not file.footer_fields:
-        raise UsageError("the upload form has no footer, and cannot store an HMAC key or an expiry")
+        raise UsageError("the upload form has no footer, so it cannot store an HMAC key or an expiry")
     if key != ZERO and index.keyed:
-        raise UsageError("the chunk hashes are under an HMAC key already; the original hashes cannot be restored")
+        raise UsageError("the chunk hashes are keyed already; the original hashes cannot be restored")
     fields = dict(file.footer_fields)
     data = np.frombuffer(bytearray(index.data), np.uint8)
     if key != ZERO:
@@ -88,7 +88,7 @@ def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], ke
     wrong = np.flatnonzero(records >= len(section))
     if len(wrong):
         at = int(wrong[0])
-        raise FormatError(f"entry {at} of the chunk lookup table leads to no record", span=table.span(at, at + 1))
+        raise FormatError(f"entry {at} of the chunk lookup table refers to no record", span=table.span(at, at + 1))
     rows["key"] = words(np.ascontiguousarray(section[records, :SIZE]))[:, 0]
     rows = rows[np.lexsort((rows["chunk"], rows["index"], rows["key"]))]
     data[table.start : table.stop] = np.frombuffer(CHUNK_LOOKUP.write(rows), np.uint8)

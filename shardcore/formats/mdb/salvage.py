@@ -18,7 +18,7 @@ from shardcore.shards.salvage import Damaged, SalvagedObject, refs
 from shardcore.shards.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
-_BY_HASHES = "the hashes of its ranges and of the file"
+_BY_HASHES = "its range hashes and its file hash"
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -53,7 +53,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
-    """Return whether all xorbs of a file exist, caching the missing ones in `away`; a corrupt xorb exists."""
+    """Return True if all xorbs of a file exist, even corrupt ones; missing ones are cached in `away`."""
     segments = ref.extras["segments"]
     if not len(segments):
         return True

@@ -1,4 +1,4 @@
-"""FileSegments of a file as lazily created mappings: a file can have hundreds of thousands."""
+"""Segments of a file as mappings that are created on access, because a file can have hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
-"""FileSegments created per batch during iteration."""
+"""Number of segments created per batch during iteration."""
 
 
 class FileSegments(Sequence[dict[str, Any]]):
@@ -47,7 +47,7 @@ class FileSegments(Sequence[dict[str, Any]]):
 
 
 def _mappings(rows: NDArray[Any]) -> list[dict[str, Any]]:
-    # Most segments are in few xorbs: equal texts are shared.
+    # Most segments are in few xorbs, so equal texts are shared.
     known: dict[str, str] = {}
     xorbs = [known.setdefault(text, text) for text in to_texts(rows["cas_hash"])]
     rest = (rows[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes"))

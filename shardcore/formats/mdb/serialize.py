@@ -1,4 +1,4 @@
-"""Bytes of a shard from its contents; the inverse of `walk`, from the same layout."""
+"""Serialising the contents of a shard; the inverse of `walk`."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ FLAGS = FileFlag.WITH_VERIFICATION | FileFlag.WITH_METADATA_EXT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipes:
-    """Contents of a shard, in any order; every file has verification entries and metadata.
+    """Contents of a shard, files and xorbs in any order; every file has verification entries and metadata.
 
     Hashes have shape `(n, 32)`; those of chunks are not keyed. `segments` are rows of `FILE_ENTRY`, `chunks` rows of
-    `CAS_ENTRY`; `counts` and `chunk_counts` are the numbers that belong to each file and xorb.
+    `CAS_ENTRY`; `counts` has the number of segments per file, `chunk_counts` the number of chunks per xorb.
     """
 
     files: HashArray
@@ -160,7 +160,7 @@ def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes
 
 
 def _first_chunks(recipes: Recipes) -> NDArray[np.int64]:
-    """Return the row of the first chunk of each file, if the shard describes its xorb (eligible for global dedup)."""
+    """Return the rows of the first chunks of files, which are eligible for global dedup; only of described xorbs."""
     known = {raw.tobytes(): number for number, raw in enumerate(recipes.xorbs)}
     bounds = np.cumsum(recipes.chunk_counts) - recipes.chunk_counts
     firsts = (np.cumsum(recipes.counts) - recipes.counts)[recipes.counts > 0]
@@ -193,7 +193,7 @@ def _gathered(counts: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions 0, 1, 2, … within each of some concatenated lists."""
+    """Return the positions 0, 1, 2, … within each of the concatenated lists of length `counts`."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

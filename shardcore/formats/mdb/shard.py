@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 SMALL = 65536
-"""Shards of up to this many bytes are in memory after detection."""
+"""Size in bytes up to which a shard is completely read by detection."""
 
 _WHY = "tag HFRepoMetaData"
 
@@ -80,7 +80,7 @@ class MdbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Error that hides objects; a section that breaks off is reported once the index is loaded."""
+        """Error that makes objects unreadable; an incomplete section is reported once the index is loaded."""
         return self.file.damage
 
     @property
@@ -110,7 +110,7 @@ class MdbShard(FileShard):
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Read a range of the content; only the chunks that overlap it are read and decompressed."""
         if min(stop, ref.size) - start > limit:
-            raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
+            raise LimitExceeded(f"the range of {ref.key} exceeds the limit of {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -124,7 +124,7 @@ class MdbShard(FileShard):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The expiry in Unix seconds, and whether there is an HMAC key, which a rewrite would lose."""
+        """Settings that a rewrite would lose: the expiry in Unix seconds, and the presence of an HMAC key."""
         settings: dict[str, Any] = {}
         if (expiry := (self.file.layout.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
             settings["expiry"] = str(expiry)
@@ -190,7 +190,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
         if file.footer_damage is not None and not context.partial:
             raise
         return MdbShard(file)
-    # A small shard is in memory already, from detection.
+    # Detection has read a small shard already.
     index_now = load(source.read(0, size), layout) if size <= SMALL else None
     return MdbShard(MdbFile(source.base, layout, footer, xorbs, index=index_now))
 
@@ -198,9 +198,9 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """Open a shard whose footer is invalid: the end marks show where the sections end.
+    """Open a shard whose footer is missing or invalid; the sections end with their end marks.
 
-    The last 200 bytes count as a footer only if its version or `footer_offset` is right.
+    The last 200 bytes are treated as a damaged footer only if version or `footer_offset` is right.
     """
     data = read_whole(source, progress)
     index = discover(data, header, len(data))

@@ -151,8 +151,8 @@ STEPS = Steps(
         Retried: (
             Row(
                 "Retry: the hash may be keyed already",
-                "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
-                "looked up as it is.",
+                "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
+                "looked up unchanged.",
                 "A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
                 inputs="layout.key_span",
             ),
@@ -305,7 +305,7 @@ STEPS = Steps(
         ),
         Elsewhere: (
             Row(
-                "Content elsewhere",
+                "Content not available",
                 "The {described} is found; its bytes are in xorbs that cannot be read.",
                 "A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched "
                 "separately.",

@@ -1,4 +1,4 @@
-"""Text forms of HMAC keys and times, and their values in the footer."""
+"""Parsing HMAC keys and times given as text into footer values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def read_key(text: str) -> bytes:
     if len(key) != SIZE or len(text) != 2 * SIZE:
         raise UsageError(f"key must be 64 hex digits, not {short(text)}")
     if key == ZERO:
-        raise UsageError("key=00…: a key of zeros means no key; leave it out")
+        raise UsageError("key must not be all zeros, which means no key; omit it instead")
     return key
 
 
 def read_time(name: str, text: str) -> int | None:
-    """Return Unix seconds from an ISO date (UTC by default) or a number; None for an expiry of `none` or ""."""
+    """Return Unix seconds from an ISO date (default: UTC) or a number; None for `none` or ""."""
     if text in ("", "none") and name == "expiry":
         return None
     try:
@@ -44,7 +44,7 @@ def read_time(name: str, text: str) -> int | None:
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
-    """Return `shard_key_expiry`; without an expiry all bits one if `for_ever`, else 0 (not recorded)."""
+    """Return the value of `shard_key_expiry`; for None all bits one if `for_ever`, else 0 (not recorded)."""
     if expiry is None:
         return NO_EXPIRY if for_ever else 0
     return expiry

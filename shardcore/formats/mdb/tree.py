@@ -88,7 +88,7 @@ def date_text(seconds: int) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
-        return f"{seconds} s after 1970, past the year 9999"
+        return f"{seconds} s after 1970, after the year 9999"
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
@@ -110,13 +110,13 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
     def describe(number: int, row: Any) -> Node:
         values = table.record.values(row)
         places = file.layout.entry_places(table.kind, values["index"], values.get("chunk", -1))
-        # In the tables of files and xorbs both places are the header, and there is no field `chunk`.
+        # For files and xorbs both spans are the header, and there is no field `chunk`.
         targets = dict(zip(("index", "chunk"), places or (), strict=False))
         span = table.span(number, number + 1)
         key = f"{values['key']:016x}"
         texts = {"key": key, "index": str(values["index"])}  # counted in records, not in bytes
         fields = field_nodes(table.record, values, span.start, texts=texts, targets=targets)
-        error = "" if places else "points past the end of its section"
+        error = "" if places else "refers to a record after the end of its section"
         index = file.index
         row_there = None if index is None else index.entry_row(table.kind, values["index"], values.get("chunk", -1))
         return Node(
@@ -143,7 +143,7 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
             return RECORD.read(file.read(start, stop), count=last - first)
 
         rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
-        doc = f"{section.doc} Loading the index shows what each record is."
+        doc = f"{section.doc} Load the index to see each record."
         return Node(section.name, span, text=plural(len(rows), "record"), doc=doc, children=grouped(rows))
     blocks = Blocks(walked, index, section.stop, file.xorbs)
     text = plural(len(walked.headers), "file" if walked.files else "xorb")

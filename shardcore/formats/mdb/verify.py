@@ -44,10 +44,10 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 CHUNKS_AT_ONCE = 1 << 17
-"""Chunk hashes gathered per batch; files may repeat chunks many times."""
+"""Number of chunk hashes checked per batch, because files may repeat chunks many times."""
 
 LISTED = MAX_PER_CODE - 1
-"""Findings listed per code; one more finding counts the rest."""
+"""Number of findings listed per code; one more finding gives the number of the others."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
@@ -85,7 +85,7 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.walk", Span("", min(section.stop_byte, stop), stop), section.problem)
             continue
         if section.stop_byte != stop:
-            what = f"the section's end mark ends at {section.stop_byte:#x}; by the footer the section ends at {stop:#x}"
+            what = f"the section's end mark ends at {section.stop_byte:#x}, but the footer gives {stop:#x} as the end"
             findings.error("mdb.section-end", Span("", section.stop_byte, stop), what)
         tail = section.rows(BOOKEND)[section.stop - 1]["_zero"]
         if tail.any():
@@ -96,11 +96,11 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
         _check_reserved(section, findings)
     for gap in file.sections:
         if gap.role is SectionRole.UNKNOWN and file.footer_damage is None:
-            findings.warning("mdb.gap", Span("", gap.start, gap.stop), "no part of the shard claims these bytes")
+            findings.warning("mdb.gap", Span("", gap.start, gap.stop), "bytes that are not part of any known structure")
 
 
 def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, code: str) -> Iterator[int]:
-    """Yield the first numbers; add one finding with the count of the others."""
+    """Yield the first `LISTED` numbers, then add one finding with the number of the others."""
     yield from numbers[:LISTED].tolist()
     if len(numbers) > LISTED:
         findings.add(
@@ -135,7 +135,7 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
     for kind, table in index.layout.tables.items():
         for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
             message = (
-                f"entry {at} of the {kind} lookup table has a lower table key than the one before: searches miss it"
+                f"entry {at} of the {kind} lookup table has a lower table key than the one before it: searches miss it"
             )
             findings.error("mdb.table-order", table.span(at, at + 1), message)
         for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
@@ -153,7 +153,7 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
         lost = table.count - len(wrong) - _distinct(known.places)
         if lost:
             missing = plural(lost, f"{kind} is", f"{kind}s are")
-            message = f"{missing} not in the {kind} lookup table, and as many of its entries repeat others"
+            message = f"{missing} not in the {kind} lookup table, which has duplicate entries instead"
             findings.error("mdb.table-repeats", Span("", table.start, table.stop), message)
 
 
@@ -175,7 +175,7 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
     verified = (rows["file_flags"] & np.uint32(FileFlag.WITH_VERIFICATION)) != 0
     if verified.any() and not verified.all():
         place = section.byte_of(int(section.headers[np.flatnonzero(~verified)[0]]))
-        message = "some files have verification entries and some have none; servers refuse that"
+        message = "only some files have verification entries; servers reject such shards"
         findings.warning("mdb.mixed-verification", Span("", place, place + RECORD_SIZE), message)
     for number in _listed(np.flatnonzero(index.misnamed_files), findings, Severity.ERROR, "mdb.empty-file"):
         place = section.byte_of(int(section.headers[number]))
@@ -194,7 +194,7 @@ def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
     wrong = stored.any(axis=1) & (stored != np.frombuffer(from_text(sha256().hexdigest()), np.uint8)).any(axis=1)
     for record in _listed(records[wrong], findings, Severity.ERROR, "mdb.empty-digest"):
         place = section.byte_of(record)
-        message = "the SHA-256 of a file without segments is neither zero nor that of no bytes"
+        message = "the SHA-256 of an empty file must be zero or that of an empty content"
         findings.error("mdb.empty-digest", Span("", place, place + RECORD_SIZE), message)
 
 
@@ -205,7 +205,7 @@ def _check_twice(section: WalkedSection, kind: str, findings: Findings) -> None:
         np.flatnonzero(whole[order][1:] == whole[order][:-1]), findings, Severity.WARNING, f"mdb.{kind}-twice"
     ):
         place = section.byte_of(int(section.headers[order[at + 1]]))
-        message = f"the same {kind} is listed before; streaming readers keep the first"
+        message = f"the same {kind} is listed before; streaming readers use the first one"
         findings.warning(f"mdb.{kind}-twice", Span("", place, place + RECORD_SIZE), message)
 
 
@@ -217,7 +217,7 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     ):
         at = section.byte_of(int(section.headers[number]))
         declared = headers["num_bytes_in_cas"][number]
-        message = f"num_bytes_in_cas is {declared:,}; the chunks have {plural(index.xorb_sums[number], 'byte')}"
+        message = f"num_bytes_in_cas is {declared:,}, but the chunks have {plural(index.xorb_sums[number], 'byte')}"
         findings.error("mdb.xorb-size", Span("", at, at + RECORD_SIZE), message)
     totals = np.concatenate([[0], np.cumsum(rows["unpacked_segment_bytes"], dtype=np.int64)])
     wanted = totals[:-1] - np.repeat(totals[section.bounds[:-1]], section.counts)
@@ -226,7 +226,7 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     ):
         at = section.byte_of(int(section.entries[number]))
         declared = rows["chunk_byte_range_start"][number]
-        message = f"chunk_byte_range_start is {declared:#x}; the chunks before it end at {wanted[number]:#x}"
+        message = f"chunk_byte_range_start is {declared:#x}, but the chunks before it end at {wanted[number]:#x}"
         findings.error("mdb.chunk-start", Span("", at + 32, at + 36), message)
     _check_twice(section, XORB, findings)
 
@@ -236,7 +236,7 @@ def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     if footer is None:
         if index.layout.header["footer_size"] and file.footer_damage is None:
             at = HEADER.offsets["footer_size"]
-            message = "footer_size is 200 and no footer follows, as clients wrote uploads until late 2025"
+            message = "footer_size is 200, but there is no footer, as in uploads until late 2025"
             findings.note("mdb.footer-size", Span("", at, HEADER.size), message)
         return
     start = index.layout.size - FOOTER_SIZE
@@ -248,7 +248,7 @@ def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     for name, total in sums.items():
         if footer[name] != total:
             at = start + FOOTER.offsets[name]
-            message = f"{name} is {footer[name]:,}; the records add up to {total:,}"
+            message = f"{name} is {footer[name]:,}, but the records add up to {total:,}"
             findings.warning("mdb.footer-sum", Span("", at, at + 8), message)
     if footer["_buffer"].strip(b"\0"):
         at = start + FOOTER.offsets["_buffer"]
@@ -256,20 +256,18 @@ def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     expiry = footer["shard_key_expiry"]
     if 0 < expiry < NO_EXPIRY and expiry < datetime.now(UTC).timestamp():
         at = start + FOOTER.offsets["shard_key_expiry"]
-        message = f"expired since {date_text(expiry)}: clients no longer use the shard; it can be read as before"
+        message = f"expired since {date_text(expiry)}: clients no longer use this shard, but it can be read"
         findings.note("mdb.expired", Span("", at, at + 8), message)
 
 
 def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     name = file.source.name
     if _NAME.fullmatch(name) and (real := shard_name([index.data])) != name:
-        findings.warning(
-            "mdb.name", None, f"a shard is named after the hash of its bytes: computed {real}, its name is {name}"
-        )
+        findings.warning("mdb.name", None, f"the file is not named by its hash: computed {real}, named {name}")
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield half-open ranges of blocks with about `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before each."""
+    """Yield block ranges `[first, last)` of about `CHUNKS_AT_ONCE` chunks; `totals` has the chunks before each."""
     first, count = 0, len(totals) - 1
     while first < count:
         last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
@@ -295,7 +293,7 @@ def _check_roots(index: MdbIndex, findings: Findings) -> None:
     for number in _listed(wrong, findings, Severity.ERROR, "mdb.xorb-hash"):
         at = section.byte_of(int(section.headers[number]))
         stored = section.hashes[section.headers[number]]
-        message = f"hash of the xorb from its chunk hashes: {_computed(found[number], stored)}"
+        message = f"hash of the xorb, from its chunk hashes: {_computed(found[number], stored)}"
         findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
 
 
@@ -304,7 +302,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
-    # Even a small shard may name the same chunks a million times.
+    # Even a small shard may refer to the same chunks a million times.
     large = block_sums(spans, section.bounds) > most_references(index.layout.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]

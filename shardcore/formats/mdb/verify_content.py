@@ -20,17 +20,17 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 REFERENCE_COST = 256
-"""Cost per chunk reference, in bytes decompressed in the same time."""
+"""Time cost of a chunk reference, as the number of bytes that can be decompressed in the same time."""
 
 SEGMENT_COST = 16 << 10
-"""Cost per segment: finding and opening its xorb."""
+"""Cost of finding and opening the xorb of a segment, in the same unit."""
 
 LOOKED_FOR = 1000
-"""Xorbs searched in vain before the search stops."""
+"""Number of missing xorbs after which the search stops."""
 
 
 def most_references(size: int) -> int:
-    """Return how many chunks a file may name to be checked: their hashes are in memory at once."""
+    """Return the maximum number of chunks of a file that is checked, because all their hashes are in memory."""
     return 200_000 + size // 16
 
 
@@ -70,9 +70,9 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return masks of the segments and xorbs whose xorb is missing; each xorb is searched once.
+    """Return masks of the segments and of the xorbs that are unavailable because their xorb is missing.
 
-    After `LOOKED_FOR` misses with hardly any hit, the others count as missing.
+    Each xorb is searched once; after `LOOKED_FOR` misses with hardly any hit, the others count as missing.
     """
     named = np.concatenate([index.segments["cas_hash"], index.xorb_headers["cas_hash"]])
     _, first, inverse = np.unique(named.view("S32").ravel(), return_index=True, return_inverse=True)
@@ -85,7 +85,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
             missing[order[at:]] = True
             more = plural(len(order) - at, "more xorb is", "more xorbs are")
             findings.note(
-                "mdb.xorb-missing", None, f"{more} named but not searched for, as nearly all before are missing"
+                "mdb.xorb-missing", None, f"{more} listed but not searched, because nearly all others are missing"
             )
             break
         try:
@@ -93,7 +93,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
             found += 1
         except ExternalMissing:
             missing[place] = True
-            findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
+            findings.note("mdb.xorb-missing", None, f"xorb {text} not found: its bytes are not checked")
         except FormatError:
             found += 1
     lost = missing[inverse.ravel()]
@@ -132,12 +132,12 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
     try:
         xorb = file.xorbs.get(text)
         if xorb.chunk_count != last - first:
-            message = f"the shard lists {plural(last - first, 'chunk')}; the xorb itself has {xorb.chunk_count:,}"
+            message = f"the shard lists {plural(last - first, 'chunk')}, but the xorb itself has {xorb.chunk_count:,}"
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
         hashes = _hashes(file, xorb, text, used[first:last], place)
-    except ExternalMissing:  # it was removed meanwhile
-        findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
+    except ExternalMissing:  # removed since it was found
+        findings.note("mdb.xorb-missing", None, f"xorb {text} not found: its bytes are not checked")
         return
     except FormatError as error:
         findings.error("mdb.xorb", error.span or place, error.message, key=f"xorb:{text}")

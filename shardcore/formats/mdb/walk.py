@@ -1,7 +1,7 @@
-"""Walking the two sections of a shard: the kind of every record, as NumPy columns.
+"""Walking the two sections of a shard to find the kind of every record, as NumPy columns.
 
 A section is a sequence of blocks (a header and its records) with an end mark. Only the walk from header to header
-is sequential; the rest is vectorised. A section that breaks off keeps its complete blocks.
+is sequential; the rest is vectorised. An incomplete section keeps its complete blocks.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ RECORDS: dict[RecordKind, Record] = {
     RecordKind.BOOKEND: BOOKEND,
     RecordKind.UNREAD: RECORD,
 }
-"""The layout of each kind of record."""
+"""Layout of each kind of record."""
 
 
 @dataclass(frozen=True)
 class WalkedSection:
-    """A walked section. Positions are record numbers from its start; `start` is its offset in the file.
+    """Section after the walk. Positions are record numbers from its start; `start` is its offset in the file.
 
-    `headers` and `ends` (one past the last record) delimit the blocks. `stop` is one past the last record understood,
-    end mark included; `problem` is the error that ended the walk before an end mark.
+    Blocks are `[headers[i], ends[i])`. `stop` is the end (exclusive) of the records that could be read, including the
+    end mark; `problem` is the error that ended the walk before an end mark.
     """
 
     start: int
@@ -119,7 +119,7 @@ class WalkedSection:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Per record in a block: the number of its block, and its position in it (0 for the header)."""
+        """For each record in a block: the number of the block, and the record's position in it (0 for the header)."""
         lengths = self.ends - self.headers
         block = np.repeat(np.arange(len(lengths)), lengths)
         return block, np.arange(len(block)) - self.headers[block]
@@ -135,7 +135,7 @@ class WalkedSection:
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """Shape `(blocks + 1,)`; block `i` has the entries `[bounds[i], bounds[i + 1])`."""
+        """Entry bounds, shape `(blocks + 1,)`: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     def block_of(self, record: int) -> int:
@@ -165,7 +165,7 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
 
 
 def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """Return the headers from record 0, the record where the walk stops, and whether an end mark (step 0) is there."""
+    """Return the header positions, the position where the walk stops, and True if there is an end mark (step 0)."""
     headers: list[int] = []
     at, count = 0, len(steps)
     while at < count:
@@ -195,7 +195,7 @@ class KeyMap:
         return self.records + 1 + self.chunks
 
     def find(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
-        """Return the first entry per full hash (`wanted`, shape `(m, 32)`), or -1."""
+        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry, or -1."""
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.keys):
             return found
@@ -215,7 +215,7 @@ class KeyMap:
         return found
 
     def _find_slowly(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
-        """Like `find`, by sorting full hashes: bounded time if very many hashes share a key."""
+        """Do the same as `find` by sorting full hashes, which is fast even if very many hashes share a key."""
         whole = np.ascontiguousarray(section.hashes[self.places]).view("S32").ravel()
         order = np.argsort(whole, kind="stable")
         texts = np.ascontiguousarray(wanted).view("S32").ravel()
@@ -223,7 +223,7 @@ class KeyMap:
         return np.where(whole[order[at]] == texts, order[at], -1)
 
 
-_PROBES = 16  # entries of one key that are compared one after the other
+_PROBES = 16  # maximum of entries with one key that are compared one by one
 
 
 def header_map(section: WalkedSection) -> KeyMap:
@@ -241,9 +241,9 @@ def chunk_map(section: WalkedSection) -> KeyMap:
 
 
 def table_map(rows: NDArray[Any], section: WalkedSection) -> tuple[KeyMap, NDArray[np.int64]]:
-    """Return the map of a lookup table without its wrong rows, and the numbers of those rows.
+    """Return the key map of a lookup table without its invalid rows, and the numbers of the invalid rows.
 
-    A row is wrong if it does not refer to a header, or exceeds its xorb, or its record has another key.
+    A row is invalid if it refers to no header, to a chunk after the end of its xorb, or to a record with another key.
     """
     count = len(section.data) // RECORD_SIZE
     is_header = np.zeros(count + 1, bool)

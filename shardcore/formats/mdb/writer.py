@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 BESIDE = "xorbs"
-"""Folder of xorbs beside a shard."""
+"""Folder of xorbs in the folder of a shard."""
 
 IN_STORE = "xet/xorbs/xorbs"
 """Folder of xorbs in a store."""
@@ -47,11 +47,11 @@ IN_STORE = "xet/xorbs/xorbs"
 _SPOOLED = "default.xorb"
 
 WORTH_A_THREAD = 256 * 1024
-"""Pieces of at least this many bytes are hashed (SHA-256) on a worker thread."""
+"""Size in bytes from which pieces are hashed (SHA-256) on a worker thread."""
 
 
 class XorbOutput:
-    """Writes xorbs into the target's folder for xorbs, or into a separate `folder`; `written` lists the latter."""
+    """Writes xorbs into the target's folder, or into a separate `folder`, whose new xorbs are in `written`."""
 
     def __init__(self, output: Output, folder: str) -> None:
         self._apart: Output | None = None
@@ -63,25 +63,25 @@ class XorbOutput:
             self._apart = Output(target, force=output.force, folder=True)
             self._output, self._prefix = self._apart, ""
         self._swept = False
-        self._held = True  # the output itself holds the first file
+        self._held = True  # the lock of the output covers the first file
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
-            # Outside of target folders, only temporary files named like a xorb are removed.
+            # Outside target folders, only temporary files named like a xorb are removed.
             sweep(target.parent / BESIDE, _SPOOLED)
         self._swept = True
         file = self._output.spool(self._prefix + _SPOOLED)
         if isinstance(file, TemporaryFile) and not self._held:
-            # Held: other processes must not remove the complete files of this one.
+            # Locked, so that other processes do not remove the complete files of this one.
             file.hold()
             self._held = True
         file.prove()
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
-        """Name a complete xorb and return True; return False if that xorb exists already."""
+        """Give a complete xorb its name and return True; return False if this xorb exists already."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True
@@ -115,14 +115,14 @@ EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
 def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
     """Split contents, in order, into shards of at most `limit` bytes in full form.
 
-    `after` has the number of xorbs that must come before each file. A file may use xorbs of another shard of the store.
+    `after` has the number of xorbs that precede each file. A file may use xorbs listed in another shard of the store.
     """
     files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
     if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
         return [recipes]
     of_xorbs = size_of(FULL, 0, 0, 1, 0) - EMPTY_SIZE + (size_of(FULL, 0, 0, 0, 1) - EMPTY_SIZE) * recipes.chunk_counts
     of_files = size_of(FULL, 1, 0, 0, 0) - EMPTY_SIZE + (size_of(FULL, 0, 1, 0, 0) - EMPTY_SIZE) * recipes.counts
-    # One sequence: xorbs by number, each file after the xorbs that it needs.
+    # One sequence: xorbs by number, each file after the xorbs that it uses.
     needs = np.maximum.accumulate(after) if files else after
     order = np.lexsort(
         (np.repeat([0, 1], [len(of_xorbs), files]), np.concatenate([np.arange(1, len(of_xorbs) + 1), needs]))
@@ -170,15 +170,15 @@ CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 
 
 class MdbWriter(Writer):
-    """Cuts files into chunks, writes new chunks into xorbs, and the shard at the end.
+    """Cuts files into chunks, writes new chunks into xorbs, and finally writes the shard.
 
-    A repeated content is one file, a repeated chunk is stored once. After a failed input its chunks stay in the xorb.
+    Equal contents become one file, equal chunks are stored once. The chunks of a failed input stay in the xorb.
 
     Args:
         output: The target; a folder becomes a store, laid out like `local://` of hf-xet.
-        form: `full`, `minimal` or `upload`; not for a store, which has a full and a minimal shard.
+        form: `full`, `minimal` or `upload`; not allowed for a store, which has a full and a minimal shard.
         compression: As in `XorbPacker`.
-        xorbs: Folder for xorbs; default: `xorbs` beside the shard.
+        xorbs: Folder for xorbs; default: `xorbs` in the folder of the shard.
         expiry: An ISO date, Unix seconds or `none`.
         key: The HMAC key of the chunk hashes, 64 hex digits.
         created: An ISO date or Unix seconds; default: not recorded.
@@ -197,11 +197,11 @@ class MdbWriter(Writer):
     ) -> None:
         super().__init__(output)
         if output.folder and (form or xorbs):
-            raise UsageError("a store has a full and a minimal shard and its own xorbs: form and xorbs are not allowed")
+            raise UsageError("form and xorbs are not supported for a store, which has its own xorbs")
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
-                raise UsageError(f"the upload form has no footer, and cannot store {name}")
+                raise UsageError(f"the upload form has no footer, so it cannot store {name}")
         times = read_time("created", created or "0") or 0, read_time("expiry", expiry)
         self._footer = FooterValues(read_key(key), *times)
         self._compression = compression
@@ -214,7 +214,7 @@ class MdbWriter(Writer):
         self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        # In an existing store, the other shards have to be read back, too.
+        # In an existing store, the other shards must be read again, too.
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
@@ -233,7 +233,7 @@ class MdbWriter(Writer):
         return self._note(found, digest.hexdigest(), size, more.label)
 
     def _plan_size(self, size: int, label: str) -> str:
-        """Add a file of known size and unknown content to a plan, as if it shared no chunk."""
+        """Add a file of known size and unknown content to a plan, assuming that it shares no chunk."""
         self.exact = False
         found, name = FileChunks(), hashlib.sha256(b"%d" % self._files.files).hexdigest()
         for one in usual_chunks(size):
@@ -256,7 +256,7 @@ class MdbWriter(Writer):
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
                 f"with {label or 'this file'} the shard would have {shard:,} bytes; "
-                f"a shard has at most {MAX_SHARD_SIZE:,}{more}"
+                f"the limit is {MAX_SHARD_SIZE:,}{more}"
             )
         return to_text(raw)
 
@@ -267,7 +267,7 @@ class MdbWriter(Writer):
         return size_of(form, self._files.files, self._files.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
-        """Return the xorb for a chunk of `size` bytes: the current one, or a new one if it is full."""
+        """Return the xorb for a chunk of `size` bytes: the current one, or a new one if it would be too large."""
         if self._current is not None and self._current[0].fault_of(size):
             self._close_xorb()
         if self._current is None:
@@ -280,7 +280,7 @@ class MdbWriter(Writer):
             return
         packer, file = self._current
         packed = packer.finish()
-        # A xorb that existed already was not read back.
+        # A xorb that existed already was not read again.
         self.proven &= self._out.settle(file, to_text(packed.hash), len(packer))
         self._settled += len(packer)
         self._xorbs.append(packed)
@@ -288,7 +288,7 @@ class MdbWriter(Writer):
 
     def plan(self) -> Plan:
         packed = self._xorbs + ([self._current[0].plan()] if self._current is not None else [])
-        # The same chunks in the same order are one xorb.
+        # The same chunks in the same order give the same xorb.
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
         files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
         for name, data, _ in self._shards(packed):
@@ -330,14 +330,14 @@ class MdbWriter(Writer):
         return self.written
 
     def _unused_xorbs(self) -> tuple[str, ...]:
-        """Return a note on xorbs that no shard of the store refers to; they stay, as other shards may."""
+        """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
         folder = self._out.folder
         used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
         if not unused:
             return ()
         count = plural(len(unused), "xorb")
-        return (f"{folder}: kept {count} that this store no longer uses, as other shards may",)
+        return (f"{folder}: kept {count} that this store no longer uses, because other shards may use them",)
 
     def abort(self) -> None:
         super().abort()
@@ -349,8 +349,8 @@ def check_count(count: int, options: Mapping[str, Any]) -> None:
     size = size_of(options.get("form") or FULL, count, count, 0, count)
     if size > MAX_SHARD_SIZE:
         raise UsageError(
-            f"{plural(count, 'file')} of different contents make a shard of {size:,} bytes; "
-            f"a shard has at most {MAX_SHARD_SIZE:,}: write to a folder instead"
+            f"{plural(count, 'file')} with different contents need a shard of {size:,} bytes; "
+            f"the limit is {MAX_SHARD_SIZE:,}: write to a folder instead"
         )
 
 
@@ -375,7 +375,7 @@ def _hashed(
 
 def _as_file(data: bytes, name: str) -> MdbFile:
     def no_xorb(source: Source, format: str) -> Shard:
-        raise UsageError(f"{source.name} is only planned")
+        raise UsageError(f"{source.name} is not written yet")
 
     header = read_header(data[: HEADER.size])
     source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)

@@ -1,6 +1,6 @@
 """The xorbs that a shard refers to: search and cache.
 
-Formats do not import each other: the registry passes an opener, and `Xorb` names what is used of its result.
+Formats do not import each other: the registry passes an opener, and the protocol `Xorb` describes its result.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")
-"""Names of xorb files, by the text form of the hash."""
+"""Possible names of xorb files; `{}` is the hash in text form."""
 
 SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 """Subfolders in which xorbs are searched."""
 
 MOST_MISSING = 1000
-"""Missing xorbs of a file after which the search stops."""
+"""Number of missing xorbs of a file after which the search stops."""
 
 SPAN_PREFIX = "xorb:"
 """Prefix of the source name of a xorb; its hash follows."""
 
 MOST_KEPT = 64 << 20
-"""Memory for opened xorbs in bytes; the least recently used ones are dropped."""
+"""Memory limit for opened xorbs, in bytes; the least recently used ones are closed first."""
 
 XORB_COST, CHUNK_COST = 64 << 10, 128
-"""Memory of an opened xorb, and of each of its chunks, in bytes."""
+"""Estimated memory of an opened xorb, and of each of its chunks, in bytes."""
 
 
 @runtime_checkable
 class Xorb(Protocol):
-    """The part of an opened xorb that MDB shards use."""
+    """Protocol of an opened xorb, as MDB shards use it."""
 
     def part(self, name: str) -> SourcePart:
-        """Return the file (empty name), or an uncompressed chunk (`@start-stop`)."""
+        """Return the xorb file (for an empty name), or one of its chunks, uncompressed (`@start-stop`)."""
 
     def close(self) -> None: ...
 
@@ -71,7 +71,7 @@ class Xorb(Protocol):
 
 
 class XorbFetch(WholeFiles):
-    """Fetches a xorb whole if at least half of it is needed: few large requests instead of one per segment."""
+    """Fetches a xorb completely if at least half of it is needed: few large requests instead of one per segment."""
 
     def __init__(self, source: Source, index: Callable[[], MdbIndex]) -> None:
         super().__init__(source)
@@ -79,11 +79,11 @@ class XorbFetch(WholeFiles):
         self._begun: set[str] = set()
 
     def first(self, text: str) -> int:
-        needed = self._needed.get(text, 0) + WHOLE_HEAD  # its headers and its info block
+        needed = self._needed.get(text, 0) + WHOLE_HEAD  # for its headers and its info block
         return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
-        """Start to fetch a xorb while it is opened, if memory allows; its info block comes with it."""
+        """Start to fetch a xorb, including its info block, while it is opened, if memory allows."""
         if self._lacks(text, source) and self.fetch(source):
             self._begun.add(text)
 
@@ -102,7 +102,7 @@ class XorbFetch(WholeFiles):
 
     @cached_property
     def _needed(self) -> dict[str, int]:
-        """Uncompressed bytes that files need of each xorb, by hash."""
+        """Number of uncompressed bytes that the files use of each xorb, by hash."""
         segments = self._index().segments
         hashes = np.ascontiguousarray(segments["cas_hash"]).view("S32").ravel()
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
@@ -114,9 +114,9 @@ class XorbFetch(WholeFiles):
 
 
 class Xorbs:
-    """Finds and opens xorbs, and keeps up to `MOST_KEPT` bytes of them; thread-safe.
+    """Finds and opens xorbs, and caches them in up to `MOST_KEPT` bytes of memory; thread-safe.
 
-    If `given` (the option `xorbs`) is set, only it is searched, otherwise the folders around `beside`.
+    If `given` (the option `xorbs`) is set, only that folder is searched, otherwise the folders around `beside`.
     """
 
     def __init__(self, given: Folder | None, beside: Folder | None, opener: Opener) -> None:
@@ -129,11 +129,11 @@ class Xorbs:
         self._closed = False
 
     def get(self, text: str, fetch: XorbFetch | None = None) -> Xorb:
-        """Return the xorb with a hash in text form; `fetch` loads it whole.
+        """Return the xorb with a hash in text form; `fetch` loads it completely.
 
         Raises:
-            ExternalMissing: It cannot be found.
-            FormatError: It is damaged.
+            ExternalMissing: The xorb is not found.
+            FormatError: The xorb is damaged.
         """
         if self._closed:
             raise SourceError("the shard is closed")
@@ -163,12 +163,12 @@ class Xorbs:
         """Return the span of the records of the chunks `[first, last)`; raise FormatError if there are none."""
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
-            raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment names {first}..{last}")
+            raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment uses {first} to {last - 1}")
         name = SPAN_PREFIX + text
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
     def need(self, texts: list[str], fetch: XorbFetch | None = None) -> None:
-        """Open all these xorbs; raise ExternalMissing with the names of the missing ones."""
+        """Open the xorbs with these hashes; raise ExternalMissing with the names of the missing ones."""
         missing = []
         for text in dict.fromkeys(texts):
             try:
@@ -183,7 +183,7 @@ class Xorbs:
             raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
-        """Close all kept xorbs; `get` fails afterwards."""
+        """Close all cached xorbs; `get` fails afterwards."""
         self._closed = True
         for once in self._kept.clear():
             if once.value is not None:
@@ -193,7 +193,7 @@ class Xorbs:
 
     @property
     def _looked(self) -> str:
-        return f"looked in {self._given.uri}" if self._given is not None else "looked beside the shard"
+        return f"searched in {self._given.uri}" if self._given is not None else "searched next to the shard"
 
     @property
     def _remedy(self) -> Remedy | None:
@@ -202,7 +202,7 @@ class Xorbs:
     def _source(self, text: str, fetch: XorbFetch | None) -> Source:
         first = fetch.first(text) if fetch is not None else WHOLE_HEAD
         places = self._places.get(self._candidates)
-        # Most likely it is beside the last one found.
+        # It is probably in the folder of the last xorb found.
         last = self._last_place
         for place in [last, *(p for p in places if p is not last)] if last is not None else places:
             folder, name = place
@@ -220,7 +220,7 @@ class Xorbs:
         above = self._beside.parent() if self._beside is not None else None
         roots = [self._given] if self._given is not None else [self._beside, above]
         folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
-        # Clients write the first form of the name; the others are tried once no folder has it.
+        # Clients write the first form of the name; the other forms are tried if no folder has it.
         return [(folder, name) for name in NAMES for folder in folders]
 
     def _opened(self, source: Source, text: str, fetch: XorbFetch | None) -> Xorb:
@@ -229,7 +229,7 @@ class Xorbs:
                 fetch.opening(text, source)
             shard = self._opener(source, "xorb")
             if not isinstance(shard, Xorb):
-                raise UsageError("the file was not opened as a xorb")
+                raise UsageError("the file is not a xorb")
         except FormatError as error:
             source.close()
             raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error

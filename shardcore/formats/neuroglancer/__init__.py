@@ -20,7 +20,7 @@ FORMAT = Format(
     locate=lazily("shardcore.formats.neuroglancer.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.neuroglancer.writer:NeuroglancerWriter"),
-        purpose="Chunks of volumes, meshes and skeletons, found by 64-bit numbers with three range reads.",
+        purpose="Chunks of volumes, meshes and skeletons, found by 64-bit keys with three range requests.",
         cannot="It stores no names and no metadata of objects; changing a value rewrites the whole shard.",
         keys=KeyRule.OWN,
         own_key=lazily("shardcore.formats.neuroglancer.keys:key_of_name"),
@@ -45,25 +45,21 @@ FORMAT = Format(
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True, flag="JSON|FILE"),
-        Option(
-            "info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", OptionPurpose.LOCATE
-        ),
+        Option("info", OptionType.JSON, "Info of a data set, or its folder: path or address.", OptionPurpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", OptionPurpose.LOCATE),
-        Option(
-            "folder", OptionType.TEXT, "The folder of the key space, where the info has several.", OptionPurpose.LOCATE
-        ),
+        Option("folder", OptionType.TEXT, "Folder of the key space, if the info has several.", OptionPurpose.LOCATE),
         Option(
             "spec",
             OptionType.JSON,
-            "The sharding specification, or an info with it; default: suggested, with the reason.",
+            "The sharding specification, or an info with it; default: suggested by the program, with the reason.",
             OptionPurpose.WRITE,
             flag="JSON|FILE",
         ),
         Option(
             "order",
             OptionType.CHOICE,
-            "Order in a shard: each minishard with its index, or all values and then all indices; "
-            "default: by-minishard.",
+            "Order in a shard: by-minishard (values and index of each minishard in turn) or indices-last (all values, "
+            "then all indices); default: by-minishard.",
             OptionPurpose.WRITE,
             default="by-minishard",
             choices=("by-minishard", "indices-last"),
@@ -71,14 +67,14 @@ FORMAT = Format(
         Option(
             "info",
             OptionType.FLAG,
-            "Write the info of the data set, if enough is known; default: yes.",
+            "Write the info of the data set if its details are known; default: yes.",
             OptionPurpose.WRITE,
             default=True,
         ),
         Option(
             "kind",
             OptionType.CHOICE,
-            "Meaning of the keys, for the info; for a volume: image or segmentation.",
+            "Kind of the data, for the info; for a volume: image or segmentation.",
             OptionPurpose.WRITE,
             choices=("mesh", "skeleton", "image", "segmentation"),
         ),

@@ -19,14 +19,14 @@ Rows = npt.NDArray[np.int64]
 
 class ShardOrder(Enum):
     BY_MINISHARD = "by-minishard"
-    """Each minishard's values, then its index; the order of tensorstore."""
+    """The values of a minishard, then its index, for each minishard; as written by tensorstore."""
     INDICES_LAST = "indices-last"
-    """All values, then all indices, in one contiguous range; the order of cloud-volume."""
+    """All values, then all indices, in one contiguous range; as written by cloud-volume."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueColumns:
-    """Columns of values in the order of adding; `before` has the size of unlisted mesh fragments in front of each."""
+    """Columns of values in the order of `add` calls; `before` has the size of the mesh fragments before each value."""
 
     keys: Keys
     before: Rows
@@ -68,7 +68,7 @@ class ShardArrangement:
 
 
 def sorted_rows(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
-    """Return the rows sorted by shard, minishard and key, and in this order `shard << minishard_bits | minishard`."""
+    """Return the rows sorted by shard, minishard and key, and `shard << minishard_bits | minishard` of each."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
     if bits < 64:
@@ -78,7 +78,7 @@ def sorted_rows(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
 
 
 def arrange_shards(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ShardArrangement]:
-    """Yield the shards with values, by number; shard 0 if there are no values."""
+    """Yield the shards that have values, by number; if there are no values, shard 0."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
         yield ShardArrangement(
@@ -108,7 +108,7 @@ def _shard(
     written, sizes = 0, columns.sizes.astype(np.uint64)
     for at, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         if order is ShardOrder.BY_MINISHARD:
-            # The starts do not include the indices before this minishard yet.
+            # So far, the starts do not include the indices of earlier minishards.
             starts[first:last] += written
             place = int(starts[last - 1] + columns.sizes[last - 1])
         else:

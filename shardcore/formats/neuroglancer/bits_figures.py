@@ -21,7 +21,7 @@ CURVE = 4
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
-"""Number of index columns drawn, from a smallest key on: long keys are wide."""
+"""Number of index columns drawn per smallest key: (key, columns), because long keys are wide."""
 
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
@@ -48,7 +48,7 @@ def mixing_figure(place: KeyLocation) -> Table:
         (Item(name, tone=Tone.KEY), Item(formula), Item(f"{value:08x}", name=name))
         for name, formula, value in mixing_steps(place.shifted)
     )
-    return Table("Mixing, 32 bits at a time: the hash is h2 and h1 at the end", ("number", "is", "in hex"), rows)
+    return Table("Mixing, 32 bits at a time: the hash is the final h2 and h1", ("number", "is", "in hex"), rows)
 
 
 def _is_seen(item: Item) -> bool:
@@ -176,7 +176,7 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 
 def columns_shown(entries: MinishardEntries, at: int) -> range:
-    """Return the drawn entries: those before `at` and the next one; fewer for long keys."""
+    """Return the numbers of the drawn entries: some before `at`, and the one after it; fewer for long keys."""
     if not len(entries):
         return range(0)
     at = min(at, len(entries) - 1)
@@ -189,10 +189,8 @@ def keys_rows(
 ) -> list[tuple[Item, ...]]:
     """Return the stored id deltas of a minishard index, and their running sums; `at` is the key's entry, or None."""
     ids = entries.ids
-    first = [
-        Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
-    ]
-    sums = [Item("key = sum", doc="What a reader computes: the key before it plus the difference.")]
+    first = [Item("chunk_ids", (rows[0],), doc="First row of the index, as stored: each key minus the key before it.")]
+    sums = [Item("key = sum", doc="Computed by readers: the key before it plus the difference.")]
     for stage, number in enumerate(shown, 1):
         before = int(ids[number - 1]) if number else 0
         key = int(ids[number])
@@ -209,9 +207,9 @@ def keys_rows(
 def places_rows(
     entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
-    gaps = [Item("offsets", (rows[1],), doc="Row two of the index, as it is stored: the gap before each value.")]
-    starts = [Item("first byte = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
-    sizes = [Item("sizes", (rows[2],), doc="Row three of the index: stored bytes.")]
+    gaps = [Item("offsets", (rows[1],), doc="Second row of the index, as stored: the gap before each value.")]
+    starts = [Item("offset = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
+    sizes = [Item("sizes", (rows[2],), doc="Third row of the index: stored sizes in bytes.")]
     for stage, number in enumerate(shown, 1):
         before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
         start, size = int(entries.starts[number]), int(entries.sizes[number])
@@ -248,12 +246,10 @@ def _word(row: Span, number: int) -> Span:
 def chosen_text(spec: ShardingSpec) -> str:
     low = "the low bit is" if spec.minishard_bits == 1 else f"the low {spec.minishard_bits} bits are"
     after = "the next bit" if spec.shard_bits == 1 else f"the next {spec.shard_bits} bits"
-    minishard = (
-        f"{low} the number of the minishard" if spec.minishard_bits else "no bit chooses a minishard: there is one"
-    )
-    shard = f"{after} that of the file" if spec.shard_bits else "there is a single file"
+    minishard = f"{low} the number of the minishard" if spec.minishard_bits else "there is only one minishard"
+    shard = f"{after} that of the file" if spec.shard_bits else "there is only one file"
     bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
-    first = f"The low {bits} dropped, so that neighbours stay together. " if spec.preshift_bits else ""
+    first = f"The low {bits} dropped, so that neighbouring keys stay together. " if spec.preshift_bits else ""
     return f"{first}Of the hash, {minishard}; {shard}."
 
 
@@ -268,7 +264,7 @@ def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
-    """Return the shard files around a key's; `there` has the numbers of existing files, ascending."""
+    """Return the drawing of the shard files around that of a key; `there` are the existing file numbers, ascending."""
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [
@@ -282,7 +278,7 @@ def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) 
     items.append(Item(text, at=place.shard, tone=tone, doc=doc, name="file", here=True))
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"
     links = (Link("shard in hash", "file", tone=Tone.KEY),) if spec.shard_bits else ()
-    caption = f"The shard bits of the hash are {place.shard}: the key is in {name} or nowhere."
+    caption = f"The shard bits of the hash are {place.shard}: if the key exists, it is in {name}."
     if not spec.shard_bits:
         caption = f"There are no shard bits: all keys are in {name}."
     figures = (hash_figure(spec, place), Cells(title, len(shown), tuple(items), first=shown.start))

@@ -37,7 +37,7 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
-"""Most keys that are routed again when a number of bits changes."""
+"""Maximum number of keys whose routes are computed again when a number of bits changes."""
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
@@ -116,7 +116,7 @@ class BitsSketch:
         figures.append(self._files(spec, place, here=here))
         rule = chosen_text(spec)
         if file is None or not here:
-            return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+            return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not in this file."
         fault = ""
         listed: _KeyMinishard | None = None
         try:
@@ -128,7 +128,7 @@ class BitsSketch:
         items = [self._minishard_item(file, n, place, load, fault) for n in shown]
         figures.append(minishards_figure(spec, place, items, shown))
         if listed is None or not len(listed.entries):
-            end = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
+            end = f"The minishard is damaged: {fault}." if fault else "The minishard is empty: key not found."
             return 0, f"{rule} {end}"
         gzipped = spec.minishard_index_encoding == "gzip"
         rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
@@ -137,9 +137,9 @@ class BitsSketch:
         end = (
             f"summed up from the left, entry {listed.at} is {place.key}"
             if listed.found
-            else f"no sum is {place.key}: absent"
+            else f"no sum is {place.key}, so it is not found"
         )
-        listing = f"The minishard lists its keys as differences: {end}."
+        listing = f"The minishard stores its keys as differences: {end}."
         return len(listed.entries) - len(table.headings) + 1, f"{rule} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
@@ -192,7 +192,7 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Add the figures of the cached keys under a changed specification; return as `_stored_spec`."""
+        """Add the figures of the cached keys with a changed specification; return the same as `_stored_spec`."""
         known = self._cached_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
@@ -213,7 +213,7 @@ class BitsSketch:
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         above = np.uint64(min(spec.minishard_bits, 63))
         used, counts = np.unique(shards << above | minishards, return_counts=True)
-        # Sorted by file: each change of the file number is another file.
+        # Sorted by file, so each change of the file number starts a new file.
         files_used = int(np.count_nonzero(np.diff(used >> above))) + 1 if spec.shard_bits else 1
         bound = f" Only the first {MOVED_KEYS:,} of {plural(known.count, 'key')} are counted." * (
             known.count > len(moved)
@@ -222,14 +222,14 @@ class BitsSketch:
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
-            return 0, f"With these numbers the key would belong in {name}; in this data set that file does not exist."
+            return 0, f"With these numbers the key would belong in {name}, which does not exist in this data set."
         where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
-        result = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
+        result = f"With these numbers {plural(len(moved), 'key')} would be in {where}, at most {fullest} in one."
         caption = f"{result}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _cached_keys(self) -> CachedKeys:
-        """Return the keys in memory; before any index is loaded, those of the key's own minishard."""
+        """Return the keys in memory; if no index is loaded, the keys of the minishard of the drawn key."""
         known = cached_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
@@ -276,7 +276,7 @@ class BitsSketch:
     def _chosen(self, values: Mapping[str, Any]) -> ShardingSpec:
         numbers = chosen(self.controls, values)
         if (bits := numbers["minishard_bits"] + numbers["shard_bits"]) > CODE_BITS:
-            raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
+            raise UsageError(f"minishard_bits + shard_bits is {bits}; valid: 0 to 64, because a hash has 64 bits")
         return replace(self._origin.spec, **numbers)
 
     @staticmethod
@@ -295,4 +295,4 @@ def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
         here = key == place.key
         rows.append((Item(f"+{key - before}"), Item(str(key), tone=Tone.HIT if here else Tone.PLAIN, here=here)))
     title = f"Keys that would share minishard {place.minishard} of file {grouped_digits(place.shard)}"
-    return Table(title, ("key minus the one before", "key: summed up"), tuple(rows))
+    return Table(title, ("difference from the key before", "key (running sum)"), tuple(rows))

@@ -27,7 +27,7 @@ REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 class RegionKind(IntEnum):
-    """Kind of a region; if two start at the same byte, the later kind owns it."""
+    """Kind of a region; if two regions start at the same byte, the one with the higher kind is shown."""
 
     GAP = 0
     FRAGMENTS = 1
@@ -39,7 +39,7 @@ class RegionKind(IntEnum):
 class Regions:
     """Non-empty regions after the shard index, sorted by start; arrays of one length.
 
-    `numbers` has the row of a value or of fragments, or the number of a minishard.
+    `numbers` has the row of a value or of mesh fragments, or the number of a minishard.
     """
 
     starts: npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     """Return the sections of a shard from its shard index.
 
-    Contiguous minishard indices (cloud-volume) are one section; if they alternate with values (tensorstore), both share
+    Contiguous minishard indices (cloud-volume) are a section; if they alternate with values (tensorstore), both share
     one section.
     """
     base = levels.base
@@ -120,11 +120,11 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
 
 
 def _data_section(start: int, stop: int) -> Section:
-    return Section(CHUNK_DATA, SectionRole.DATA, start, stop, "The values of the keys, each as it is stored.")
+    return Section(CHUNK_DATA, SectionRole.DATA, start, stop, "The stored values of the keys.")
 
 
 def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
-    """Return the runs of the regions `[first, last)`, each cut at the next; `plain` if indices are raw."""
+    """Return the colour runs of the regions `[first, last)`, each cut at the next; `plain` means raw indices."""
     part = slice(first, last)
     starts, kinds = regions.starts[part], regions.kinds[part]
     bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]

@@ -1,4 +1,4 @@
-"""Keys in memory, for drawings that route them with another specification."""
+"""Keys in memory, for drawings that compute their routes with a changed specification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class CachedKeys:
-    """Keys in memory: the first ones, their number, and whether these are all keys of the data set."""
+    """Keys in memory: the first keys, the number of keys, and True if these are all keys of the data set."""
 
     ids: Numbers
     count: int

@@ -16,15 +16,15 @@ from shardcore.model.section import Section
 from shardcore.progress import Progress
 
 _NAMES = (
-    (RegionKind.VALUE, Use.DATA, "values", "The values of the keys, as they are stored."),
-    (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "They are stored before their manifests; no index lists them."),
+    (RegionKind.VALUE, Use.DATA, "values", "The stored values of the keys."),
+    (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "Stored before their manifests; not listed in any index."),
     (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, offsets and sizes of the values."),
     (RegionKind.GAP, Use.DEAD, "unlisted bytes", "No index refers to them."),
 )
 
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
-    """Return the shares of the sections; those behind the shard index only once all indices are loaded."""
+    """Return the shares of the sections; those after the shard index are known only once all indices are loaded."""
     inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:
@@ -33,7 +33,7 @@ def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
     if table is not None:
         for section in file.sections:
             if section.name in REGION_SECTIONS and section.name not in inside:
-                # Values may be before and after the indices: then the section exists twice.
+                # Values may be before and after the indices; then there are two such sections.
                 mine = [one for one in file.sections if one.name == section.name]
                 if len(mine) == 1:
                     inside[section.name] = _after(file, table, section)
@@ -62,13 +62,13 @@ def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
     fine = (starts <= ends) & (ends <= np.uint64(max(file.source.size - file.base, 0)))
     hashed = file.spec.hash != "identity"
-    spread = "A hash spreads the keys over the minishards" if hashed else "The bits of a key choose its minishard"
+    spread = "A hash distributes the keys over the minishards" if hashed else "The bits of a key select its minishard"
     return Load(
         "Keys in the minishards",
         "minishard",
         "key",
         counts,
-        f"{spread}; a lookup reads the index of one minishard, so an even distribution costs least.",
+        f"{spread}; a lookup reads the index of one minishard, so it is cheapest if keys are evenly distributed.",
         int(counts.sum()) / max(len(counts), 1),
         by_chance=hashed,
         row_bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),

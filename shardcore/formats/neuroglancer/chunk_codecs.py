@@ -1,6 +1,6 @@
 """Decoding of volume chunks: `jpeg`, `png` and `compressed_segmentation` ("Chunk encodings").
 
-A picture has the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
+An image stores the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def decode_chunk(
         return layout, data
     if layout.nbytes > MOST_BYTES:
         size = plural(layout.nbytes, "byte")
-        raise LimitExceeded(f"the chunk has {size} of voxels; at most {MOST_BYTES:,} are decoded", span=place)
+        raise LimitExceeded(f"the chunk has {size} of voxels; the limit is {MOST_BYTES:,}", span=place)
     if layout.encoding == SEGMENTATION:
         return replace(layout, encoding=RAW), _labels(layout, data, decoder, place)
     if layout.encoding in PICTURES:
         return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
-    raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here", span=place)
+    raise Unsupported(f"chunk encoding {layout.encoding!r} is not supported", span=place)
 
 
 def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
-    """Check an encoded chunk like `decode_chunk`; of a segmentation only the blocks, which is sufficient."""
+    """Check an encoded chunk like `decode_chunk`; for `compressed_segmentation`, checking the blocks is sufficient."""
     if layout.encoding == SEGMENTATION:
         _blocks(layout, data, place)
     else:
@@ -71,7 +71,7 @@ def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], byt
 
 def _blocks(layout: ArrayLayout, data: bytes, place: Span | None) -> tuple[ChannelBlocks, ...]:
     if layout.dtype.name not in ("uint32", "uint64"):
-        raise FormatError(f"compressed_segmentation stores uint32 or uint64, not {layout.dtype.name}", span=place)
+        raise FormatError(f"compressed_segmentation requires uint32 or uint64, not {layout.dtype.name}", span=place)
     return channel_blocks(data, layout, place) if layout.nbytes else ()
 
 
@@ -95,9 +95,9 @@ def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span 
         raise FormatError(f"the chunk is not a {layout.encoding.upper()} image", span=place)
     if header.width * header.height != voxels:
         pixels = f"{header.width:,} × {header.height:,} pixels"
-        raise FormatError(f"the picture has {pixels}, the chunk {plural(voxels, 'voxel')}", span=place)
+        raise FormatError(f"the image has {pixels}, but the chunk has {plural(voxels, 'voxel')}", span=place)
     samples = decode_samples(data, decoder=decoder, place=place)
     if samples.size != voxels * channels or samples.dtype != layout.dtype:
         found = f"{plural(samples.shape[2], 'channel')} of {samples.dtype.name}"
-        raise FormatError(f"the picture has {found}, the chunk {channels:,} of {layout.dtype.name}", span=place)
+        raise FormatError(f"the image has {found}, but the chunk has {channels:,} of {layout.dtype.name}", span=place)
     return np.ascontiguousarray(samples.reshape(voxels, channels).T).tobytes()

@@ -1,4 +1,4 @@
-"""From a compressed Morton code to a cell, a box of voxels and an array ("Compressed morton code", "Chunk encodings").
+"""Grid cell, voxel box and array of a compressed Morton code ("Compressed morton code", "Chunk encodings").
 
 Boxes are half-open, in voxels of the scale.
 """
@@ -42,7 +42,7 @@ def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
 def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
     """Return the key of the chunk with a voxel; raise UsageError outside the volume."""
     if space.scale is None or space.grid is None:
-        raise FormatError(f"{space.name} has no voxels")
+        raise FormatError(f"{space.name} is not a volume")
     offset, step = space.scale.voxel_offset, space.scale.chunk_size
     cell = tuple((at - first) // length for at, first, length in zip(voxel, offset, step, strict=True))
     return encode(cell, space.grid)
@@ -93,13 +93,13 @@ def chunk_array(
 def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
     scale, grid, dtype = _typed(space)
     if scale.encoding != RAW:
-        raise Unsupported(f"chunks encoded as {scale.encoding!r} are not decoded here")
+        raise Unsupported(f"chunk encoding {scale.encoding!r} is not supported")
     return scale, grid, dtype
 
 
 def _typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
     if space.scale is None or space.grid is None:
-        raise FormatError(f"{space.name} has no voxels")
+        raise FormatError(f"{space.name} is not a volume")
     if space.scale.data_type not in DATA_TYPES:
-        raise Unsupported(f"voxels of type {space.scale.data_type!r} are not known")
+        raise Unsupported(f"data_type {space.scale.data_type!r} is not supported")
     return space.scale, space.grid, np.dtype(space.scale.data_type).newbyteorder("<")

@@ -1,4 +1,4 @@
-"""Damaged minishards of a shard and their errors, in a few bytes each."""
+"""Errors of the damaged minishards of a shard, stored compactly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Record why minishard indices cannot be read; only allowed before `numbers` is used."""
+        """Record the error of minishard indices that cannot be read; only before the first use of `numbers`."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property

@@ -43,7 +43,7 @@ def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]
     try:
         brotli = import_module("brotli")
     except ImportError as error:
-        raise UsageError("to decompress .br files, install the Python package brotli") from error
+        raise UsageError("decompressing .br files requires the Python package brotli (pip install brotli)") from error
     engine = brotli.Decompressor()
     try:
         for piece in pieces:
@@ -51,4 +51,4 @@ def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]
     except brotli.error as error:
         raise SourceError(f"cannot read {path}: brotli: {error}") from error
     if not engine.is_finished():
-        raise SourceError(f"cannot read {path}: brotli: the compressed data ends early")
+        raise SourceError(f"cannot read {path}: brotli: the compressed data is truncated")

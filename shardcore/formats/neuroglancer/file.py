@@ -40,8 +40,8 @@ KEPT_DECODED = 32 << 20
 class NeuroglancerFile:
     """Source, key space and indices of one shard.
 
-    `head` is the shard index, or empty if it is too large to keep. `number` is that of the file name; None if the name
-    or an inferred specification does not give it. Files of the split form are concatenated. `sections` tile the file.
+    `head` is the shard index, or empty if it is too large to cache. `number` is that of the file name; None if the name
+    or an inferred specification does not give it. Files of the split form are concatenated. `sections` cover the file.
     """
 
     def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
@@ -83,7 +83,7 @@ class NeuroglancerFile:
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of all minishard indices; those of the shard index before it is read."""
+        """Size of all minishard indices in bytes; before the shard index is read, its size."""
         pairs = self.levels.known_pairs()
         if pairs is None:
             return self.base
@@ -122,7 +122,7 @@ class NeuroglancerFile:
 
             def manifest(at: int) -> tuple[Span, str]:
                 start = int(manifests[at])
-                why = "The manifest has the sizes of its fragments, which end where it begins."
+                why = "The manifest has the sizes of its fragments, which end where the manifest begins."
                 return Span("", start, start + int(entries.sizes[owners[at]])), why
 
             yield Links(meshes.fragments[owners], manifests, manifest)
@@ -152,7 +152,7 @@ class NeuroglancerFile:
         return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """Yield row and decoded value (or its error) of many rows, in file order; one request per `BLOCK` bytes."""
+        """Yield row and decoded value (or error) of many rows, in file order; one request per `BLOCK` bytes."""
         entries = self.levels.table().entries
         wanted = np.arange(len(entries)) if rows is None else rows
         wanted = wanted[entries.inside[wanted]]
@@ -196,7 +196,7 @@ class NeuroglancerFile:
     def _sizes_of(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64], block: bytes | None, at: int, work: ContentBudget
     ) -> Iterator[int | ShardError | None]:
-        """Yield decoded sizes of some values; `block` has their bytes from offset `at`, or is None to read each."""
+        """Yield the decoded sizes of some values; `block` has their bytes from offset `at`; None reads each value."""
         total = int((stops - starts).sum())
         if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
@@ -252,7 +252,7 @@ class NeuroglancerFile:
 
 
 def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield half-open index ranges of sorted byte ranges to read together, up to `BLOCK` bytes."""
+    """Group sorted byte ranges into reads of up to `BLOCK` bytes; yield half-open index ranges."""
     if not len(starts):
         return
     reach = np.maximum.accumulate(stops)
@@ -265,7 +265,7 @@ def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> It
 
 
 def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield half-open index ranges of values to decompress together: about `SMALL` bytes, or one larger value."""
+    """Group values into batches of about `SMALL` bytes, or one larger value; yield half-open index ranges."""
     if len(sizes):
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1

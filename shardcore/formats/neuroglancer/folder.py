@@ -1,4 +1,4 @@
-"""Folders of a data set: one key space, or several below the folder of an info."""
+"""Folders of a data set: one key space, or several in subfolders of the folder of an info."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class FolderSpace:
 
 @dataclass(frozen=True, slots=True)
 class FolderSpaces:
-    """All key spaces below a folder; `others` has one sentence per unusable key space."""
+    """All key spaces in a folder and its subfolders; `others` has one sentence per unusable key space."""
 
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
@@ -99,7 +99,7 @@ class FolderSpaces:
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
-    """Return the key spaces of an info, and of the mesh and skeleton folders that it names (one request each)."""
+    """Return the key spaces of an info, and of the mesh and skeleton folders in it (one request each)."""
     spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
@@ -112,7 +112,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             others.append(f"{name}: {error.message}")
             continue
         if text is None or info is None:
-            others.append(f"{name}: has no info")
+            others.append(f"{name}: no info")
             continue
         beside = FoundInfo(info, text, "")
         spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in info.key_spaces]
@@ -121,21 +121,21 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
 
 
 MOST_TRIED = 1024
-"""Most shards whose names are tried in a folder that cannot be listed."""
+"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
 
 MOST_UNASKED = 64
-"""Most shards whose names are tried without a request of the user."""
+"""Maximum number of shards whose names are tried unless the user requests more."""
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""Minishard that is read next, while a shard is opened for a key."""
+"""Minishard to read next, set while a shard is opened for a key."""
 
-NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
+NOT_LISTED = "the folder cannot be listed; shards are opened by key"
 
 
 class NeuroglancerDataSet(DataSet):
-    """All shards of one key space; `root` is the folder of the info if that is not above the shards.
+    """All shards of one key space; `root` is the folder of the info if the shards are not below it.
 
-    If listing the folder is expensive, shards are opened by computed names, and listed only on demand.
+    If listing the folder is expensive, shards are opened by computed names, and the folder is listed only on demand.
     """
 
     key_form = NUMBERS
@@ -153,7 +153,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """True if the folder can be listed, or has so few possible shards that each name can be tried."""
+        """True if the folder can be listed, or if each possible shard name can be tried because there are few."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
     def _list_files(self) -> Sequence[Member]:
@@ -167,18 +167,18 @@ class NeuroglancerDataSet(DataSet):
             limit: Maximum size of the result in bytes.
 
         Raises:
-            UsageError: The index is invalid or outside the volume, or this is no volume.
+            UsageError: The index is invalid or outside the volume, or the key space is not a volume.
             LimitExceeded: The box has more than `limit` bytes.
             Unsupported: The chunk encoding cannot be decoded.
             ShardError: A chunk is damaged or cannot be read.
         """
         grid = self.chunk_grid()
         if grid is None:
-            raise UsageError(f"{self.origin.space.name} has no voxels")
+            raise UsageError(f"{self.origin.space.name} is not a volume")
         return grid.read(index, limit=limit)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if this is no volume."""
+        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
         space = self.origin.space
         if space.scale is None:
             return None
@@ -204,7 +204,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def unrouted_files(self) -> tuple[str, ...]:
-        """Names of shard files that no key is routed to."""
+        """Names of shard files to which no key is routed."""
         if not self.folder.listable:
             return ()
         entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
@@ -237,7 +237,7 @@ class NeuroglancerDataSet(DataSet):
     @property
     def ticket_options(self) -> dict[str, Any]:
         """Options for reopening; they include the info, so that it is not requested again."""
-        # An info of meshes, skeletons or annotations states what the keys are; one of a volume has a spec per scale.
+        # An info of meshes, skeletons or annotations also defines the keys; that of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
 
@@ -256,15 +256,15 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
-        """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
+        """Return the only shard that may have the key; empty if this file, and therefore the key, does not exist."""
         describe_route(key, self.origin, recorder)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
             recorder.step(
-                "No such shard",
+                "Shard not found",
                 f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
-                why="The file of a key is computed, so no other file can have the key.",
+                why="The shard of a key is computed, so no other file can have the key.",
                 inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
                 file=missing,
                 draw=lambda: self._route_drawing(key),
@@ -287,7 +287,7 @@ class NeuroglancerDataSet(DataSet):
 
         place = None if trace is None else self.parse_key(trace.key)
         key = None if place is None else place.key
-        # After a lookup its shard is open, if it exists.
+        # After a lookup, the shard of the key is open if it exists.
         name = trace.member if trace is not None else self.first_member
         inside = self.may_hold(name) and (trace is None or self.is_open(name))
         sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
@@ -341,7 +341,7 @@ class NeuroglancerDataSet(DataSet):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         report = super().verify(depth, progress)
         spec = self.origin.spec
-        text = f"no key is routed to it: shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        text = f"no key is routed here; shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
         more = tuple(
             Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.unrouted_files
         )
@@ -373,7 +373,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """Relative folder and title per key space, such as `4_4_40` and `scale 4_4_40`."""
+        """Title of each key space by its relative folder, such as `scale 4_4_40` by `4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
@@ -422,7 +422,7 @@ class NeuroglancerKeySpaces(DataSet):
         return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Nothing to load before a key space is chosen."""
+        """Do nothing: there is no index before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
         raise self._unchosen(self.folder)
@@ -435,7 +435,7 @@ class NeuroglancerKeySpaces(DataSet):
 
 
 def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> DataSet:
-    """Open a key space, sharded or not; `root` is the folder of the info if that is not above `folder`."""
+    """Open a key space, sharded or not; `root` is the folder of the info if `folder` is not below it."""
     if origin.space.sharded:
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
@@ -444,7 +444,7 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
-    """Return the specification as a node, created on access: there may be ten thousand key spaces."""
+    """Return the specification as a node that is created on access, because there may be ten thousand key spaces."""
     return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
 
 
@@ -459,17 +459,17 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DataSet:
-    """Open the key space whose shards are in a folder, or the only one below it.
+    """Open the key space whose shards are in a folder, or the only key space in its subfolders.
 
     Raises:
-        UsageError: There are several key spaces, which the message lists, or none is usable.
+        UsageError: There are several key spaces (listed in the message), or none is usable.
         NotAShard: There is no info.
     """
     if context.values.get("spec") is not None:
         return NeuroglancerDataSet(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
     if found is None:
-        raise NotAShard(f"{folder.uri}: no `info` of a data set in the folder or above it", remedy=Remedy.SPEC)
+        raise NotAShard(f"{folder.uri}: no `info` of a data set in this folder or above it", remedy=Remedy.SPEC)
     space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
     spaces = FolderSpaces((FolderSpace(space, "", found),), ()) if space is not None else spaces_below(folder, found)
     if len(spaces.spaces) == 1:
@@ -484,9 +484,9 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _trusted_folder(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
-    """Return a folder beside that of the info; raise StoreUntrusted until the user agrees to such folders."""
+    """Return a folder next to that of the info (`../name`); raise StoreUntrusted until the user agrees to open it."""
     if root is None:
-        raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
+        raise UsageError(f"{wanted.space.name} is outside the folder of its info; open its folder directly")
     info = wanted.found.info
     keys = (space.folder for space in info.key_spaces if space.folder.startswith(BESIDE))
     places = tuple(visible(folder_of_key(root, key).uri) for key in keys)
@@ -530,10 +530,10 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
 
 
 def _probe_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
-    """Return the existing shards of a folder that cannot be listed, one request per possible name."""
+    """Return the existing shards of a folder that cannot be listed; one request per possible name."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
-        text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
+        text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: look up single keys"
         raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
     names = map(spec.shard_name, range(spec.shards))
     with closing(in_order(lambda name: _probe_member(folder, name), names, jobs)) as found:
@@ -541,7 +541,7 @@ def _probe_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member
     members = [one for one in tried if isinstance(one, Member)]
     refused = [one for one in tried if isinstance(one, Forbidden)]
     if refused and not members:
-        # A 403 may mean a missing file, but hardly for all of them.
+        # A 403 may mean a missing file, but not for all files.
         raise refused[0]
     return members
 

@@ -37,18 +37,18 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 MOST_ATTRIBUTES = 256
-"""Most vertex attributes, properties or relationships in an info."""
+"""Maximum number of vertex attributes, properties or relationships in an info."""
 MOST_COMPONENTS = 1024
 MOST_AXES = 64
 MOST_WIDTH = 21
-"""Most bits of a cell coordinate: three of them make a Morton code of 63 bits."""
+"""Maximum number of bits of a cell coordinate: three of them make a Morton code of 63 bits."""
 
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
 }  # fmt: skip
 """Data types of attributes and properties."""
 COLOURS = {"rgb": 3, "rgba": 4}
-"""Property types of several bytes."""
+"""Property types of several bytes, with their sizes."""
 
 POINTS = {
     "point": ("position",),
@@ -57,7 +57,7 @@ POINTS = {
     "ellipsoid": ("center", "radii"),
     POLYLINE: (),
 }
-"""Vectors per shape, in byte order; a polyline has a count, then its points."""
+"""Vectors of each shape, in byte order; a polyline has a count, then its points."""
 
 _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
 
@@ -65,7 +65,7 @@ _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm
 def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, data: bytes) -> Geometry | None:
     """Return the geometry of an object; None if the info does not describe one.
 
-    `place` has its stored bytes; mesh fragments are in front of them, not before `base`, the end of the shard index.
+    `place` is the span of its stored bytes; mesh fragments are before it, after `base`, the end of the shard index.
     """
     kind = origin.space.kind
     if kind is SpaceKind.MESH and place is not None:
@@ -95,7 +95,7 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
     stored = fragments_span(manifest, place.start, base)
     bits = info.get("vertex_quantization_bits", 16)
     if bits not in range(1, 33):
-        raise FormatError(f"vertex_quantization_bits is {short(bits)}")
+        raise FormatError(f"vertex_quantization_bits is {short(bits)}; valid: 1 to 32")
     scale = _number("lod_scale_multiplier", info.get("lod_scale_multiplier", 1.0))
     levels, first = [], stored.start
     parts = zip(manifest.lod_scales, manifest.vertex_offsets, manifest.positions, manifest.sizes, strict=True)
@@ -117,7 +117,7 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
 def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
     """Return the members of a mesh info that Neuroglancer rejects."""
     bits, scale = info.get("vertex_quantization_bits"), info.get("lod_scale_multiplier")
-    faults = [f"vertex_quantization_bits is {short(bits)}; 10 and 16 are allowed"] if bits not in (10, 16) else []
+    faults = [f"vertex_quantization_bits is {short(bits)}; valid: 10, 16"] if bits not in (10, 16) else []
     if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
         faults.append(f"lod_scale_multiplier is {short(scale)}, not a positive number")
     return faults
@@ -136,7 +136,7 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
 
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
-    """Return an error text if readers that expect vertices of `bits` bits misplace a fragment, else ""."""
+    """Return an error text if readers, which expect `bits` bits, would draw a fragment in the wrong place; else ""."""
     most, low = 2**bits - 1, fragment.vertices.min(initial=0)
     high = fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
@@ -159,7 +159,7 @@ def _draco_value(data: bytes, place: Span) -> MeshLayout:
 def _transform(info: Mapping[str, Any]) -> NDArray[np.float64]:
     numbers = info.get("transform", IDENTITY)
     if not isinstance(numbers, Sequence) or isinstance(numbers, str) or len(numbers) != 12:
-        raise FormatError(f"transform is {short(numbers)}: 12 numbers are needed")
+        raise FormatError(f"transform is {short(numbers)}; 12 numbers are required")
     return np.array([_number("a number of transform", one) for one in numbers]).reshape(3, 4)
 
 
@@ -179,7 +179,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
     """Decode a skeleton ("Encoded skeleton file format")."""
     attributes = _attributes(info)
     if len(data) < 8:
-        raise Truncated(f"a skeleton of {plural(len(data), 'byte')}: its counts take 8", span=place)
+        raise Truncated(f"the skeleton has {plural(len(data), 'byte')}; its two counts take 8", span=place)
     vertices, edges = (int(count) for count in np.frombuffer(data, "<u4", 2))
     starts = {"vertices": 8, "edges": 8 + VERTEX_SIZE * vertices}
     at = starts["edges"] + 8 * edges
@@ -192,7 +192,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
     pairs = np.frombuffer(data, "<u4", 2 * edges, starts["edges"]).reshape(-1, 2)
     if edges and int(pairs.max()) >= vertices:
         edge = int(np.argmax(pairs.max(axis=1) >= vertices))
-        raise FormatError(f"edge {edge:,} has vertex {int(pairs[edge].max()):,} of {vertices:,}", span=place)
+        raise FormatError(f"edge {edge:,} refers to vertex {pairs[edge].max():,}; there are {vertices:,}", span=place)
     stored = np.frombuffer(data, "<f4", 3 * vertices, 8).reshape(-1, 3)
     with np.errstate(all="ignore"):
         placed = transformed(stored, _transform(info)).astype(np.float32)
@@ -234,7 +234,7 @@ def _unique(name: str, before: Sequence[str]) -> str:
 
 
 def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | None = None) -> AnnotationsGeometry:
-    """Decode one annotation of the id index: its row, then the ids of related objects.
+    """Decode one annotation of the id index: its values, then the ids of related objects.
 
     Raises:
         FormatError: The size does not match the counts, or the info is invalid.
@@ -256,10 +256,10 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
 
 
 def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> AnnotationsGeometry:
-    """Decode a list of annotations: count (uint64), rows, then ids; raises like `annotation`."""
+    """Decode a list of annotations: count (uint64), annotations, then ids; raises like `annotation`."""
     head, dtype = _annotation_head(info)
     if len(data) < 8:
-        raise Truncated(f"a list of {plural(len(data), 'byte')}: its count takes 8", span=place)
+        raise Truncated(f"the list has {plural(len(data), 'byte')}; its count takes 8", span=place)
     count = int.from_bytes(data[:8], "little")
     rows, ids_start = _rows(head, dtype, data, 8, count, place)
     needed = ids_start + 8 * count
@@ -285,8 +285,8 @@ def _rows(
         edges.append(stop + size)
     stop = edges[-1] + (count + 1 - len(firsts)) * max(size, 4)
     if stop > len(data):
-        text = f"{plural(count, 'annotation takes', 'annotations take')} {stop - start:,} or more"
-        raise Truncated(f"of {plural(len(data), 'byte')}, {text}", span=place)
+        text = f"{plural(count, 'annotation takes', 'annotations take')} at least {stop - start:,} bytes"
+        raise Truncated(f"{text}; only {len(data) - start:,} are left", span=place)
     if not lines:
         return {"rows": np.frombuffer(data, dtype, count, start)}, stop
     return {
@@ -300,14 +300,14 @@ def _rows(
 def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
     shape = str(info.get("annotation_type", "")).lower()
     if shape not in POINTS:
-        raise Unsupported(f"annotations of type {short(info.get('annotation_type'))} are not decoded")
+        raise Unsupported(f"annotation_type {short(info.get('annotation_type'))} is not supported")
     dimensions = info.get("dimensions")
     if not isinstance(dimensions, Mapping) or not 1 <= len(dimensions) <= MOST_AXES:
         raise FormatError(f"dimensions is {short(dimensions)}: not an object of 1 to {MOST_AXES} axes")
     scales, units = [], set()
     for name, one in dimensions.items():
         if not isinstance(one, list) or len(one) != 2:
-            raise FormatError(f"dimension {short(name)} is {short(one)}: a scale and a unit are needed")
+            raise FormatError(f"dimension {short(name)} is {short(one)}; a scale and a unit are required")
         scales.append(_number("a scale", one[0]) * _METRES.get(str(one[1]), 1.0))
         units.add("nm" if str(one[1]) in _METRES else str(one[1]))
     names = POINTS[shape]
@@ -332,7 +332,7 @@ def _properties(
         elif kind in NUMBER_TYPES:
             found.append((name, NUMBER_TYPES[kind]))
         else:
-            raise FormatError(f"property {short(name)} is of type {short(kind)}")
+            raise FormatError(f"property {short(name)} has the unknown type {short(kind)}")
         values, texts = one.get("enum_values"), one.get("enum_labels")
         if isinstance(values, list) and isinstance(texts, list) and len(values) == len(texts):
             pairs = zip(values, texts, strict=True)

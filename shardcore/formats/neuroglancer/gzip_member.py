@@ -1,4 +1,4 @@
-"""Reproducible gzip members: equal content gives equal bytes, at any time and on any system."""
+"""Reproducible gzip members: equal content always gives equal bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ HEAD = bytes.fromhex("1f8b08000000000000ff")
 """Gzip header without name, time and system."""
 LEVEL = 6
 WHOLE = 1 << 20
-"""Content of up to this many bytes is compressed at once, with a window of its size."""
+"""Size in bytes up to which content is compressed at once, with a window of its size."""
 _LOOKAHEAD = 262
-"""Bytes of the window that deflate cannot refer to."""
+"""Bytes of the window to which deflate cannot refer."""
 _trailer = struct.Struct("<II").pack
 
 

@@ -32,28 +32,28 @@ from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
 
 KEPT_WHOLE = 1 << 20
-"""A shard index of up to this many bytes is read on opening; of a larger one, single entries."""
+"""Size in bytes up to which a shard index is read on opening; of a larger one, single entries are read."""
 KEPT_ENTRIES = 64 << 20
 """Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
 """Approximate memory of entries per byte of a decoded index."""
 BATCH = 8 << 20
 DECODED_FLOOR = 16 << 20
-"""Any minishard index may decode to this many bytes."""
+"""Decoded size in bytes that is accepted for any minishard index."""
 DECODED_RATIO = 64
-"""Beyond that, at most this many times its stored size: ids and sizes do not compress better."""
+"""Beyond that, the maximum ratio of decoded to stored size of a minishard index."""
 TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
-"""All indices together may decode to this many times the file size, or to the floor."""
+"""Maximum decoded size of all indices together, as a multiple of the file size; `DECODED_FLOOR` is always accepted."""
 CLAIMED_RATIO = 1
 CLAIMED_FLOOR = 1 << 16
-"""All ranges together may have as many bytes as the file, or 64 KiB: shared ranges count each time."""
-_SHARED = "its index shares its bytes with those of many others"
+"""Total size of all ranges that is always accepted; above it, the size of the file. Shared ranges count each time."""
+_SHARED = "its index overlaps those of many other minishards"
 
 
 @dataclass(frozen=True, slots=True)
 class MinishardTable:
-    """All entries of a shard, by minishard, then in index order.
+    """All entries of a shard, by minishard, and in each in index order.
 
     `pairs` has start and end of each minishard index, relative to the end of the shard index, shape `(2**m, 2)`.
     """
@@ -155,11 +155,11 @@ class IndexLevels:
         number = self.lister(start, stop)
         place = Span("", start, stop)
         if number is None:
-            raise FormatError("there is no minishard index at these bytes", span=place)
+            raise FormatError("no minishard index at this range", span=place)
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:
-        """Return the first minishard whose index is at `[start, stop)`; None before the shard index is in memory."""
+        """Return the first minishard whose index is at `[start, stop)`; None if the shard index is not in memory."""
         pairs = self.known_pairs()
         if pairs is None or not self.base <= start < stop:
             return None
@@ -182,7 +182,7 @@ class IndexLevels:
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
             except FormatError as error:
-                # An index that exceeds the rest uses it up; otherwise many such indices would be decompressed.
+                # An index over the remaining limit uses it up; otherwise many such indices would be decompressed.
                 if isinstance(error.__cause__, LimitExceeded):
                     room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
                 damage.note(number, error.message.removeprefix(f"minishard {number}: "))
@@ -196,7 +196,7 @@ class IndexLevels:
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
-        # No overflow: each range is within the file, and there are few enough of them.
+        # No overflow, because each range is within the file and their number is limited.
         allowed = max(CLAIMED_FLOOR, CLAIMED_RATIO * self.source.size)
         claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= allowed
         damage.note(used[~claimed], _SHARED)
@@ -229,7 +229,7 @@ class IndexLevels:
             data = decompress(codec, stored, limit=limit if room is None else min(limit, room), span=place)
             entry_count(len(data))
         except (FormatError, LimitExceeded) as error:
-            raise FormatError(f"minishard {minishard}: its index: {error.message}", span=place) from error
+            raise FormatError(f"index of minishard {minishard}: {error.message}", span=place) from error
         return data
 
 

@@ -1,7 +1,7 @@
 """Inference of the sharding specification of a bare shard, a file without `info`.
 
-There is no magic number, but strong constraints: ranges and values lie in the file, indices decode to multiples of
-24 bytes, and every id hashes to the minishard that lists it. The result stays a guess and keeps its evidence.
+There is no magic number, but there are rules: ranges and values are within the file, indices decode to multiples of
+24 bytes, and every id hashes to the minishard that lists it. The result is a guess, and its evidence is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 HASHED_LIMIT = 1 << 24
-"""Keys hashed per value of `minishard_bits`; beyond that, only a sample is checked."""
+"""Maximum number of keys hashed per value of `minishard_bits`; of more keys, a sample is checked."""
 HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
@@ -46,7 +46,7 @@ MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
-    """Source of the inference: a size, and reads of any range."""
+    """Protocol of a file: its size, and reads of any range."""
 
     @property
     def size(self) -> int: ...
@@ -64,9 +64,9 @@ class CandidateCheck:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A hash and preshift that put every id into the minishard that lists it.
+    """Hash and preshift with which every id belongs in the minishard that lists it.
 
-    `shard_bits` has the values that agree with the file name and its siblings; it may be empty.
+    `shard_bits` has the values that are consistent with the file name and other names in the folder; it may be empty.
     """
 
     hash: str
@@ -76,11 +76,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One value of `minishard_bits` with which the file parses.
+    """Value of `minishard_bits` with which the file can be parsed.
 
     `minishards_read` of the `minishards_used` (not empty) indices were read. `score` is the fraction of the file
-    covered by indices and values. Many `overlapping` values are a sign of a wrong guess. `meshes` if sampled values are
-    mesh manifests. `fits` are all matching hashes and preshifts.
+    covered by indices and values. Many `overlapping` values indicate a wrong guess. `meshes`: sampled values are
+    mesh manifests. `fits` are all hashes and preshifts that match.
     """
 
     minishard_bits: int
@@ -96,10 +96,10 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
-        """Preferred fit: agrees with the file name, smallest preshift, likelier hash."""
+        """Preferred fit: it agrees with the file name, then has the smallest preshift, then the more usual hash."""
         if not self.fits:
             return None
-        # With one minishard any hash fits and none matters: identity is the simplest.
+        # With one minishard, any hash fits, and identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         return min(self.fits, key=lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred))
 
@@ -119,11 +119,11 @@ class Candidate:
         count = plural(self.entries, "value")
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         fit = self.best_fit
-        hashed = "no hash and preshift_bits put every key in its minishard"
+        hashed = "no combination of hash and preshift_bits gives all keys their minishards"
         if fit and self.minishard_bits == 0:
-            hashed = "there is a single minishard: every key is in its place"
+            hashed = "there is only one minishard, so every key belongs in it"
         elif fit:
-            hashed = f"{fit.hash} with preshift_bits {fit.preshift_bits} puts every key in its minishard"
+            hashed = f"{fit.hash} with preshift_bits {fit.preshift_bits} gives every key its minishard"
         return (
             CandidateCheck(
                 "shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range is inside the file"
@@ -135,21 +135,21 @@ class Candidate:
     def ambiguity(self) -> tuple[str, ...]:
         open_points = []
         if self.minishard_bits == 0:
-            open_points.append("hash and preshift_bits unknown: with one minishard they do not matter here")
+            open_points.append("hash and preshift_bits are unknown, but not needed with a single minishard")
         elif len(self.fits) > 1:
             open_points.append("hash and preshift_bits: " + ", or ".join(_fit_texts(self.fits)) + " fit")
         fit = self.best_fit
         if fit and len(fit.shard_bits) > 1:
             first, last = fit.shard_bits[0], fit.shard_bits[-1]
-            open_points.append(f"shard_bits may be {first} to {last}: it does not matter for this file")
+            open_points.append(f"shard_bits may be {first} to {last}; it is not needed for a single file")
         if fit and not fit.shard_bits:
-            open_points.append("shard_bits unknown: the file's name is not that of a shard with these keys")
+            open_points.append("shard_bits is unknown: the file name does not match the keys")
         return tuple(open_points)
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Result of the inference: candidates, best first, and one sentence per rejected value of `minishard_bits`."""
+    """Result of the inference: candidates, best first, and a reason per rejected value of `minishard_bits`."""
 
     candidates: tuple[Candidate, ...]
     rejected: tuple[str, ...]
@@ -160,7 +160,7 @@ class Inference:
 
     @property
     def certain(self) -> bool:
-        """True if all checks pass: enough to detect the file as a shard."""
+        """True if all checks pass, so that the file can be detected as a shard."""
         return self.best is not None and all(check.passed for check in self.best.checks())
 
     @property
@@ -173,9 +173,9 @@ class Inference:
         if self.best is None:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
-        lines.append(f"{self.best.score:.0%} of the file is accounted for")
+        lines.append(f"indices and values cover {self.best.score:.0%} of the file")
         if self.best.meshes:
-            lines.append("values are mesh manifests, with unlisted fragments in front of them")
+            lines.append("values are mesh manifests, with unlisted fragments before them")
         if self.best.overlapping:
             lines.append(plural(self.best.overlapping, "value overlaps", "values overlap") + " others")
         for other in self.candidates[1:]:
@@ -211,10 +211,10 @@ def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> 
         table += file.read(len(table), size)
         pairs = np.frombuffer(table, dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         starts, ends = pairs[:, 0], pairs[:, 1]
-        # With more bits the rest of the file gets shorter, so a range that leaves it always will.
-        # The range of an empty minishard may be anywhere, but writers keep it in the file.
+        # With more bits the rest of the file is shorter, so such a range is always outside the file.
+        # The range of an empty minishard may be anywhere, but writers choose one within the file.
         if range_faults(pairs, size, file.size).any() or (ends > np.uint64(file.size - size)).any():
-            rejected.append(f"minishard_bits {bits} and more: a range of the shard index leaves the file")
+            rejected.append(f"minishard_bits {bits} and more: a range in the shard index exceeds the file")
             return
         if (starts == ends).all():
             rejected.append(f"minishard_bits {bits}: every minishard is empty")
@@ -270,11 +270,11 @@ def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes
 
 def _refuse_implausible(entries: MinishardEntries) -> None:
     if entries.wrapped.any():
-        raise FormatError("the running sum of chunk_ids passes 2^64")
+        raise FormatError("the running sum of chunk_ids exceeds 2^64")
     if (entries.ids[1:] == entries.ids[:-1])[entries.slots[1:] > 0].any():
         raise FormatError("a key is listed twice in a row")
     if not entries.inside.all():
-        raise FormatError("a value leaves the file")
+        raise FormatError("a value exceeds the file")
 
 
 def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[str]) -> Iterator[Fit]:
@@ -295,7 +295,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
-    """Return the values of `shard_bits` with which all hashes belong in a file of this name."""
+    """Return the values of `shard_bits` with which all hashes belong in the file `name`."""
     named = shard_number(name)
     if named is None:
         return ()

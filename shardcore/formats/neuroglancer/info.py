@@ -26,17 +26,17 @@ MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
-"""Segment properties: no keys, everything is in the info."""
+"""`@type` of segment properties, which have no keys: all data is in the info."""
 BESIDE = "../"
-"""Prefix of a folder beside that of the info; opened only with consent."""
+"""Prefix of a folder outside that of the info; opened only if the user agrees."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
-"""Most axes of a grid: a compressed Morton code has 64 bits."""
+"""Maximum number of axes of a grid: a compressed Morton code has 64 bits."""
 TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)
 _FOLDER_MEMBERS = ("mesh", "skeletons")
-"""Members of a volume's info that name folders."""
+"""Members of a volume's info that are names of folders."""
 
 
 class SpaceKind(Enum):
@@ -66,10 +66,10 @@ _OBJECT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class VolumeScale:
-    """One scale of a volume; axes are x, y, z, lengths are voxels.
+    """One scale of a volume; axes are x, y, z, lengths are in voxels.
 
-    `resolution` is in nanometres per voxel, empty if unknown. `labels` if voxels are segment IDs. `block_size` is that
-    of `compressed_segmentation`. `capitals` are members with capital letters, which strict readers reject.
+    `resolution` is in nanometres per voxel, empty if unknown. `labels` is True for segment IDs. `block_size` is that
+    of `compressed_segmentation`. `capitals` are members written with capital letters, which strict readers reject.
     """
 
     size: tuple[int, ...]
@@ -86,10 +86,10 @@ class VolumeScale:
 
 @dataclass(frozen=True, slots=True)
 class KeySpace:
-    """A set of keys with its own folder (relative to the info, empty for the same) and sharding.
+    """Set of keys with its own folder (relative to the info, empty for the same folder) and sharding.
 
-    `grid` has the cells per axis if keys are compressed Morton codes. If it is not `sharded`, each object is a file,
-    and `spec` has no meaning.
+    `grid` has the cells per axis if keys are compressed Morton codes. If `sharded` is False, each object is a file,
+    and `spec` is not used.
     """
 
     kind: SpaceKind
@@ -149,7 +149,7 @@ class Info:
 
 
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
-    """Parse an info; an invalid key space ends up in `others` and does not affect the rest.
+    """Parse an info; invalid key spaces are reported in `others`, and the rest is used.
 
     Raises FormatError if the text is not the info of a data set that can be sharded.
     """
@@ -163,7 +163,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 @functools.lru_cache(maxsize=2)
 def _parse_cached(text: bytes) -> Info | FormatError:
-    """Parse an info, cached: detection parses it before opening does."""
+    """Parse an info; the result is cached, because both detection and opening need it."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -175,10 +175,10 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     if kind == SHARDING_TYPE:
         return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     if not isinstance(kind, str) or kind not in _READERS:
-        raise FormatError(f"an info of type {short(kind)}: not a volume, mesh, skeleton or annotation data set")
+        raise FormatError(f"info of type {short(kind)} is not a volume, mesh, skeleton or annotation data set")
     spaces: list[KeySpace] = []
     typed = kind == VOLUME_TYPE or "@type" in members
-    others = [] if typed else [f"{kind}: the info has no @type: strict readers refuse it"]
+    others = [] if typed else [f"{kind}: the info has no @type; strict readers reject it"]
     for name, make in _READERS[kind](members):
         try:
             spaces.append(make())
@@ -197,7 +197,7 @@ def _info_of(members: Mapping[str, Any]) -> Info:
 
 
 def type_of(members: Mapping[str, Any]) -> object:
-    """Return the `@type`; if missing, that of a volume or of skeletons, by the other members."""
+    """Return the `@type`; if missing, infer a volume or skeletons from the other members."""
     for kind, member in ((VOLUME_TYPE, "scales"), (SKELETON_TYPE, "vertex_attributes")):
         if members.get("@type") is None and isinstance(members.get(member), list):
             return kind
@@ -272,7 +272,7 @@ _READERS = {
 def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     chunk_sizes = _list("chunk_sizes", part.get("chunk_sizes"))
     if not chunk_sizes or (len(chunk_sizes) != 1 and part.get("sharding") is not None):
-        raise FormatError(f"a sharded scale has one chunk size, this one {len(chunk_sizes)}")
+        raise FormatError(f"a sharded scale must have one chunk size; this scale has {len(chunk_sizes)}")
     offset = part.get("voxel_offset", [0, 0, 0])
     channels = top.get("num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
@@ -313,12 +313,12 @@ def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ..
     for number in listed[: AXES_LIMIT + 1]:
         whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
         if isinstance(number, bool) or not whole or (number < 0 and not signed):
-            raise FormatError(f"{name} is {short(value)}: not a list of whole numbers")
+            raise FormatError(f"{name} is {short(value)}; it must be a list of integers")
         numbers.append(whole_number(number, f"a number of {name}", -LENGTH_LIMIT, LENGTH_LIMIT))
     if name != "grid_shape" and len(listed) != 3:
-        raise FormatError(f"{name} is {short(value)}: not three numbers")
+        raise FormatError(f"{name} is {short(value)}; it must be three numbers")
     if len(listed) > AXES_LIMIT:
-        raise FormatError(f"{name} has {len(listed)} axes; at most {AXES_LIMIT} are read")
+        raise FormatError(f"{name} has {len(listed)} axes; the limit is {AXES_LIMIT}")
     return tuple(numbers)
 
 
@@ -329,7 +329,7 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object, *, beside: bool = False) -> str:
-    """Return a key as a normalised folder below the info, or with `beside` also next to it; refuse others."""
+    """Return a key as a normalised path below the info's folder; `beside` also permits a folder next to it."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:

@@ -1,4 +1,4 @@
-"""Creation of the `info` of a data set to be written."""
+"""Creating the `info` of a new data set."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Place = tuple[str | int, ...]
 class SpaceDescription:
     """A key space to be written, without its sharding specification.
 
-    `members` is the info, None if too little is known for one, and `place` the path of the key space in it. `base` is
+    `members` is the info, or None if its details are unknown; `place` is the path of the key space in it. `base` is
     the folder of the info, relative to the data set.
     """
 
@@ -58,13 +58,13 @@ class SpaceDescription:
         return _text(self.info(spec, beside=beside))
 
     def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
-        """Return the value of `spec` with which a reader without info knows what the writer knew."""
+        """Return a value of the option `spec` with which readers need no info."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
-        """Return the key space as a reader would find it; raise UsageError if the info has not exactly one."""
+        """Return the key space as parsed from the info; raise UsageError unless the info has exactly one."""
         if self.members is None:
             return KeySpace(self.kind, "keys", "", spec)
         try:
@@ -114,20 +114,20 @@ def of_kind(kind: str) -> SpaceDescription:
     if kind == "skeleton":
         members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
         return SpaceDescription(SpaceKind.SKELETON, members)
-    raise UsageError(f"kind={kind} needs volume=FILE.npy; existing chunks need their info as spec")
+    raise UsageError(f"kind={kind} requires volume=FILE.npy, or for existing chunks spec=INFO")
 
 
 def check_kind(kind: str, described: SpaceDescription) -> None:
     kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
     stated = (described.members or {}).get("type", kind) if described.kind is SpaceKind.VOLUME else kind
     if kinds.get(kind, SpaceKind.VOLUME) is not described.kind or stated != kind:
-        raise UsageError(f"kind={kind}, but the info is that of another kind: {described.kind.value}")
+        raise UsageError(f"kind={kind}, but the info describes {described.kind.value}")
 
 
 def of_info(members: Mapping[str, Any]) -> SpaceDescription:
     found = spaces_of(members)
     if len(found) != 1:
-        raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
+        raise UsageError(f"the info has {plural(len(found), 'key space')}; exactly one is required")
     return found[0]
 
 
@@ -135,8 +135,8 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescripti
     """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
-        supported = "volumes, multi-resolution meshes, skeletons and annotations can be written"
-        raise UsageError(f"the info is of type {kind}; {supported}")
+        supported = "only volumes, multi-resolution meshes, skeletons and annotations can be written"
+        raise UsageError(f"info of type {kind} is not supported: {supported}")
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
@@ -187,7 +187,7 @@ def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
         return origin.spec, SpaceDescription()
     members = json.loads(origin.text)
     if space.kind is SpaceKind.VOLUME:
-        # No chunks of the other scales are written.
+        # Chunks of the other scales are not written.
         scales = [
             each for each in members["scales"] if posixpath.normpath(each.get("key") or "") == (space.folder or ".")
         ]
@@ -196,13 +196,13 @@ def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
     for described in spaces_of(members):
         if (described.kind, described.space().folder) == (space.kind, space.folder):
             return origin.spec, described
-    raise UsageError("the specification given states no key space that can be written")
+    raise UsageError("the given specification has no key space that can be written")
 
 
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
     """Return the options that keep the info of a converted source; see `Writes.inherited`.
 
-    The info of a volume is only kept if keys are not renamed, as they are positions.
+    The info of a volume is kept only if keys are not renamed, because they are positions.
     """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):

@@ -23,14 +23,14 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
     volume = options.get("volume")
     if volume is not None:
         if paths:
-            raise UsageError("volume is written alone: give no other inputs")
+            raise UsageError("volume cannot be combined with other inputs")
         described = describe_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
         return FormatInputs(chunks(volume, described))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
         return _files(paths, options, left_out)
     if len(paths) > 1:
-        raise UsageError(f"{sets[0].folder} is a data set: give it alone")
+        raise UsageError(f"{sets[0].folder} is a data set and cannot be combined with other inputs")
     items, notes = sets[0].items()
     return FormatInputs(items, {"template": dict(sets[0].infos)}, notes)
 

@@ -1,4 +1,4 @@
-"""Keys as text for writing: decimal, or hexadecimal with 0x."""
+"""Parsing keys given as text to the writer: decimal, or hexadecimal with 0x."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGITS = 19
 
 
 def key_number(text: str, who: str = "") -> int:
-    """Return the key of a text; raise UsageError, starting with `who`, if it is no uint64."""
+    """Return the key in a text; raise UsageError, its message starting with `who`, if it is not a uint64."""
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _NUMBER.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         prefix = f"{who}: " if who else ""
@@ -39,10 +39,10 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
-    """Return the key in a file name, its stem; raise OddName if that is no number."""
+    """Return the key in a file name, which is its stem; raise OddName if that is not a number."""
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:
         return str(key_number(stem))
     except UsageError:
-        raise OddName(f"{name}: a file name must be its key, a decimal or 0x number") from None
+        raise OddName(f"{name}: the file name must be the key, a decimal or 0x number") from None

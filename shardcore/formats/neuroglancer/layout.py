@@ -1,4 +1,4 @@
-"""Byte layout of shards and the rules on them: shard index, minishard index, mesh manifest.
+"""Byte layout of shards: shard index, minishard index, mesh manifest.
 
 From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh manifest".
 """
@@ -31,24 +31,24 @@ SHARD_INDEX_ENTRY = Record(
             "start_offset",
             "<u8",
             Role.OFFSET,
-            "First byte of the minishard's index, counted from the end of the shard index.",
+            "Start of the minishard's index, relative to the end of the shard index.",
         ),
         Field(
             "end_offset",
             "<u8",
             Role.OFFSET,
-            "One past its last byte, counted likewise; equal to the start where the minishard is empty.",
+            "End of the index (exclusive), also relative; equal to the start if the minishard is empty.",
         ),
     ),
 )
 
 _ORDER = Differs(
-    "keys are differences from the one before; no order of keys is demanded",
+    "keys are differences from the key before; no order of keys is required",
     "writers list keys ascending; a reader cannot rely on it",
 )
 
 _SIZES = Differs(
-    "it is the size of the data of a chunk",
+    "it is the size of the chunk data",
     "it is the stored size: compressed if data_encoding is gzip, and for a mesh that of the manifest alone",
 )
 
@@ -57,16 +57,16 @@ MINISHARD_INDEX = Columns(
     source="Sharded format, Minishard index format",
     fields=(
         Field(
-            "chunk_ids", "<u8", Role.KEY, "Each key minus the one before it; the first key as it is.", differs=_ORDER
+            "chunk_ids", "<u8", Role.KEY, "Each key minus the key before it; the first key unchanged.", differs=_ORDER
         ),
         Field(
             "offsets",
             "<u8",
             Role.OFFSET,
-            "Bytes between the end of the value before and this one; the first counts from the end of the shard index.",
+            "Bytes from the end of the value before it; for the first value, from the end of the shard index.",
             differs=Differs(
                 "starts are sums of these numbers and the sizes before",
-                "readers sum modulo 2^64, so that a value may lie before the one that is listed before it",
+                "readers sum modulo 2^64, so a value may be stored before the value listed before it",
             ),
         ),
         Field(
@@ -89,7 +89,7 @@ MANIFEST_HEAD = Record(
         Field("grid_origin_x", "<f4", Role.NUMBER, "Origin of the grid of cells along x."),
         Field("grid_origin_y", "<f4", Role.NUMBER, "Origin of the grid of cells along y."),
         Field("grid_origin_z", "<f4", Role.NUMBER, "Origin of the grid of cells along z."),
-        Field("num_lods", "<u4", Role.COUNT, "Levels of detail, the finest first."),
+        Field("num_lods", "<u4", Role.COUNT, "Number of levels of detail; the finest is first."),
     ),
 )
 
@@ -102,7 +102,7 @@ class RangeFault(IntEnum):
     BACKWARD = 1
     """The index ends before it starts."""
     OUTSIDE = 2
-    """The index exceeds the file."""
+    """The index is not within the file."""
 
 
 def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
@@ -133,9 +133,9 @@ class ShardIndex(PointerTable):
 
     layout = SHARD_INDEX_ENTRY
     row_name = "minishard {}"
-    why = "The shard index has the range of the index of minishard {}."
-    used = (Use.LOOKUP, "pairs of minishards", "Start and end of the index of each minishard.")
-    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys also have a pair.")
+    why = "The shard index contains the range of this index, of minishard {}."
+    used = (Use.LOOKUP, "ranges of minishards", "Start and end of the index of each minishard.")
+    unused = (Use.SLACK, "ranges of empty minishards", "Minishards without keys also have a pair of offsets.")
 
     def __init__(self, rows: int, file_size: int, read: Callable[[int, int], npt.NDArray[Any]]) -> None:
         super().__init__(0, rows, read)
@@ -186,14 +186,14 @@ def entry_count(decoded_size: int) -> int:
 def values_inside(
     starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
 ) -> npt.NDArray[np.bool_]:
-    """Return whether values lie between the end of the shard index and the end of the file."""
+    """Return a mask of the values between the end of the shard index and the end of the file."""
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
     return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
 
 
 def outside_text(start: int, size: int, file_size: int) -> str:
-    return f"its value, {plural(size, 'byte')} from {start:#x} on, is not inside the file, which ends at {file_size:#x}"
+    return f"its value ({plural(size, 'byte')} at {start:#x}) is outside the file, which ends at {file_size:#x}"
 
 
 LOD_SIZE = 20
@@ -201,17 +201,17 @@ LOD_SIZE = 20
 FRAGMENT_SIZE = 16
 """Bytes per fragment in a manifest: three coordinates and its size."""
 MOST_LODS = 1000
-"""Most levels of detail in a manifest; real meshes have about ten."""
+"""Maximum number of levels of detail in a manifest; real meshes have about ten."""
 
 MOST_SEARCHED = 1 << 20
 """Bytes at the end of a value in which a manifest is searched."""
 MOST_TRIED = 16
-"""Most offsets tried there, of those whose counts fit."""
+"""Maximum number of offsets with plausible counts that are tried there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """One array of a manifest; `start` is its offset there."""
+    """One array of a manifest; `start` is its offset in the manifest."""
 
     name: str
     start: int
@@ -226,7 +226,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MeshManifest:
-    """Manifest of a mesh; its Draco fragments are directly in front of it and in no index.
+    """Manifest of a mesh; its Draco fragments are directly before it and not listed in any index.
 
     Shapes: `lod_scales` `(L,)`, `vertex_offsets` `(L, 3)`; per level `positions` (the cells) `(3, n)` and `sizes` in
     bytes `(n,)`, both uint32.
@@ -245,7 +245,7 @@ class MeshManifest:
 
     @property
     def fragments_size(self) -> int:
-        """Size of all fragments in bytes: the distance from their start to the manifest."""
+        """Size of all fragments in bytes, which is the distance from their start to the manifest."""
         return sum(int(sizes.sum(dtype=np.uint64)) for sizes in self.sizes)
 
 
@@ -256,15 +256,15 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
     """
     if data.startswith(DRACO):
         at = _manifest_behind(data)
-        text = f"its manifest begins {plural(at, 'byte')} later" if at else "it has no manifest"
-        raise FormatError(f"the entry begins with the fragments (DRACO); {text}", span=place)
+        text = f"its manifest begins after {plural(at, 'byte')}" if at else "it has no manifest"
+        raise FormatError(f"the value begins with mesh fragments (DRACO); {text}", span=place)
     lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
     if lods > MOST_LODS:
-        raise FormatError(f"the manifest has {lods:,} levels of detail; at most {MOST_LODS:,} are read", span=place)
+        raise FormatError(f"the manifest has {lods:,} levels of detail; the limit is {MOST_LODS:,}", span=place)
     counts_at = MANIFEST_HEAD.size + 16 * lods
     if len(data) < counts_at + 4 * lods:
         raise FormatError(
-            f"the manifest has {plural(len(data), 'byte')}: too few for {plural(lods, 'level')} of detail", span=place
+            f"the manifest has {plural(len(data), 'byte')}, too few for {plural(lods, 'level')} of detail", span=place
         )
     counts = np.frombuffer(data, "<u4", lods, counts_at)
     expected = MANIFEST_HEAD.size + LOD_SIZE * lods + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
@@ -282,7 +282,7 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 def _manifest_behind(data: bytes) -> int:
     """Return the offset of the manifest in a value that includes its fragments, or 0.
 
-    cloud-volume writes such values with `data_encoding` gzip, and cannot read them.
+    cloud-volume writes such values with `data_encoding` gzip, but cannot read them.
     """
     first = max(len(data) - MOST_SEARCHED, 0)
     tail = data[first:] + bytes(-(len(data) - first) % 4 + 4)
@@ -312,7 +312,7 @@ def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, 
     for lod, count in enumerate(counts):
         cells = "Cells of the fragments: all x, all y, all z, in Z-curve order."
         parts.append((f"fragment_positions[{lod}]", "<u4", 3 * count, Role.NUMBER, cells))
-        sizes = "Bytes of each fragment; zero where the cell is empty. Their sum gives the start of the fragments."
+        sizes = "Size of each fragment in bytes; zero if the cell is empty. The sum gives the start of the fragments."
         parts.append((f"fragment_sizes[{lod}]", "<u4", count, Role.SIZE, sizes))
     return parts
 

@@ -1,4 +1,4 @@
-"""Lookup of a key; with a recorder that describes, it is the trace.
+"""Looking up a key, with the steps of the trace.
 
 Steps 1 to 4 (routing) need no shard; 5 to 8 find the value; 9 and 10 read and explain it.
 """
@@ -46,7 +46,7 @@ places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
 
 TRACED_LIMIT = 16 << 20
-"""Values of up to this many bytes, stored and uncompressed, are read and hashed by a trace."""
+"""Size in bytes, stored and uncompressed, up to which a trace reads and hashes values."""
 
 
 class NeuroglancerLookup:
@@ -61,7 +61,7 @@ class NeuroglancerLookup:
         """Return the first entry of a key.
 
         Raises:
-            KeyAbsent: The key belongs in another shard, its minishard is empty, or does not list it.
+            KeyAbsent: The key belongs in another shard, or its minishard does not list it.
             FormatError: The minishard is damaged, or the value is outside the file.
         """
         file = self._file
@@ -78,7 +78,7 @@ class NeuroglancerLookup:
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
-            why="Each minishard lists its own keys: a lookup reads this short list, not one of the whole file.",
+            why="Each minishard lists its own keys, so a lookup reads a short list, not one for the whole file.",
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
             keys=len(entries),
@@ -110,7 +110,7 @@ class NeuroglancerLookup:
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
         if self._file.number is not None:
             rows = rows[shards[rows] == np.uint64(self._file.number)]
-        # Stable: of equal ids the first listed stays first, as in `find`.
+        # Stable, so that the first of several equal ids stays first, as in `find`.
         rows = rows[np.argsort(entries.ids[rows], kind="stable")]
         ids = entries.ids[rows]
         at = np.searchsorted(ids, keys)
@@ -127,7 +127,7 @@ class NeuroglancerLookup:
 
 
 _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever the size of the file."
-_MEANING_WHY = "A shard stores bytes by number; only the info says what they are."
+_MEANING_WHY = "A shard stores bytes by key; only the info describes their meaning."
 
 
 def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> None:
@@ -139,7 +139,7 @@ def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder)
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
-        why="The file does not contain its sharding parameters; without them no key can be found.",
+        why="A shard does not contain its sharding parameters, without which keys cannot be found.",
         shown=(key_figure(spec, place, spans),),
         **spec.to_json(),
     )
@@ -147,7 +147,7 @@ def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder)
     dropped = "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
     text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, without the remainder."
     if not shift:
-        text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
+        text = f"preshift_bits is 0, so no bits are dropped: the key remains {place.key}."
     recorder.step(
         "Drop low bits",
         text,
@@ -165,9 +165,9 @@ def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder)
     recorder.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
-        why="Without a hash the order of the keys is kept: a reader of many neighbours opens few minishards."
+        why="Without a hash, neighbouring keys stay together, so reading many neighbours opens few minishards."
         if same
-        else "Keys often come in clusters: a hash spreads them evenly, so that no minishard gets most of them.",
+        else "Keys often form clusters; a hash distributes them evenly over the minishards.",
         inputs=origin.fields_at("hash"),
         input=place.shifted.to_bytes(8, "little").hex(),
         hash=f"{place.hashed:#018x}",
@@ -181,7 +181,7 @@ def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder)
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
-        why="Two bit fields replace a directory: every reader computes the location, without a server.",
+        why="Two bit fields replace a directory, so every reader can compute the location without a server.",
         inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,
@@ -218,19 +218,19 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, recorder: 
         hint = _elsewhere(file, place)
         recorder.step(
             "Shard index entry",
-            f"Minishard {place.minishard} is empty: the key is not here{hint}.",
+            f"Minishard {place.minishard} is empty, so the key is not in it{hint}.",
             span,
-            why="A key can only be in one minishard; when that is empty, nothing more is read.",
+            why="A key can only be in one minishard; if that is empty, nothing more is read.",
             shown=(fields,),
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
     recorder.step(
         "Shard index entry",
-        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
-        f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
+        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x}, relative to the "
+        f"end of the shard index at {base:#x}: bytes {ends_text(start, stop)} of the file.",
         span,
-        why="The file starts with one pair of offsets per minishard: 16 bytes at a computed offset.",
+        why="The file starts with one pair of offsets (16 bytes) per minishard, so its location can be computed.",
         **offsets,
         start=start,
         stop=stop,
@@ -247,9 +247,7 @@ def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         return ""
-    return (
-        f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift_bits differ from the writer's"
-    )
+    return f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift_bits are wrong"
 
 
 def _position(
@@ -268,7 +266,7 @@ def _position(
             f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
-            why="A key can only be in this minishard; comparing all of its keys proves that it is absent.",
+            why="A key can only be in this minishard; comparing all its keys proves that the key is not stored.",
             shown=(keys_figure(entries, rows, near, found=False),) if recorder.recording else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
@@ -280,7 +278,7 @@ def _position(
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
         rows[0],
-        why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
+        why="Differences of sorted keys are small numbers, which compress well; readers add them up again.",
         position=at,
         equal=len(found),
         shown=(keys_figure(entries, rows, at, found=True),) if recorder.recording else (),
@@ -297,12 +295,12 @@ def _describe_location(
 ) -> None:
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
-    text = f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
+    text = f"Gaps and sizes are added up to number {at}: the value has {plural(size, 'byte')} and starts at {start:#x}."
     recorder.step(
         "Locate the value",
         text,
         *used,
-        why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
+        why="Values mostly follow each other without gaps, so gaps and sizes compress better than offsets.",
         start=str(start),
         size=str(size),
         shown=(places_figure(entries, rows, base, at),) if recorder.recording else (),
@@ -363,14 +361,14 @@ def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recor
             fragments = fragments_span(manifest, span.start, file.base)
             lods, count = len(manifest.lod_scales), manifest.fragments
             text = (
-                f"A manifest of {plural(lods, 'level')} of detail; directly in front of it are its "
+                f"A manifest of {plural(lods, 'level')} of detail; directly before it are its "
                 f"{plural(count, 'fragment')}, {plural(fragments.size, 'byte')} in all."
             )
             recorder.step(
                 "Meaning",
                 text,
                 fragments,
-                why="A viewer reads the short manifest first, and then only the fragments of the detail it needs.",
+                why="A viewer reads the short manifest first, then only the fragments of the required level of detail.",
                 lods=lods,
                 fragments=count,
                 fragments_size=fragments.size,
@@ -408,7 +406,7 @@ def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "")
         folder: Folder of the key space, if the info has several.
     """
     if (info is None) == (spec is None):
-        raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
+        raise UsageError("to locate a neuroglancer key, pass either info or spec")
     origin = given_origin(spec if info is None else info, str(folder))
     place = origin.spec.place(parse_key(key))
     name, inside = origin.spec.shard_name(place.shard), origin.space.folder

@@ -1,6 +1,6 @@
-"""Fragments of a mesh shard, which no index lists.
+"""Reading the manifests of a mesh shard to locate its fragments, which no index lists.
 
-"Sharded storage of multi-resolution mesh manifest": the fragments of a segment are directly in front of its manifest,
+"Sharded storage of multi-resolution mesh manifest": the fragments of a segment are directly before its manifest,
 in the order of the manifest.
 """
 
@@ -21,11 +21,11 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 
 MANIFEST_LIMIT = 64 << 20
-"""Largest manifest in bytes: four million fragments."""
+"""Largest manifest in bytes, which is enough for four million fragments."""
 MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
-"""Cost per manifest in addition to its bytes."""
+"""Cost of a manifest in the work budget, in addition to its size, in bytes."""
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 
@@ -53,7 +53,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
     rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
     same = _same_as_before(entries.starts[rows], entries.sizes[rows])
     twins, rows = rows, rows[~same]
-    # Overlapping manifests are read, but together not more than a multiple of the file.
+    # Overlapping manifests are read, but in total not more than a multiple of the file size.
     left, done = MANIFESTS_FLOOR + MANIFESTS_RATIO * source.size, 0
     while done < len(rows):
         count = 1 + int(np.searchsorted(np.cumsum(entries.sizes[rows[done : done + BATCH]]), np.uint64(BATCH_BYTES)))
@@ -63,7 +63,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
         for row, place, stored in zip(batch.tolist(), places, source.read_many(places), strict=True):
             span = Span("", *place)
             if left <= 0:
-                damage[row] = FormatError("its manifest shares bytes with those of many others", span=span)
+                damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
                 continue
             left -= len(stored) + MANIFEST_COST
             try:
@@ -71,7 +71,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
                 left -= len(data)
                 fragments[row] = fragments_span(read_manifest(data, span), span.start, spec.index_size).start
             except (FormatError, LimitExceeded) as error:
-                # The traceback's frames would keep every manifest in memory.
+                # The traceback would keep every manifest in memory.
                 error.__cause__ = error.__context__ = None
                 damage[row] = error.with_traceback(None)
         done += len(batch)

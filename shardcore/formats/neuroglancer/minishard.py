@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, entry_count, values_inside
 
 WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
-"""Type of a number in an index; all three columns have it."""
+"""Type of the numbers in an index, the same in all three columns."""
 
 Numbers = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
@@ -25,8 +25,8 @@ Marks = npt.NDArray[np.bool_]
 class MinishardEntries:
     """Entries of one or more minishards; all arrays have the same length.
 
-    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped` if the sum of id deltas passed 2**64
-    at this row, `inside` if the value lies between shard index and end of file.
+    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped`: the sum of id deltas exceeds
+    2**64; `inside`: the value is between shard index and end of file.
     """
 
     ids: Numbers
@@ -58,8 +58,8 @@ def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
-    """Return running sums modulo 2**64 that restart in each segment of `counts[j]` numbers."""
-    # Exact although totals wrap: subtraction is modulo 2**64, too.
+    """Return running sums modulo 2**64, restarting after each `counts[j]` numbers."""
+    # Exact even if totals wrap, because subtraction is also modulo 2**64.
     totals = np.cumsum(deltas, dtype=np.uint64)
     filled = counts[counts > 0]
     firsts = segment_starts(filled)
@@ -78,7 +78,7 @@ def entries_of(
     at = np.repeat(3 * segment_starts(counts), counts) + slots
     rows = np.repeat(counts, counts)
     id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
-    del at, rows, words  # free memory as large as the result
+    del at, rows, words  # frees as much memory as the result takes
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes
@@ -102,7 +102,7 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:
-    """Return how many non-empty ranges start before the end of an earlier one."""
+    """Return the number of non-empty ranges that start before the end of an earlier range."""
     kept = sizes > 0
     order = np.argsort(starts[kept], kind="stable")
     begin = starts[kept][order]

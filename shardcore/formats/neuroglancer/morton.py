@@ -1,6 +1,6 @@
-"""Compressed Morton code: key of a chunk of a volume or of a cell of a spatial index ("Compressed morton code").
+"""Compressed Morton codes: keys of volume chunks and of cells in a spatial index ("Compressed morton code").
 
-Bit level by bit level, from the lowest, each axis adds one bit, first axis first, while `2**i < grid[axis]`. Any rank.
+For each bit i from 0 on, each axis in turn contributes its bit i to the code while `2**i < grid[axis]`. Any rank.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
 def check_grid(grid: Sequence[int]) -> list[int]:
     """Return the bits per axis; raise FormatError if they exceed 64 or a length is not positive."""
     if any(length <= 0 for length in grid):
-        raise FormatError(f"grid {list(grid)}: every axis needs at least one cell")
+        raise FormatError(f"grid {list(grid)}: every axis must have at least one cell")
     widths = [(length - 1).bit_length() for length in grid]
     if sum(widths) > CODE_BITS:
         raise FormatError(f"grid {list(grid)} needs codes of {sum(widths)} bits; a key has {CODE_BITS}")
@@ -49,7 +49,7 @@ def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
 
 
 def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
-    """Return the cell of a code; raise FormatError if bits are left over or it is outside the grid."""
+    """Return the cell of a code; raise FormatError if the code has too many bits or the cell is outside the grid."""
     owners = bit_owners(grid)
     cell = [0] * len(grid)
     for bit, (axis, level) in enumerate(owners):
@@ -74,7 +74,7 @@ def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
 
 
 def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[np.bool_]]:
-    """Return the cells of codes, shape `(n, rank)`, and whether each code is valid."""
+    """Return the cells of codes, shape `(n, rank)`, and a mask of the valid codes."""
     codes = np.asarray(codes, dtype=np.uint64)
     owners = bit_owners(grid)
     cells = np.zeros((len(codes), len(grid)), dtype=np.uint64)
@@ -87,5 +87,5 @@ def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[n
 
 
 def _last_cell(grid: Sequence[int]) -> Codes:
-    """Return the largest coordinates: unlike lengths, they always fit 64 bits."""
+    """Return the largest coordinates, which always fit in 64 bits, unlike lengths."""
     return np.array([length - 1 for length in grid], dtype=np.uint64)

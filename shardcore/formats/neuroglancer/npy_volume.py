@@ -21,7 +21,7 @@ from shardcore.writing.items import InputItem, check_unchanged
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
 LABELS = ("uint32", "uint64")
-"""Voxel types that mean a segmentation by default."""
+"""Voxel types that are treated as a segmentation by default."""
 BLOCK = 1 << 16
 """Number of chunks whose codes are computed at once."""
 
@@ -29,13 +29,13 @@ Array = npt.NDArray[Any]
 
 
 def describe_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> SpaceDescription:
-    """Return the info of a volume of one scale, without specification.
+    """Return the description of a volume with one scale, without sharding specification.
 
-    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by the voxel type.
+    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by voxel type.
     """
     array = load_npy(path)
     if kind not in (None, "image", "segmentation"):
-        raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
+        raise UsageError(f"kind={kind}: the kind of a volume must be image or segmentation")
     nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
     steps = [int(number) for number in _three("chunk_size", chunk_size or CHUNK, r"[0-9]{1,9}")]
     if not all(steps) or not all(nanometres):
@@ -70,14 +70,14 @@ def load_npy(path: str) -> Array:
     if not isinstance(array, np.ndarray):
         raise UsageError(f"{path} is not a .npy file with one array")
     if array.ndim not in (3, 4) or not array.size:
-        raise UsageError(f"{path} has the shape {array.shape}: a volume is x, y, z, and channels if there are several")
+        raise UsageError(f"{path} has the shape {array.shape}; a volume has the axes x, y, z and optionally channel")
     if array.dtype.name not in DATA_TYPES:
-        raise UsageError(f"{path} has the type {array.dtype}; voxels are {', '.join(DATA_TYPES)}")
+        raise UsageError(f"{path} has the type {array.dtype}; voxels must be {', '.join(DATA_TYPES)}")
     return array
 
 
 def chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
-    """Yield the chunks in key order; raise SourceError if the file changes meanwhile."""
+    """Yield the chunks in key order; raise SourceError if the file changes while it is read."""
     array = load_npy(path)
     try:
         before = Path(path).stat()

@@ -1,7 +1,7 @@
 """Unsharded key spaces: one file per object.
 
 Chunks are named by voxels (`0-64_64-128_0-30`), grid cells by position (`0_1_0`), other objects by key. A mesh has a
-manifest `<key>.index` and fragments `<key>`; they are read as in a shard, fragments first.
+manifest `<key>.index` and fragments `<key>`, which are concatenated as in a shard, fragments first.
 """
 
 from __future__ import annotations
@@ -74,32 +74,32 @@ I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_HEAD = 8 << 20
-"""Most bytes of a remote chunk requested at once."""
+"""Maximum number of bytes of a remote chunk per request."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
-_FRAGMENTS = "The fragments of the mesh: the file of its key."
-_CONTENT = "The content of the object, as it is stored."
-FILE_WHY = "The folder is the index here: the key is the name of a file."
+_FRAGMENTS = "The fragments of the mesh, from the file <key>."
+_CONTENT = "The stored content of the object."
+FILE_WHY = "The folder serves as the index: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
-    """Return the compression of a file, by its suffix or its first bytes; `plain_size` is that of a raw chunk."""
+    """Return the compression of a file from its suffix or first bytes; `plain_size` is the size of a raw chunk."""
     ending = name[len(plain_name(name)) :]
     if ending:
         return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
-    # Stores that compress uploads keep the file name.
+    # Stores that compress uploads do not change the file name.
     return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
 
 
 def decompress_file(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
     if codec == "brotli":
-        raise Unsupported("files compressed with brotli are not read; recompress them with gzip", span=span)
+        raise Unsupported("files compressed with brotli are not supported; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
 
 
 def check_stored(size: int, limit: int, span: Span) -> None:
     if size > limit:
-        raise LimitExceeded(f"the file has {plural(size, 'byte')}; at most {limit:,} are read", span=span)
+        raise LimitExceeded(f"the file has {plural(size, 'byte')}; the limit is {limit:,}", span=span)
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
@@ -110,7 +110,7 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
     layout = chunk_layout(space, int(chunk_key(plain_name(name), space) or 0))
     if not ending and (layout.encoding != RAW or size == layout.nbytes):
         return ""
-    return f"the file has {plural(size, 'byte')}: neither raw voxels nor a gzip member"
+    return f"the file has {plural(size, 'byte')}, too few for raw voxels or a gzip member"
 
 
 def object_key(name: str, space: KeySpace) -> str | None:
@@ -125,7 +125,7 @@ def object_key(name: str, space: KeySpace) -> str | None:
 
 
 def key_number(key: str, space: KeySpace) -> int | None:
-    """Return the number that a key would have in a shard; None if the name is no key."""
+    """Return the number that a key has in a shard; None if the text is not a valid key."""
     if space.grid is None:
         return parse_key(key) if key.isdecimal() and (key[0] != "0" or key == "0") else None
     number = chunk_key(key, space) if space.scale is not None else cell_key(key, space)
@@ -135,7 +135,7 @@ def key_number(key: str, space: KeySpace) -> int | None:
 class _ObjectFile:
     """The file of one object, as a shard with one object.
 
-    `source` has the fragments of a mesh before its manifest; the content starts at `start`.
+    `source` contains the fragments of a mesh before its manifest; the content starts at `start`.
     """
 
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
@@ -261,14 +261,14 @@ class ObjectFileShard(FileShard):
             raise KeyAbsent(str(key))
         ref = self.file.ref()
         where = self.file.span
-        text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
+        text = f"{plural(where.size, 'stored byte')}: the whole file is the {self.file.kind}."
         recorder.step(
-            self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it."
+            self.file.kind.capitalize(), text, where, why="A separate file requires no index; one request reads it."
         )
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content, decompressed; only an uncompressed file is read in pieces."""
+        """Yield the decompressed content; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
             yield file.content()
@@ -340,7 +340,7 @@ class ObjectFileShard(FileShard):
 
 
 class ObjectFiles(DataSet):
-    """Key space with one file per object; `root` is the folder of the info if that is not above the files."""
+    """Key space with one file per object; `root` is the folder of the info if the files are not below it."""
 
     joins = False
     files_are_objects = True
@@ -355,7 +355,7 @@ class ObjectFiles(DataSet):
         self._others = OtherScales(root)
         self._loaded = False
         self._fragments: dict[str, int] = {}
-        # A folder that lists cheaply is listed at once; in others, objects are opened by their names.
+        # A folder is listed at once if that is cheap; otherwise objects are opened by name.
         near = folder.lists_cheaply
         super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
         self.member_head = max(self.object_head, WHOLE_HEAD)
@@ -367,7 +367,7 @@ class ObjectFiles(DataSet):
 
     @property
     def object_head(self) -> int:
-        """Bytes of an object to request at once: a whole raw chunk, up to `MOST_HEAD`."""
+        """Number of bytes of an object to request first: a whole raw chunk, up to `MOST_HEAD`."""
         return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_later(self) -> Sequence[Member]:
@@ -388,7 +388,7 @@ class ObjectFiles(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """True if the folder is local: in a store it may have millions of files."""
+        """True if the folder is local; a remote folder may have millions of files."""
         return self.folder.lists_cheaply
 
     @cached_property
@@ -445,7 +445,7 @@ class ObjectFiles(DataSet):
     @property
     def tree(self) -> Node:
         if not self.lists:
-            return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its objects are opened by key")
+            return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed; objects are opened by key")
         return super().tree
 
     @property
@@ -469,7 +469,7 @@ class ObjectFiles(DataSet):
             return str(parse_key(text))
         if key_number(text, self.space) is None:
             kind, such = (self.space.kind.object_kind, "0-64_64-128_0-30" if self.space.scale is not None else "0_1_0")
-            raise UsageError(f"{short(text)} is no {kind}: a key is the name of a file, such as {such}")
+            raise UsageError(f"{short(text)} is not a {kind}: a key is the name of a file, such as {such}")
         return text
 
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
@@ -480,7 +480,7 @@ class ObjectFiles(DataSet):
             except NoSuchObject:
                 name = None
             except ShardError:
-                pass  # it exists; opening it again reports the error
+                pass  # the file exists; opening it again reports the error
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
             text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")

@@ -20,14 +20,14 @@ from shardcore.model.span import Span
 
 FRAGMENTS = "fragments"
 GZIP_TRAILER = 4
-"""A gzip member ends with the size of its content, modulo 2**32."""
+"""Size of the trailer of a gzip member: the size of its content modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // 1032
-"""From this stored size on, the content may exceed 2**32, which the trailer cannot express."""
+"""Stored size from which the content may exceed 2**32 bytes, which the trailer cannot express."""
 
 
 class NeuroglancerObjects(Objects):
-    """The objects of a shard; the first access reads all minishard indices."""
+    """Objects of a shard; the first access reads all minishard indices."""
 
     codecs = CODECS
     key_encoding = "number"
@@ -49,7 +49,7 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of rows; sizes of gzip values are those that their trailers declare."""
+        """Return the columns of rows; the sizes of gzip values are read from their trailers."""
         table = self._table()
         entries, count = table.entries, len(table.entries)
         listed = rows < count
@@ -172,7 +172,7 @@ class NeuroglancerObjects(Objects):
 
 
 def mesh_files(ref: ObjectRef) -> dict[str, str]:
-    """Return the names of the unsharded form: `<id>.index`, the manifest, and `<id>`, the fragments."""
+    """Return the file names of an unsharded mesh: `<id>.index` for the manifest and `<id>` for the fragments."""
     return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from shardcore.shards.dataset import DataSet
     from shardcore.sources.base import Folder
 
-# Imported late: `folder` imports this module.
+# Imported here, because `folder` imports this module.
 _open_space = lazily("shardcore.formats.neuroglancer.folder:open_space")
 
 
 class OtherScales:
-    """Opens other scales of a volume on demand, and closes them with it.
+    """Opens other scales of a volume on demand, and closes them when the volume is closed.
 
-    `root` is the folder of the info, if the user agreed to the folders beside it.
+    `root` is the folder of the info, if the user agreed to open folders next to it.
     """
 
     def __init__(self, root: Folder | None = None) -> None:
@@ -31,7 +31,7 @@ class OtherScales:
         self._opened: OnceEach[str, DataSet] = OnceEach()
 
     def grid(self, name: str, beside: DataSet, root: Folder | None, text: bytes) -> ChunkGrid:
-        """Return the chunks of a scale; `root` is the folder of the info `text` if it is above the open scale."""
+        """Return the chunk grid of a scale; `root` is the folder of the info `text` if it is above the open scale."""
         info = parse_info(text) if text else None
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
         above = self._root or root
@@ -53,17 +53,17 @@ class OtherScales:
 
 
 def folder_of_key(root: Folder, key: str) -> Folder:
-    """Return the folder that a key of an info names, below its folder or beside it."""
+    """Return the folder named by a key of an info, below the info's folder or next to it."""
     if not key.startswith(BESIDE):
         return root.folder(key)
     around = root.parent()
     if around is None:
-        raise SourceError(f"refused to follow the name {key!r}: {root.uri} has no parent folder")
+        raise SourceError(f"cannot open {key!r}: {root.uri} has no parent folder")
     return around.folder(key.removeprefix(BESIDE))
 
 
 def root_of(folder: Folder, below: str) -> Folder | None:
-    """Return the folder for which `below` is the relative name of `folder`."""
+    """Return the parent folder relative to which `folder` has the name `below`."""
     found: Folder | None = folder
     for _ in range(below.count("/") + 1 if below else 0):
         found = found.parent() if found is not None else None

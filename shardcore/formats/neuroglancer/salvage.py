@@ -1,6 +1,6 @@
 """Recovery from a damaged shard: lost minishard indices, and gzip members that no index lists.
 
-A gzip member is found by its magic and checked by its crc32. A raw minishard index has no mark: it is searched in
+A gzip member is found by its magic and checked by its crc32. A raw minishard index has no magic: it is searched in
 unlisted bytes, and accepted only directly after its values, if all its keys belong in one minishard.
 """
 
@@ -26,9 +26,9 @@ from shardcore.sources.base import read_pieces
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
-"""Largest minishard index searched, uncompressed bytes."""
+"""Largest minishard index searched, in uncompressed bytes."""
 _FIRST = 1 << 10
-"""Number of entries first tried for a raw minishard index; then 16 times as many."""
+"""Maximum number of entries of a raw minishard index in the first attempt; then 16 times as many."""
 _TRY = 1 << 12
 """Cost of a failed attempt in bytes."""
 
@@ -56,8 +56,8 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     members = list(_members(damaged, list(covered.gaps(base, source.size))))
     if spec is None:
         damaged.notes.append(
-            "raw minishard indices are not searched: that needs the specification (--spec, or an "
-            "info file beside the shard)"
+            "raw minishard indices are not searched, because the specification is unknown: pass --spec, or put "
+            "the info file into the same folder"
         )
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is not None and spec.minishard_index_encoding == "raw":
@@ -116,7 +116,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
     sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
     for size in sizes:
         entries = entries_of([data], [0], size, damaged.source.size)
-        # Without a specification, the values must end where the index starts, as writers do it.
+        # Without a specification, the values must end where the index starts, as in known writers.
         ends = entries.starts + entries.sizes
         if _is_index(entries, spec) and (spec is not None or int(ends.max()) == member.start):
             return member, entries
@@ -128,7 +128,7 @@ def _plain_indices(
 ) -> Iterator[tuple[Span, MinishardEntries]]:
     """Yield the raw minishard indices in a gap, last first; each directly follows its values."""
     start, stop = gap
-    # If values are in another order, many numbers of entries are possible, which costs more work.
+    # If values are in a different order, more numbers of entries are possible, which costs more work.
     while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
         yield found
         stop = int(found[1].starts.min())
@@ -176,7 +176,7 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_
 
 
 def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
-    damaged.left_out.append(f"byte {at:#x}: a minishard index of over {longest:,} bytes was not searched")
+    damaged.left_out.append(f"byte {at:#x}: minishard indices of over {longest:,} bytes were not searched")
 
 
 def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
@@ -193,7 +193,7 @@ def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
 def _listed(
     damaged: Damaged, entries: MinishardEntries, members: set[tuple[int, int]], zipped: bool | None
 ) -> Iterator[SalvagedObject]:
-    """Yield the values of a recovered index; `zipped` tells if they are gzip members, None if unknown."""
+    """Yield the values of a recovered index; `zipped` is True for gzip members, None if unknown."""
     rows = list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
     if zipped is None:
         zipped = any((start, start + size) in members for _, start, size in rows)

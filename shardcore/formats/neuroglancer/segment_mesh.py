@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
-    """Return address of the mesh key space and key for a segment; the key may not exist there.
+    """Return the address of the mesh key space, and the key of a segment's mesh, which may not exist.
 
-    Reads the info of the volume and of its meshes only. None for the background (0), without an info, or if the info
-    names no multi-resolution meshes.
+    Reads only the info of the volume and of its meshes. None for the background (0), without an info, or if the info
+    has no multi-resolution meshes.
     """
     found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
     root: Folder | None = folder

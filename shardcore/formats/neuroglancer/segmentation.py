@@ -25,16 +25,16 @@ ENCODING = "compressed_segmentation"
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 20
-"""Words unpacked at once."""
+"""Number of words unpacked at a time."""
 _MOST_VALUES = 1 << 28
-"""Most encoded values checked in blocks whose label table might exceed the chunk."""
+"""Maximum number of encoded values checked in blocks whose label table might exceed the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlocks:
     """Blocks of one channel; offsets are bytes in the chunk, arrays have shape `(blocks,)`.
 
-    `tables` and `values` are offsets of the label tables and encoded values, `sizes` the bytes of the values, `bits`
+    `tables` and `values` are offsets of the label tables and encoded values, `sizes` their sizes in bytes, `bits`
     their width. `grid` has the blocks along x, y and z.
     """
 
@@ -52,7 +52,7 @@ class ChannelBlocks:
 
 @dataclass(frozen=True, slots=True)
 class VoxelSpans:
-    """Byte ranges in a chunk that store a voxel, half-open: header and values of its block, its own bits, its label.
+    """Byte ranges in a chunk that store a voxel: header and values of its block, the voxel's own bits, its label.
 
     `values` is empty if the block has only one label.
     """
@@ -73,10 +73,10 @@ def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) 
     *volume, channels = layout.shape
     fault = _Fault(len(data), place)
     if len(data) % _WORD or len(data) < _WORD * channels:
-        fault(0, f"{len(data):,} bytes do not hold a uint32 offset for each of {channels:,} channels")
+        fault(0, f"{len(data):,} bytes are too few for a uint32 offset per channel ({channels:,})")
     block = layout.block
     if len(block) != 3 or min(block) < 1:
-        fault(0, f"the blocks have the edge lengths {list(block)}")
+        fault(0, f"invalid block size {list(block)}")
     first, second, third = (-(-length // edge) for length, edge in zip(volume, block, strict=True))
     grid = first, second, third
     words = np.frombuffer(data, "<u4")
@@ -101,28 +101,28 @@ def _channel(
     start, count, volume = int(words[number]) * _WORD, math.prod(grid), math.prod(layout.block)
     room = _WORD * len(words) - start
     if start < _WORD * layout.shape[-1] or 8 * count > room:
-        fault(_WORD * number, f"channel {number} begins at byte {start:#x}, its {count:,} blocks end beyond the chunk")
+        fault(_WORD * number, f"channel {number} begins at byte {start:#x}, and its {count:,} blocks exceed the chunk")
     pairs = words[start // _WORD : start // _WORD + 2 * count].reshape(count, 2).astype(np.int64)
     tables, bits, values = (pairs[:, 0] & 0xFFFFFF) * _WORD, pairs[:, 0] >> 24, pairs[:, 1] * _WORD
     wrong = ~np.isin(bits, _BITS)
     if wrong.any():
         at = int(wrong.argmax())
-        fault(start + 8 * at, f"block {at} has {bits[at]} bits per value; possible are {', '.join(map(str, _BITS))}")
+        fault(start + 8 * at, f"block {at} has {bits[at]} bits per value; valid: {', '.join(map(str, _BITS))}")
     # Python integers do not overflow, but NumPy's below would.
     if 32 * volume >= 1 << 62:
-        fault(0, f"blocks of {volume:,} voxels")
+        fault(0, f"blocks of {volume:,} voxels are too large")
     sizes = -(-bits * volume // 32) * _WORD
     exceeds = (values + sizes > room) & (bits > 0)
     if exceeds.any():
         at = int(exceeds.argmax())
-        fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which end beyond the chunk")
+        fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which exceed the chunk")
     found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
     _check_tables(words, found, layout, fault)
     return found
 
 
 def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
-    """Check that all table indices are inside the chunk; only where the largest possible index is not."""
+    """Check that all label table indices are inside the chunk; skips blocks whose largest possible index is inside."""
     size, width = _WORD * len(words), layout.dtype.itemsize
     doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
     # Unpacking may need one word per value.
@@ -137,7 +137,7 @@ def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: Arra
             outside = blocks.tables[some] + (last + 1) * width > size
             if outside.any():
                 at = int(some[outside.argmax()])
-                message = f"block {at} has labels at {blocks.tables[at]:#x}, which end beyond the chunk"
+                message = f"block {at} has labels at {blocks.tables[at]:#x}, which exceed the chunk"
                 fault(blocks.start + 8 * at, message)
 
 
@@ -192,7 +192,7 @@ def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> Voxel
 
 
 class SegmentationParts(ContentParts):
-    """Parts of decoded labels: runs of voxels in one x row of a block, stored as the values of the block.
+    """Mapping of decoded labels to stored bytes: runs of voxels in one x row of a block map to the block's values.
 
     Blocks with one label have no values: their voxels map to the table entry.
     """

@@ -63,9 +63,9 @@ OTHER_PART = {"index": "data", "data": "index"}
 
 
 def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
-    """Return the shard for opening, the shard to keep, and the size of the `.index` of the split form, or None.
+    """Return the source used while opening, the source to keep, and the size of the `.index` file (split form) or None.
 
-    `wanted` is the minishard read next: its index is requested first from the `.data` file.
+    `wanted` is the minishard to read next, whose index is requested first from the `.data` file.
     """
     stem, _, suffix = probe.name.rpartition(".")
     other = OTHER_PART.get(suffix)
@@ -78,7 +78,7 @@ def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Sour
     except SourceError as error:
         if not says_absent(error):
             raise
-        raise SourceError(f"{probe.name} is one part of a shard; the other is missing: {error.message}") from error
+        raise SourceError(f"{probe.name} is half of a shard; the other file is missing: {error.message}") from error
     if suffix == "index":
         return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
     return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size
@@ -98,7 +98,7 @@ VERSION = "1"
 
 
 class NeuroglancerShard(FileShard):
-    """One shard file, or both files of the split form."""
+    """Shard: one file, or both files of the split form."""
 
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
@@ -132,12 +132,12 @@ class NeuroglancerShard(FileShard):
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the grid of the volume, of which this file has some chunks; None if this is no volume."""
+        """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
         space = self.origin.space
         if space.scale is None:
             return None
         if scale not in ("", space.name):
-            raise UsageError(f"{self.file.source.name} has the chunks of {space.name} alone: open the folder")
+            raise UsageError(f"{self.file.source.name} has only chunks of {space.name}; open the folder")
         from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
 
         number, here = self.file.number, ("", self.file, self._objects)
@@ -213,7 +213,7 @@ class NeuroglancerShard(FileShard):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         from shardcore.formats.neuroglancer.verify import verify
 
-        # Raw values that the info does not describe have no checksum, and are not read.
+        # Raw values that the info does not describe cannot be checked, so they are not read.
         reads = self.spec.data_encoding == "gzip" or self.file.decodes
         with self.verifying(depth if reads else Depth.INDEX):
             return verify(self.file, Depth(depth), progress, self.decoder)
@@ -258,7 +258,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 def infer(probe: PrefetchedSource) -> Verdict | None:
-    """Recognise a shard by its bytes alone; `Certainty.PARTLY` if some checks fail."""
+    """Recognise a shard from its bytes alone; the certainty is `PARTLY` if some checks fail."""
     try:
         whole, _, index_size = open_parts(probe)
     except ShardError as error:
@@ -272,7 +272,7 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    """Open a shard file, or one file of the split form with the other.
+    """Open a shard file, or both files of the split form, given one of them.
 
     Raises:
         NotAShard: There is no info, and no specification fits.
@@ -283,7 +283,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
         _refuse_other(probe, index_size)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
-    # The number is unknown for a name outside the data set, or an inferred specification.
+    # The number is unknown for a name not used in the data set, or with an inferred specification.
     named = shard_number(probe.name)
     fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
     number = named[0] if named is not None and fits and origin.inference is None else None
@@ -291,7 +291,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
-    """Raise NotAShard for a known other file (such as a Git LFS pointer), if its first range is invalid."""
+    """Raise NotAShard if the first range is invalid and the file is known not to be a shard (a Git LFS pointer, …)."""
     pair = probe.head(16)
     start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
     if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
@@ -318,12 +318,12 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
         draft.version = VERSION
         doc = "For each minishard, the range of its minishard index."
         draft.add(Section(SHARD_INDEX, SectionRole.INDEX, place.start, place.stop, doc))
-        message = f"{plural(size, 'byte')}; the shard index of {plural(spec.minishards, 'minishard')} takes {base:,}"
+        message = f"the file has {plural(size, 'byte')}; {plural(spec.minishards, 'index entry')} take {base:,}"
         raise Truncated(message, span=place)
     return whole.read(0, base) if base <= KEPT_WHOLE else b""
 
 
 def _content(ref: ObjectRef) -> Span:
     if ref.state is State.DAMAGED or not ref.spans:
-        raise FormatError(ref.error or f"{ref.key} has no bytes here")
+        raise FormatError(ref.error or f"{ref.key} has no bytes in this shard")
     return ref.spans[0]

@@ -1,4 +1,4 @@
-"""The sharding specification: from a key to its shard and minishard ("Sharding specification").
+"""Sharding specification: computes shard and minishard of a key ("Sharding specification").
 
 Keys are uint64: Python ints one at a time, `uint64` arrays for many, never floats.
 """
@@ -24,7 +24,7 @@ HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
 MOST_FAULTS = 20
-"""Unknown members named in an error; more are counted."""
+"""Maximum number of unknown members named in an error; further ones are counted."""
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
@@ -37,7 +37,7 @@ Keys = npt.NDArray[np.uint64]
 
 def murmur_low64(key: int) -> int:
     """Return the first 8 bytes of MurmurHash3_x86_128, seed 0, of the key's 8 little-endian bytes."""
-    import mmh3  # imported late, for a fast start
+    import mmh3  # imported here for a fast start
 
     low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
     return int(low)
@@ -98,7 +98,7 @@ def murmur_low64_many(keys: Keys) -> Keys:
     with np.errstate(over="ignore"):
         h2 = (_rotate(high * c2, 16) * c3) ^ length
         h1 = (_rotate(low * c1, 15) * c2) ^ length
-        # Words 3 and 4 of the state do not depend on such a short input: both are the length.
+        # For such a short input, words 3 and 4 of the state are both the length.
         h1 = h1 + h2 + length + length
         h2 = h2 + h1
         h3 = h4 = _mix(h1 + length)
@@ -113,7 +113,7 @@ class KeyLocation:
     """Route of a key to its minishard.
 
     `shifted` is `key >> preshift_bits`, `hashed` its 64-bit hash; `minishard` and `shard` are bit fields of the hash.
-    `routed` if a data set reports the routing steps, so that the shard does not.
+    `routed` is True if the data set has reported the routing steps, so that the shard does not repeat them.
     """
 
     key: int
@@ -134,8 +134,8 @@ class ShardingSpec:
     Attributes:
         preshift_bits: Low bits of the key dropped before hashing, 0 to 64.
         hash: `identity` or `murmurhash3_x86_128`.
-        minishard_bits: A shard has `2**minishard_bits` minishards.
-        shard_bits: There are `2**shard_bits` possible shards.
+        minishard_bits: Binary logarithm of the number of minishards per shard.
+        shard_bits: Binary logarithm of the number of possible shards.
         minishard_index_encoding: `raw` or `gzip`.
         data_encoding: `raw` or `gzip`; for meshes it applies to manifests only.
     """
@@ -150,10 +150,10 @@ class ShardingSpec:
     def __post_init__(self) -> None:
         fault = _range_fault(self.preshift_bits, self.minishard_bits, self.shard_bits)
         if self.hash not in HASHES:
-            fault = f"unknown hash {short(self.hash)}: {' or '.join(HASHES)}"
+            fault = f"hash must be {' or '.join(HASHES)}, not {short(self.hash)}"
         for member in _ENCODING_MEMBERS:
             if getattr(self, member) not in ENCODINGS:
-                fault = f"unknown {member} {short(getattr(self, member))}: raw or gzip"
+                fault = f"{member} must be raw or gzip, not {short(getattr(self, member))}"
         if fault:
             raise FormatError(f"sharding: {fault}")
 
@@ -161,7 +161,7 @@ class ShardingSpec:
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
         """Parse a `sharding` object or its JSON text; raise FormatError if it is invalid.
 
-        Tolerant: ignores unknown members; missing encodings mean `raw`; accepts capitals, and numbers as `3.0` or
+        Unknown members are ignored, missing encodings mean `raw`, and capitals are accepted, as are numbers as `3.0` or
         `"3"`. With `strict`, everything in `strict_faults` is an error.
         """
         members = _as_mapping(value)
@@ -201,7 +201,7 @@ class ShardingSpec:
         return 16 << self.minishard_bits
 
     def place(self, key: int, *, routed: bool = False) -> KeyLocation:
-        """Return the route of a key; raise UsageError if it is no uint64."""
+        """Return the route of a key; raise UsageError if it is not a uint64."""
         if not 0 <= key < KEY_LIMIT:
             raise UsageError(f"a key is an unsigned 64-bit integer, not {key}")
         shifted = key >> self.preshift_bits
@@ -233,7 +233,7 @@ class ShardingSpec:
 
 
 def parse_key(text: str) -> int:
-    """Parse a decimal key; raise UsageError if it is no uint64."""
+    """Parse a decimal key; raise UsageError if it is not a uint64."""
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {short(text)}")
@@ -241,7 +241,7 @@ def parse_key(text: str) -> int:
 
 
 def name_digits(shard_bits: int) -> int:
-    """Return the hex digits in shard file names: `ceil(shard_bits / 4)`, at least 1."""
+    """Return the number of hex digits in shard file names: `ceil(shard_bits / 4)`, at least 1."""
     return max(1, -(-shard_bits // 4))
 
 
@@ -252,7 +252,7 @@ def shard_number(name: str) -> tuple[int, int] | None:
 
 
 def shift_right(values: Keys, bits: int) -> Keys:
-    """Return `values >> bits`, also for 64 bits, which NumPy leaves undefined."""
+    """Return `values >> bits`; also correct for 64 bits, which NumPy leaves undefined."""
     return values >> np.uint64(bits) if bits < 64 else np.zeros_like(values)
 
 
@@ -263,7 +263,7 @@ def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     faults += [f"unknown member {short(name)}" for name in unknown[:MOST_FAULTS]]
     faults += [f"{len(unknown) - MOST_FAULTS} more unknown members"] if len(unknown) > MOST_FAULTS else []
     faults += [
-        f"{name} is {short(value[name])}, not a whole number"
+        f"{name} is {short(value[name])}, not an integer"
         for name in _BIT_MEMBERS
         if name in value and (isinstance(value[name], bool) or not isinstance(value[name], int))
     ]
@@ -271,7 +271,7 @@ def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     faults += [f"{name} is {short(encoding)}" for name, encoding in given.items() if encoding not in ENCODINGS]
     minishard_bits = value.get("minishard_bits")
     if isinstance(minishard_bits, int) and minishard_bits > 32:
-        faults.append(f"minishard_bits is {short(minishard_bits)}: some readers stop at 32")
+        faults.append(f"minishard_bits is {short(minishard_bits)}; some readers support at most 32")
     return tuple(faults)
 
 
@@ -290,14 +290,14 @@ def _whole_number(name: str, value: object) -> int:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise FormatError(f"sharding: {name} is {short(value)}, not a whole number")
+    raise FormatError(f"sharding: {name} is {short(value)}, not an integer")
 
 
 def _range_fault(preshift_bits: int, minishard_bits: int, shard_bits: int) -> str:
     if not 0 <= preshift_bits <= 64:
-        return f"preshift_bits is {short(preshift_bits)}, outside 0 to 64"
+        return f"preshift_bits is {short(preshift_bits)}; valid: 0 to 64"
     if minishard_bits < 0 or shard_bits < 0:
         return "minishard_bits and shard_bits cannot be negative"
     if minishard_bits + shard_bits > 64:
-        return f"minishard_bits + shard_bits is {short(minishard_bits + shard_bits)}: a hash has 64 bits"
+        return f"minishard_bits + shard_bits is {short(minishard_bits + shard_bits)}; a hash has only 64 bits"
     return ""

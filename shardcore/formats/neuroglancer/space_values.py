@@ -30,12 +30,12 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """Return a manifest; raise UsageError if it is invalid or declares another size of fragments."""
+    """Return a manifest; raise UsageError if it is invalid or `fragments` is not the size of fragments in it."""
     parts, size = [], 0
     for piece in pieces_of(data, who):
         size += len(piece)
         if size > MANIFEST_LIMIT:
-            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes: too many for a mesh manifest")
+            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
         parts.append(bytes(piece))
     joined = b"".join(parts)
     try:
@@ -44,7 +44,7 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
         raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
     if manifest.fragments_size != fragments:
         declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest declares {declared} of fragments; there are {there}")
+        raise UsageError(f"{who}: the manifest declares {declared} of fragments, but the fragments have {there}")
     return joined
 
 
@@ -61,16 +61,16 @@ def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray 
 
 FRAGMENTS = "fragments"
 MEMBER_SIZE = 20
-"""Size of an empty gzip member, added to the size of unknown content in a plan."""
+"""Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
 JOINED = 1 << 14
-"""Number of values compressed before they are written to the spool together."""
+"""Number of compressed values that are written to the spool together."""
 
 
 class SpaceValues:
-    """Collects values by key, in any order; their places are computed when all are added.
+    """Collects values by key, in any order; their locations are computed when all are added.
 
-    `single` puts everything into one file; `among` key spaces share the memory. `exact` tells if the sizes so far are
-    final, `why` the reason for a suggested specification.
+    `single` writes one file; `among` is the number of key spaces that share the memory. `exact`: the sizes are
+    final; `why` is the reason for a suggested specification.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SpaceValues:
         """Add one value and return its key in decimal; raise UsageError for an invalid key or mesh."""
         who = more.label or f"object {key}"
         if key is None:
-            raise UsageError(f"{more.label or 'the object'} has no key: give one")
+            raise UsageError(f"{more.label or 'the object'} has no key; pass one")
         number = key_number(key, more.label)
         fragments = more.parts.get(FRAGMENTS)
         if fragments is not None and not self.is_mesh:
@@ -149,15 +149,15 @@ class SpaceValues:
         """True if values are gzip members; fixed when the first one is added."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
-            # Readers disagree about meshes with compressed manifests.
+            # Readers treat meshes with compressed manifests differently.
             suggested = not self.is_mesh and encoding not in COMPRESSED
             self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Treat the values as meshes because fragments were given; too little for an info."""
+        """Treat the values as meshes because fragments were given; the details for an info are unknown."""
         if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
-            raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
+            raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
         self.described = SpaceDescription(SpaceKind.MESH)
         self.space = self.described.space()
 
@@ -230,10 +230,10 @@ class SpaceValues:
             if not valid.all():
                 row = int(np.flatnonzero(~valid)[0])
                 shape = ", ".join(map(str, grid))
-                raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
+                raise UsageError(f"{self._labels.of(row)}: Morton code {keys[row]} is outside the grid {shape}")
 
     def columns(self) -> ValueColumns:
-        # Copies: an array cannot grow while views of it exist.
+        # Copied, because an array cannot grow while views of it exist.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )

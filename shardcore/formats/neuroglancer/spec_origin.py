@@ -1,4 +1,4 @@
-"""Source of the sharding specification: given, an `info` beside or above, or inferred from the bytes."""
+"""Origin of the sharding specification: given, from an `info` in or above the folder, or inferred from the bytes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
 MOST_CHOICES = 50
-"""Most key spaces or reasons listed in one sentence."""
+"""Maximum number of key spaces or reasons listed in one sentence."""
 _OF_SHARDING = ("hash", "minishard_bits")
 """Members that identify a sharding object."""
 
 LEVELS_ABOVE = 2
-"""Levels above a shard at which the info is searched: a folder in an info may have several parts."""
+"""Number of parent folders of a shard in which the info is searched; folder names in an info may have several parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A key space and where its specification comes from.
+    """Key space with the origin of its specification.
 
-    `why` is a short reason, such as `info beside it, skeletons`. `text` is the info as read (empty if inferred),
+    `why` is a short description, such as `info in the same folder, skeletons`. `text` is the info (empty if inferred),
     `place` the sharding object in it. `others` has one sentence per unusable key space of the same info.
     """
 
@@ -69,7 +69,7 @@ class Origin:
 
     @property
     def written_with(self) -> str:
-        """The info with only this key space, as JSON text; the specification if that cannot be separated."""
+        """Info with only this key space, as JSON text; only the specification if the key space cannot be separated."""
         if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
             return self.parameters
         members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
@@ -133,11 +133,11 @@ class FoundInfo:
 
     @property
     def where(self) -> str:
-        return "info above it" if self.folder else "info beside it"
+        return "info in a parent folder" if self.folder else "info in the same folder"
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
-    """Return the info beside or above a shard; requested once for detection and opening."""
+    """Return the info in or above the folder of a shard; requested once for detection and opening."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -157,7 +157,7 @@ def origin_of(
     """Return the key space of a shard; `forced` accepts a guess even if some checks fail.
 
     Raises:
-        UsageError: `spec` is no specification, or fits several key spaces.
+        UsageError: `spec` is not a specification, or fits several key spaces.
         NotAShard: There is no info, and the bytes fit no specification.
     """
     folder_name = source.folder.name if source.folder is not None else ""
@@ -184,15 +184,15 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
     """
     text, members = _given(spec)
     if type_of(members) is None and not set(_OF_SHARDING) & set(members):
-        raise UsageError("the specification given is neither a sharding object nor an info")
+        raise UsageError("the given specification is neither a sharding object nor an info")
     try:
         info = _info_of(members)
     except FormatError as error:
-        raise UsageError(f"the specification given cannot be used: {error.message}") from error
+        raise UsageError(f"the given specification cannot be used: {error.message}") from error
     spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
     if len(spaces) != 1:
-        raise UsageError(choice_text("the specification given", info))
-    return origin_from(spaces[0], info, text, f"specification given, {spaces[0].name}")
+        raise UsageError(choice_text("the given specification", info))
+    return origin_from(spaces[0], info, text, f"given specification, {spaces[0].name}")
 
 
 def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
@@ -238,8 +238,8 @@ def useless_info(folder: Folder | None) -> tuple[str, ...]:
     try:
         info = parse_info(text)
     except FormatError as error:
-        return (f"the info beside it: {error.message}",)
-    return info.others or ("the info beside it names no key space in this folder",)
+        return (f"the info in the same folder: {error.message}",)
+    return info.others or ("the info has no key space in this folder",)
 
 
 def choice_text(what: str, info: Info) -> str:
@@ -249,7 +249,7 @@ def choice_text(what: str, info: Info) -> str:
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
     if not choices:
-        return f"{what} has no key space: {reasons_text(others) or 'it names none'}"
+        return f"{what} has no usable key space: {reasons_text(others) or 'none is listed'}"
     listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:MOST_CHOICES])
     if len(choices) > MOST_CHOICES:
         listed += f", and {len(choices) - MOST_CHOICES} more"
@@ -308,7 +308,7 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
         try:
             return json.dumps(spec, indent=1).encode(), spec
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the specification given is not JSON: {error}") from error
+            raise UsageError(f"the given specification is not JSON: {error}") from error
     if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", "[", b"{", b"["):
         text = spec.encode() if isinstance(spec, str) else spec
     elif isinstance(spec, (str, Path)):
@@ -319,13 +319,13 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
                 raise UsageError(f"{spec} has {source.size} bytes, too many for a specification")
             text = source.read(0, source.size)
     else:
-        raise UsageError(f"a specification is JSON text, a mapping or a file, not {type(spec).__name__}")
+        raise UsageError(f"a specification must be JSON text, a mapping or a file, not {type(spec).__name__}")
     try:
-        members = parse_json(text, "the specification given", limits=INFO_LIMITS, encoding="utf-8-sig")
+        members = parse_json(text, "the given specification", limits=INFO_LIMITS, encoding="utf-8-sig")
     except FormatError as error:
         raise UsageError(error.message) from error
     if not isinstance(members, Mapping):
-        raise UsageError("the specification given is not a JSON object")
+        raise UsageError("the given specification is not a JSON object")
     return text, members
 
 

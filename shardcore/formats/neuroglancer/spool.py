@@ -15,7 +15,7 @@ from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
 
 KEPT = 32 << 20
-"""Bytes that stay in memory."""
+"""Maximum number of bytes kept in memory."""
 PIECE = 4 << 20
 """Approximate size of the pieces read back, in bytes."""
 RELEASED = 32 << 20
@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Spool:
-    """Bytes in the order of adding, read in any order; above `room` bytes they are in a temporary file."""
+    """Stores bytes that are then read in any order; beyond `room` bytes they go to a temporary file."""
 
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
@@ -45,7 +45,7 @@ class Spool:
         if self._output.planning:
             return
         if self._file is None and self.at > self.room:
-            # A killed process leaves the file; later runs find it by its name and remove it.
+            # If the process is killed, the file remains; later runs recognise it by its name and remove it.
             target = self._output.target
             self._file = self._output.spool("values" if self._output.folder or target is None else target.name)
             self._file.write(self._kept)
@@ -56,11 +56,11 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
-        """Count bytes without data; only while planning."""
+        """Advance by `size` bytes without data; only used for plans."""
         self.at += size
 
     def rewind(self, at: int) -> None:
-        """Drop everything from an offset on."""
+        """Drop all bytes from offset `at` on."""
         self.at = at
         if self._file is not None:
             self._file.rewind(at)
@@ -127,7 +127,7 @@ class _Ranges:
         except OSError as error:
             raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
         if len(found) != part.stop - part.start:
-            raise SourceError(f"cannot write {self._file.final}: its temporary file was cut off")
+            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
         return found
 
 

@@ -1,4 +1,4 @@
-"""Suggested sharding parameters, and the reason for them."""
+"""Suggesting sharding parameters, with the reason."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MINISHARD_INDEX_BYTES = 32 << 10
 KEYS_PER_MINISHARD = MINISHARD_INDEX_BYTES / 24
 MINISHARD_BITS = 9
 SINGLE_BITS = 16
-"""Most minishard bits of a data set in one file: a shard index of 1 MiB."""
+"""Maximum number of minishard bits of a data set in one file: a shard index of 1 MiB."""
 SHARD_VOXELS = 2 << 30
 """Target size of the voxels in one shard, uncompressed bytes."""
 NEIGHBOURS_BITS = 9
-"""Preshift of a volume: a minishard has up to 8 × 8 × 8 chunks."""
+"""preshift_bits suggested for a volume: a minishard has up to 8 × 8 × 8 chunks."""
 COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed", "fpzip")
 """Chunk encodings that gzip does not compress further."""
 
@@ -31,7 +31,7 @@ class Suggestion:
 
 
 def bits_for(count: int) -> tuple[int, int]:
-    """Return shard bits and minishard bits for hashed keys, by the rule of cloud-volume."""
+    """Return shard bits and minishard bits for `count` hashed keys, by the same rule as cloud-volume."""
     minishards = count / KEYS_PER_MINISHARD
     if minishards < 1:
         return 0, 0
@@ -39,7 +39,7 @@ def bits_for(count: int) -> tuple[int, int]:
     if minishards < full:
         return 0, math.ceil(math.log2(minishards))
     shard_bits = math.ceil(math.log2(minishards / full))
-    # If shards would be only about half full, use half as many.
+    # Use half as many shards if they would be only about half full.
     if shard_bits and minishards / (full << shard_bits) <= 0.55:
         shard_bits -= 1
     return shard_bits, MINISHARD_BITS
@@ -53,7 +53,7 @@ def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
     spec = ShardingSpec(0, MURMUR, minishard_bits, shard_bits, "gzip", data_encoding)
     each = math.ceil(count / (spec.minishards * spec.shards))
     why = (
-        f"{_so(spec)} for {plural(count, 'key')}: hashed, so that they spread evenly; about {each:,} in a minishard, "
+        f"{_so(spec)} for {plural(count, 'key')}: hashed, for an even distribution; about {each:,} per minishard, "
         f"whose index is then within 32 KiB, and a shard index of {spec.index_size:,} bytes"
     )
     return Suggestion(spec, why)

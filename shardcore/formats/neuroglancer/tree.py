@@ -46,9 +46,9 @@ from shardcore.sources.memory import BytesSource
 
 
 class ColumnCells(Children):
-    """The numbers of one column of a minishard index.
+    """Cells of one column of a minishard index.
 
-    `values` returns the stored numbers `[first, last)` and their texts; `first_row` is the object row of the first.
+    `values` returns the stored numbers `[first, last)` and their texts; `first_row` is the row of the first object.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
     """Return the three columns of a decoded minishard index; texts show the running sums that readers use."""
-    # Summed up once for all groups of rows, each of which requests its first and last number.
+    # Summed up once, because each group of rows requests its first and last number.
     summed: Once[MinishardEntries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
@@ -183,7 +183,7 @@ class NeuroglancerTree:
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
-        """Return the row of the first entry of a minishard; None before all are loaded, or if it is damaged."""
+        """Return the row of the first entry of a minishard; None if it is damaged or not all indices are loaded."""
         if minishard is None or table is None or minishard in table.damage:
             return None
         return table.rows_of(minishard).start
@@ -223,7 +223,7 @@ class NeuroglancerTree:
         def runs(first: int, last: int) -> Runs:
             return paint(part, first, last, plain=plain)
 
-        # Manifests have fields, so mesh shards are painted node by node.
+        # Manifests have fields, so the colours of mesh shards are computed node by node.
         kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self._file.is_mesh else runs))
         role = FieldRole.GROUP if table is None else FieldRole.DATA
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
@@ -267,7 +267,7 @@ class NeuroglancerTree:
             Span("", start, stop),
             text=plural(stop - start, "byte"),
             role=FieldRole.DATA,
-            doc="Draco meshes, which no index lists: the manifest after them has their sizes.",
+            doc="Draco meshes; the manifest after them has their sizes, and no index lists them.",
             children=Deferred(lambda: self._fragments(Span("", at, at + size), start)),
             row=row,
         )
@@ -382,11 +382,11 @@ def spec_node(origin: Origin) -> Node:
 
 
 _SPEC_DOCS = {
-    "@type": "The name of the sharded format; its older split form has the same.",
-    "preshift_bits": "Number of low key bits dropped before hashing: neighbouring keys stay together.",
-    "hash": "Hash function of the shifted key: identity, or MurmurHash3_x86_128.",
+    "@type": "Name of the sharded format, also used by its older split form.",
+    "preshift_bits": "Number of low key bits dropped before hashing, so that neighbouring keys stay together.",
+    "hash": "Hash function applied to the shifted key: identity or MurmurHash3_x86_128.",
     "minishard_bits": "Number of lowest bits of the hash that are the minishard number.",
-    "shard_bits": "Number of next bits of the hash that are the shard number, which names the file.",
+    "shard_bits": "Number of next bits of the hash that are the shard number, and so the file name.",
     "minishard_index_encoding": "Encoding of minishard indices: raw or gzip.",
     "data_encoding": "Encoding of values: raw or gzip; fragments of meshes are always raw.",
 }

@@ -1,4 +1,4 @@
-"""Unsharded data sets as inputs: the object of each file, and their infos."""
+"""Unsharded data sets as inputs: their files, infos and keys."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Unsharded:
     described: SpaceDescription
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
-        """Return the objects, and notes on files left out; object names start with `above`."""
+        """Return the objects, and notes on files left out; the names of the objects start with `above`."""
         names, links = _names(self.folder)
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
@@ -85,12 +85,12 @@ class Unsharded:
             return ()
         more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
         names_text = ", ".join(map(short, found[:LISTED]))
-        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {names_text}{more}",)
+        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as objects: {names_text}{more}",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnshardedSet:
-    """A data set with one or more key spaces; `infos` are by folder, that of the data set under ""."""
+    """Data set with one or more key spaces; `infos` maps folders to infos, "" to that of the data set."""
 
     folder: Path
     parts: tuple[Unsharded, ...]
@@ -109,9 +109,9 @@ class UnshardedSet:
 
 
 def unsharded_at(folder: Path) -> UnshardedSet | None:
-    """Return the data set of a folder: a root, a scale, meshes, skeletons or annotations; None without an info.
+    """Return the data set in a folder: a whole volume, a scale, meshes, skeletons or annotations; None without an info.
 
-    Raises UsageError if it cannot be sharded, or is already.
+    Raises UsageError if it cannot be sharded, or is sharded already.
     """
     members = _info(folder)
     if members is not None:
@@ -149,7 +149,7 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
     named: dict[str, tuple[Path, str]] = {}
     for path, name in files:
         if named.setdefault(plain_name(name), (path, name)) != (path, name):
-            raise UsageError(f"{named[plain_name(name)][0]} and {path} are the same file twice")
+            raise UsageError(f"{named[plain_name(name)][0]} and {path} are two versions of the same file")
     items: list[InputItem] = []
     rest: list[tuple[Path, str]] = []
     for plain, (path, name) in named.items():
@@ -165,7 +165,7 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
             key = str(key_number(number, str(path)))
             items.append(InputItem(key, content_of(path), str(path), name, {"fragments": fragments}))
         elif plain + MANIFEST not in named:
-            raise UsageError(f"{path} has no manifest beside it, {last}{MANIFEST}")
+            raise UsageError(f"{path} has no manifest: {last}{MANIFEST} not found")
     return items, rest
 
 
@@ -184,7 +184,7 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
     cell = tuple((at - offset) // step for at, offset, step in steps)
     inside = all(0 <= at < length for at, length in zip(cell, grid, strict=True))
     if not inside or box_of(scale, cell).begin != begin or box_of(scale, cell).end != end:
-        raise UsageError(f"{name} is not a chunk of {space.name}: the info states another size, offset or chunk size")
+        raise UsageError(f"{name} is not a chunk of {space.name}: size, offset or chunk size in the info differ")
     return str(encode(cell, grid))
 
 
@@ -207,7 +207,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     if there and not plain:
         raise _sharded_already(folder)
     if not there:
-        raise UsageError(f"{folder} has an info of a volume, but none of the folders of its scales")
+        raise UsageError(f"{folder} has the info of a volume, but no folders of its scales")
     notes = [
         f"scale {scale.get('key')} is left out: {_why_not_below(folder, scale.get('key'))}"
         for scale in scales
@@ -229,7 +229,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             continue
         why, inner = _along(folder, below)
         if inner is None:
-            notes.append(f"{folder / below} is left out: {why}; the new info refers to it: copy it yourself")
+            notes.append(f"{folder / below} is left out: {why}; the new info refers to it, so copy it manually")
             continue
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
@@ -241,7 +241,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
     members = _info(root / below)
     if members is None:
-        return "it has no info that can be read", None
+        return "it has no readable info", None
     kind = members.get("@type")
     if kind == _LEGACY_TYPE:
         return _LEGACY_TEXT, None
@@ -254,11 +254,11 @@ def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
 
 def _why_not_below(root: Path, below: object) -> str:
     there = isinstance(below, str) and "\0" not in below and (root / below).is_dir()
-    return "its name leads out of the data set, or is a link" if there else "there is no such folder"
+    return "it is outside the data set, or a link" if there else "there is no such folder"
 
 
 def _is_below(root: Path, below: object) -> bool:
-    """Return whether an info names a folder below the data set, without `..` and links."""
+    """Return True if `below` names a folder in the data set, without `..` and links."""
     if not isinstance(below, str) or "\0" in below:
         return False
     inside = PurePosixPath(below)
@@ -282,9 +282,9 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             # Without annotations the folder is missing; it becomes a shard without keys.
             why = "it is a link" if is_link(folder / space.folder) else ""
             why = why or f"there is no folder {folder / space.folder}"
-            notes.append(f"{space.name}: {why}, and so no object")
+            notes.append(f"{space.name}: {why}, so it has no objects")
     if not parts:
-        raise UsageError(f"{folder} has an info of annotations, but none of the folders of its indices")
+        raise UsageError(f"{folder} has the info of annotations, but no folders of its indices")
     return _set(folder, parts, {"": members}, notes)
 
 
@@ -292,10 +292,10 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
     if scale.get("sharding") is not None:
         raise _sharded_already(folder)
     others = [str(each.get("key")) for each in _scales(members) if each is not scale]
-    notes = [f"the new info has this scale alone, not {', '.join(others)}"] if others else []
+    notes = [f"the new info contains only this scale, not {', '.join(others)}"] if others else []
     for name in ("mesh", "skeletons"):
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
-            notes.append(f"{root / str(members[name])} is not packed with one scale: pack it separately, or {root}")
+            notes.append(f"{root / str(members[name])} is not packed with a single scale; pack it separately")
     alone = {**members, "scales": [scale]}
     return _set(folder, [(folder, one) for one in _described(root, alone)], {"": alone}, notes)
 
@@ -310,7 +310,7 @@ def _set(
 
 
 def _sharded_already(folder: Path) -> UsageError:
-    return UsageError(f"{folder} is sharded already: `convert` creates a new data set from it")
+    return UsageError(f"{folder} is sharded already; use `convert` to create a new data set from it")
 
 
 def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
@@ -334,7 +334,7 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
             return None
         raise
     except FormatError:
-        # Another kind of file with this name.
+        # A file of another format with the same name.
         return None
     return members if isinstance(members, Mapping) else None
 

@@ -69,9 +69,9 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Ta
 def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
     origin = file.origin
     for fault in strict_faults(origin.sharding) if origin.sharding is not None else ():
-        findings.warning("neuroglancer.info", origin.place, f"sharding: {fault}: strict readers refuse it")
+        findings.warning("neuroglancer.info", origin.place, f"sharding: {fault}; strict readers reject it")
     for text in origin.space.scale.capitals if origin.space.scale is not None else ():
-        findings.warning("neuroglancer.info", None, f"{text}, in capitals: strict readers (tensorstore) refuse it")
+        findings.warning("neuroglancer.info", None, f"{text}, in capitals; strict readers (tensorstore) reject it")
     if file.is_mesh and origin.text:
         for fault in mesh_info_faults(info_members(origin.text)):
             findings.error("neuroglancer.mesh-info", Span(INFO_NAME, 0, len(origin.text)), fault)
@@ -82,7 +82,7 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         findings.note(
             "neuroglancer.inferred",
             None,
-            f"no usable info; the specification is inferred: {origin.why.removeprefix('inferred, ')}",
+            f"no usable info; the specification was inferred: {origin.why.removeprefix('inferred, ')}",
         )
         best = origin.inference.best
         for sentence in best.ambiguity() if best is not None else ():
@@ -94,7 +94,7 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         findings.error(
             "neuroglancer.file-name",
             None,
-            f"no reader opens {file.source.name}: shards are named {file.spec.shard_name(0)} "
+            f"readers do not open {file.source.name}; shards are named {file.spec.shard_name(0)} "
             f"to {file.spec.shard_name(file.spec.shards - 1)}",
         )
 
@@ -116,11 +116,11 @@ def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: 
     shared = np.flatnonzero(starts[order][1:] < reach[:-1])
     for at in shared[:MAX_PER_CODE].tolist():
         first, second = int(order[at]), int(order[at + 1])
-        message = f"the indices of minishards {first} and {second} share bytes of the file"
+        message = f"the indices of minishards {first} and {second} overlap"
         findings.error("neuroglancer.shared-index", pair_span(second), message)
     findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
     if not (starts != ends).any():
-        findings.note("neuroglancer.empty", None, "every minishard is empty: writers omit such a file")
+        findings.note("neuroglancer.empty", None, "every minishard is empty; writers omit such files")
 
 
 _RANGE_CODES = {
@@ -143,7 +143,7 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
     entries = table.entries
 
     def overflows(row: int) -> str:
-        return f"the running sum of chunk_ids passes 2^64 and wraps to {_key(table, row)}"
+        return f"the running sum of chunk_ids exceeds 2^64 and wraps to {_key(table, row)}"
 
     def repeats(row: int) -> str:
         return f"key {_key(table, row)} is listed twice: some readers return the first value, some the last"
@@ -176,7 +176,7 @@ def _check_overlaps(file: NeuroglancerFile, table: MinishardTable, findings: Fin
         span = Span("", int(regions.starts[at + 1]), int(min(regions.stops[at + 1], reach[at])))
         values = RegionKind.INDEX not in (regions.kinds[at], regions.kinds[at + 1])
         text = "two values" if values else "a value and a minishard index, or two indices,"
-        findings.warning("neuroglancer.overlap", span, f"{text} share these bytes")
+        findings.warning("neuroglancer.overlap", span, f"{text} overlap at these bytes")
 
 
 def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
@@ -185,11 +185,11 @@ def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findi
 
     def in_wrong_minishard(row: int) -> str:
         listed, right = int(entries.minishards[row]), int(minishards[row])
-        return f"key {_key(table, row)} is listed in minishard {listed}, but routed to {right}: no lookup finds it"
+        return f"key {_key(table, row)} is listed in minishard {listed}, but belongs in {right}: lookups do not find it"
 
     def in_wrong_shard(row: int) -> str:
         name = file.spec.shard_name(int(shards[row]))
-        return f"key {_key(table, row)} is routed to {name}: no lookup finds it in this file"
+        return f"key {_key(table, row)} belongs in {name}: lookups do not find it in this file"
 
     rows_found = _RowFindings(file, table, findings)
     wrong = minishards != entries.minishards.astype(np.uint64)
@@ -206,16 +206,16 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
     shape = ", ".join(map(str, grid))
 
     def without_cell(row: int) -> str:
-        return f"key {_key(table, row)} is the Morton code of no cell of the grid {shape}"
+        return f"key {_key(table, row)} is not the Morton code of a cell in the grid {shape}"
 
     _RowFindings(file, table, findings).add(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
     if not valid.all() and _fits_older_rule(table, grid):
-        text = "all keys are Morton codes by an older rule, with one bit more on axes whose length is a power of two"
+        text = "all keys are Morton codes of an older rule, with an extra bit for axes whose length is a power of two"
         findings.note("neuroglancer.older-codes", None, text)
 
 
 def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
-    """Return whether all keys are codes by an older rule, `2**i <= grid[axis]`, which was once published."""
+    """Return True if all keys are codes of the older rule `2**i <= grid[axis]`, which was once in the specification."""
     wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
     try:
         cells, valid = decode_many(table.entries.ids, wider)
@@ -234,7 +234,7 @@ def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findi
     regions = regions_of(table, meshes, file.base, file.source.size)
     gaps = int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum())
     if gaps:
-        text = f"{plural(gaps, 'byte belongs', 'bytes belong')} to no value, no index and no fragment of a mesh"
+        text = f"{plural(gaps, 'byte belongs', 'bytes belong')} to no value, index or mesh fragment"
         findings.note("neuroglancer.unlisted", None, text)
 
 
@@ -245,7 +245,7 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
         findings.note(
             "neuroglancer.unlisted",
             None,
-            f"{plural(gaps, 'byte of the file is', 'bytes of the file are')} listed by no index",
+            f"{plural(gaps, 'byte of the file is', 'bytes of the file are')} not listed by any index",
         )
 
 
@@ -254,7 +254,7 @@ def _check_values(
 ) -> int:
     """Decompress gzip values, compare sizes of raw chunks, and decode other contents.
 
-    Returns the number of values that were checked by crc32 or are outside the file.
+    Returns the number of values that were checked by crc32, including those outside the file.
     """
     entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
@@ -299,7 +299,7 @@ def _check_sizes(
         return
 
     def of_other_size(row: int) -> str:
-        return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}; its voxels take {expected[row]:,}"
+        return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}, but its voxels take {expected[row]:,}"
 
     def stored(row: int) -> Span:
         start = int(entries.starts[row])
@@ -310,16 +310,16 @@ def _check_sizes(
 
 
 class ValueCheck:
-    """Decodes contents as for display, and checks rules of the specification on them.
+    """Decodes contents and checks the rules of the specification that apply to them.
 
-    `source` has the fragments in front of the manifests; `base` is the size of the shard index, 0 for an object file.
+    `source` has the mesh fragments before the manifests; `base` is the size of the shard index, 0 for an object file.
     """
 
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
         self._work = ContentBudget(source.size)
-        # An uncompressed value needs no more memory than the file.
+        # An uncompressed value takes at most as much memory as the file has bytes.
         self._most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 
@@ -397,7 +397,7 @@ class ValueCheck:
 
 
 class _RowFindings:
-    """Adds findings for many rows: the first `LISTED` one by one, and their total."""
+    """Adds findings for many rows: one each for the first `LISTED` rows, and one with the total."""
 
     def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
         self._file = file

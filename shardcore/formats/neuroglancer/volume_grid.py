@@ -1,4 +1,4 @@
-"""A scale of a volume as a grid of chunks: boxes of voxels, and where each voxel is stored."""
+"""Chunk grid of a volume scale: the voxel box of each chunk, and the location of each voxel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
-"""Function that opens the shard with a number, for a minishard; None if it does not exist."""
+"""Function that opens a shard by its number, to read a minishard; returns None if there is no such shard."""
 
 Found = ObjectRef | ShardError | None
 
@@ -39,9 +39,9 @@ class VolumeGrid(StoredGrid):
     def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
         scale = space.scale
         if scale is None or space.grid is None:
-            raise UsageError(f"{space.name} has no voxels")
+            raise UsageError(f"{space.name} is not a volume")
         if scale.data_type not in DATA_TYPES:
-            raise Unsupported(f"voxels of type {scale.data_type!r} are not known")
+            raise Unsupported(f"data_type {scale.data_type!r} is not supported")
         self.shard, self.space = shard, space
         self.name = space.name
         self.scales = scales_of(parse_info(text)) if text else ()
@@ -71,7 +71,7 @@ class VolumeGrid(StoredGrid):
 
 
 class ShardedGrid(VolumeGrid):
-    """Chunks of a sharded scale; `one_file` if only those of the open file are read."""
+    """Chunks of a sharded scale; with `one_file` only those in the open file."""
 
     def __init__(
         self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False

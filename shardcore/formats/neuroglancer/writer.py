@@ -1,4 +1,4 @@
-"""Writer of shards; the inverse of the reader, from the same layout."""
+"""Writing shards."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def planned_file(name: str, shard: ShardArrangement, columns: ValueColumns, spac
 
 
 def _sections(shard: ShardArrangement) -> tuple[Section, ...]:
-    # A reader does not keep a larger shard index, so it shows fewer sections.
+    # Readers do not cache a larger shard index, so fewer sections are shown.
     head = shard.head() if shard.spec.index_size <= KEPT_WHOLE else b""
     levels = IndexLevels(BytesSource(b""), shard.spec, head)
     return tile(sections_of(levels, shard.size), shard.size)[0]
 
 
 class _PlannedObjects(ColumnObjects):
-    """Planned values of a shard; rows are in the order of adding."""
+    """Planned values of a shard; rows are in the order in which they were added."""
 
     codecs = CODECS
 
@@ -65,7 +65,7 @@ class _PlannedObjects(ColumnObjects):
         gzip = space.spec.data_encoding == "gzip"
         self._space = space
         self.kinds = (space.kind.object_kind,)
-        # Rows of a reader are by minishard, rows of a plan in the order of adding.
+        # Readers sort rows by minishard; rows of a plan are in the order in which they were added.
         self._places = np.argsort(shard.rows, kind="stable").astype(np.int64)
         at = self._places
         self._keys_in_order, self._before = columns.keys[at], columns.before[at]
@@ -107,11 +107,11 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
-"""Code of the finding for a file name that no key is routed to."""
+"""Code of the finding for a shard file to which no key is routed."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
-"""Codes of findings about contents, which are written as given."""
+"""Codes of findings about contents, which the writer does not check."""
 INDEX_BITS = 24
-"""Most minishard bits written: a shard index of 256 MiB."""
+"""Maximum number of minishard bits written: a shard index of 256 MiB."""
 
 
 class NeuroglancerWriter(Writer):
@@ -121,7 +121,7 @@ class NeuroglancerWriter(Writer):
         output: The target.
         spec: A sharding object or info; default: suggested parameters.
         order: Order of values and indices in a shard; see `ShardOrder`.
-        info: Write the info, if enough is known.
+        info: Write the info, if its details are known.
         kind: Meaning of the keys; see `KINDS`.
         template: Info of an unsharded data set. For several key spaces, infos by folder, that of the data set under "";
             object names then start with the folder. Infos of segment properties are copied.
@@ -155,7 +155,7 @@ class NeuroglancerWriter(Writer):
         if volume is not None:
             described = [describe_volume(volume, chunk_size, resolution, kind)]
         elif chunk_size is not None or resolution is not None:
-            raise UsageError("chunk_size and resolution need volume=FILE.npy")
+            raise UsageError("chunk_size and resolution require volume=FILE.npy")
         elif template is not None:
             described = _described(template, described[0])
         elif described[0].members is None and kind is not None:
@@ -163,16 +163,16 @@ class NeuroglancerWriter(Writer):
         if volume is None and kind is not None:
             check_kind(kind, described[0])
         if given is not None and given.minishard_bits > INDEX_BITS:
-            raise UsageError(f"minishard_bits {given.minishard_bits}: at most {INDEX_BITS} are written")
+            raise UsageError(f"minishard_bits is {given.minishard_bits}; the limit for writing is {INDEX_BITS}")
         if len(described) > 1 and not (output.folder and info):
-            raise UsageError(f"{plural(len(described), 'key space')} need a folder as the target, with its info")
-        # Opened before the temporary files: its lock shows that the process is alive.
+            raise UsageError(f"{plural(len(described), 'key space')} require a folder as output, with its info")
+        # Opened before the temporary files, because its lock shows that the process is alive.
         self._single: Draining | None = None if output.folder else output.open()
         self._infos: dict[str, Draining] = {}
         self._with_info = info
         with_info = info and described[0].members is not None
         if with_info:
-            # The info is written last, but opened first: an existing one is an error before much work.
+            # The info is written last, but opened first, so that an existing info is reported early.
             for base in sorted({one.base for one in described}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
         self._properties = _properties(template) if with_info and output.folder else {}
@@ -208,7 +208,7 @@ class NeuroglancerWriter(Writer):
             folder = more.name.rpartition("/")[0]
             if folder not in self._values:
                 named = ", ".join(one or "." for one in self._values)
-                raise UsageError(f"{more.label or 'the object'}: its name matches none of the key spaces: {named}")
+                raise UsageError(f"{more.label or 'the object'}: its name matches no key space: {named}")
             values = self._values[folder]
         found = values.add(key, data, more)
         self.exact = self.exact and values.exact
@@ -263,11 +263,11 @@ class NeuroglancerWriter(Writer):
             file.complete()
         if not self._infos:
             if self._with_info and self._first.why:
-                self.notes += ("no info is written, because the kind of keys is unknown: give -O kind= or an info",)
+                self.notes += ("no info is written, because the kind of data is unknown; pass -O kind= or an info",)
             self.opening = {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
-        """Return the key spaces that get shards: those with values, or all if none has any."""
+        """Return the key spaces for which shards are written: those with values, or all if none has values."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
     def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ShardArrangement]]:
@@ -280,17 +280,17 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ShardArrangement]) -> None:
-        """Raise UsageError if no reader would look for the keys in the single file."""
+        """Raise UsageError if readers would search the keys in other files than the single file written."""
         if len(shards) > 1:
             raise UsageError(
-                f"the keys belong in {plural(len(shards), 'shard')}: the target must be a folder, a name ending with /"
+                f"the keys belong in {plural(len(shards), 'shard')}; pass a folder as output: a name that ends with /"
             )
         target = self.output.target
         named = shard_number(target.name) if target is not None else None
         if named is None:
             return
         if named[1] != spec.name_digits or named[0] >= spec.shards:
-            # The user chose a name that verification reports.
+            # Verification reports the file name that the user chose.
             self.expected.add(FILE_NAME)
         elif named[0] != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
@@ -323,7 +323,7 @@ def _described(template: Mapping[str, Any], stated: SpaceDescription) -> list[Sp
         return found
     if len(found) > 1:
         raise UsageError(
-            f"spec is the info of one key space, and these are {len(found)}: give the sharding object alone"
+            f"spec is the info of one key space, but there are {len(found)}; pass only the sharding object"
         )
     return [stated]
 
@@ -336,7 +336,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """Return the shard folders of the info that will be replaced, without those that have their own info."""
+    """Return the shard folders of the info to be replaced, without those that have their own info."""
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:

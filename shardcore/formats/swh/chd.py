@@ -38,7 +38,7 @@ STATE_START = 0x9E3779B9
 
 _MASK = 0xFFFFFFFF
 _WORDS = struct.Struct("<8I")
-_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row per pass of the mix
+_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # shifts right, left, right; one row per pass of `_mix`
 _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
 
 # --- the hash ---------------------------------------------------------------------------------------------------
@@ -93,8 +93,8 @@ def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
 def _words(keys: U8, signed: bool = False) -> U32:
     words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
     if signed:
-        # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.
-        # The last two words take their lowest byte (24 and 28) as it is.
+        # A signed byte of 0x80 or more is 0x100 less; for the top byte of a word that changes nothing modulo 2**32.
+        # The lowest bytes of the last two words (24 and 28) are unsigned.
         words[:6] -= (words[:6] & np.uint32(0x00808080)) << np.uint32(1)
         words[6:] -= (words[6:] & np.uint32(0x00808000)) << np.uint32(1)
     return words
@@ -190,10 +190,10 @@ class Function:
 # --- building ---------------------------------------------------------------------------------------------------
 
 FIRST_SEED = 1
-"""First seed by default; fixed, so that equal keys give equal bytes."""
+"""Default first seed; fixed, so that equal keys give equal bytes."""
 
 MAX_SEEDS = 100
-"""Most seeds tried."""
+"""Maximum number of seeds tried."""
 
 KEYS_PER_BUCKET = 4
 LOAD = 0.99
@@ -207,7 +207,7 @@ _COMPARED = 8  # most rows that are compared in pairs; more are sorted
 
 
 class _Inseparable(Exception):
-    """This seed fails: two keys of a bucket always share a slot, or a bucket finds no free slots."""
+    """The seed fails: two keys of a bucket always share a slot, or a bucket gets no free slots."""
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
@@ -286,7 +286,7 @@ def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progre
             continue
         return Function(seed, slots, displacements)
     raise ShardError(
-        f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}; is a key there twice?"
+        f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}: look for duplicate keys"
     )
 
 
@@ -362,7 +362,7 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
             raise _Inseparable
         turns, within = divmod(probe, slots)
         count = min(_probes_at_once(group, free), limit - probe, slots - within)
-        tries, rows, where = _openings(group, free, turns, within, count)
+        tries, rows, where = _fitting_pairs(group, free, turns, within, count)
         chosen = _first_come(where, rows, len(group.buckets), free, claims)
         rows, tries = rows[chosen], tries[chosen]
         displacements[group.buckets[rows]] = probe + tries
@@ -385,8 +385,8 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
     return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
 
 
-def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
-    """Return all (probe, bucket) pairs of a step with free and different slots, by probe, then by bucket.
+def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
+    """Return the (probe, bucket) pairs of a step whose slots are free and distinct, sorted by probe, then bucket.
 
     Args:
         group: k buckets.
@@ -434,9 +434,9 @@ def _modulo(numbers: I64, slots: int) -> I64:
 
 
 def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
-    """Return the pairs that are placed when each in turn takes its slots if they are still free, in no order.
+    """Return the pairs that are placed if each in turn takes its slots, provided all are still free; unordered.
 
-    A pair that is first to claim its bucket and all its slots is placed; pairs that share one of them with it lose. The
+    A pair that is first to claim its bucket and all its slots is placed; other pairs with one of these are dropped. The
     rest is decided the same way, in a few rounds.
 
     Args:

@@ -32,7 +32,7 @@ WINDOW = 1 << 22
 """Bytes of the index per read."""
 
 LENGTHS_AT_ONCE = 4096
-"""Most length fields read together."""
+"""Maximum number of length fields read together."""
 
 _OFFSETS_AT_ONCE = 1 << 20
 """Offsets compared at a time, to limit memory."""
@@ -91,7 +91,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Read the offsets of all slots, and lengths where deletions make them necessary."""
+        """Read the offsets of all slots, and lengths if deletions make them necessary."""
         with self.enough_memory():
             return self._order.get(lambda: load_order(self, progress))
 
@@ -195,13 +195,13 @@ class SwhFile:
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
         layout = self.hashing()
-        text = f"the hash function does not fit these keys: {missed} of {keys} do not hash to their slots"
+        text = f"the hash function does not match the keys: {missed} of {keys} do not hash to their slots"
         return FormatError(text, span=Span("", layout.start, layout.stop))
 
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def lengths(self, starts: I64) -> I64:
-        """Return the length fields at some offsets, limited to the objects section."""
+        """Return the length fields at `starts`, each limited to the end of the objects section."""
         data = b"".join(self.source.read_many([(start, start + OBJECT.size) for start in starts.tolist()]))
         lengths = OBJECT.read(data, count=len(starts))["size"]
         most = (self.layout.index_start - OBJECT.size - starts).astype(np.uint64)
@@ -209,7 +209,7 @@ class SwhFile:
         return cut
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """Yield the content of an object in pieces; raise FormatError where the length before it differs."""
+        """Yield the content of an object in pieces; raise FormatError if the stored length differs from the index."""
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -219,12 +219,12 @@ class SwhFile:
 
 
 def check_length(piece: bytes, content: Span) -> None:
-    """Compare the length field in `piece` with the size of the content by the index; FormatError where they differ."""
+    """Raise FormatError if the length field in `piece` differs from the size in the index."""
     place = OBJECT.span("size", content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
         raise FormatError(
-            f"the length of the object is {plural(size, 'byte')}; by the index it has {grouped_digits(content.size)}",
+            f"the object's length field is {plural(size, 'byte')}; the index gives {grouped_digits(content.size)}",
             span=place,
         )
 
@@ -240,9 +240,9 @@ class SlotOrder:
 
     Attributes:
         ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
-        bits: Bits of `ranked` for the slot; 0 where offsets are too large, and `apart` has the slots.
-        apart: The slots, where `bits` is 0.
-        lengths: Sizes of the contents in this order; None where objects are adjacent, so that offsets give the sizes.
+        bits: Bits of `ranked` for the slot; 0 if offsets are too large; then `apart` has the slots.
+        apart: The slots if `bits` is 0.
+        lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         layout: Locations of the sections.
         empty_state: State of a slot without an object: unused or deleted.
     """
@@ -346,14 +346,14 @@ def load_order(file: SwhFile, progress: Progress) -> SlotOrder:
     empty = layout.slots - live
     deleted = layout.declared - live
     # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
-    # and the counts decide only where all empty slots are of one kind.
+    # and the counts decide only if all empty slots are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(layout.slots, layout.slots)
     return SlotOrder(ranked, bits, slots, lengths, layout, State.DELETED if all_deleted else State.UNUSED)
 
 
 def _touching(ranked: U64, bits: int, layout: ShardLayout) -> bool:
-    """Return True where nothing was deleted and the offsets allow that each object ends where the next begins."""
+    """Return True if nothing was deleted and the offsets allow objects without gaps between them."""
     if len(ranked) != layout.declared or not len(ranked):
         return False
     starts = _offsets_in(ranked[:1], bits)

@@ -37,7 +37,7 @@ _MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
 _FIRST_READ = 64  # bytes; 128 one-bits usually take about 50
 
 Where = Callable[[str, int, int], Span]
-"""Maps `(part, start, stop)`, bytes within a part of the section, to the file."""
+"""Function from a part of the section and a byte range in it, `(part, start, stop)`, to the span in the file."""
 
 Read = Callable[[int, int], bytes]
 """Reads bytes `[start, stop)` of the unary bits."""
@@ -71,7 +71,7 @@ def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
 
 
 def _word_bytes(bits: int) -> int:
-    """Return W of §2: the bytes of `bits` bits, rounded up to 4-byte words."""
+    """Return W of §2: the size of `bits` bits in bytes, rounded up to whole 4-byte words."""
     return 4 * ((bits + 31) // 32)
 
 
@@ -175,7 +175,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
             FormatError,
             buckets <= max(slots, 1),
             "displacements_count",
-            f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there cannot be more buckets than slots",
+            f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
         ),
         (FormatError, 1 <= r <= 31, "low_bits_width", f"low_bits_width is {r}; 1 to 31 are possible"),
         (
@@ -213,7 +213,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
 
 
 def read_hash_tail(data: bytes, layout: HashLayout) -> dict[str, Any]:
-    """Read the last 8 bytes of the section; raise FormatError where they contradict the first bytes."""
+    """Read the last 8 bytes of the section; raise FormatError if they contradict the first bytes."""
     values = HASH_TAIL.read_one(data, place=layout.tail)
     if (values["slots_count"], values["buckets_count"]) != (layout.slots, layout.buckets):
         message = (
@@ -304,7 +304,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
         FormatError: The parts contradict each other or the counts.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
-        raise FormatError(f"hash function: impossible counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
+        raise FormatError(f"hash function: invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     for part, data, size in (
         ("unary bits", encoded.unary, sizes.unary),
@@ -327,7 +327,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
 
 
 def encode(displacements: U32) -> Encoded:
-    """Encode displacements, at least one (§2.1); raise ShardError where they take 2^32 bits or more."""
+    """Encode one or more displacements (§2.1); raise ShardError if they take 2^32 bits or more."""
     plus_one = displacements.astype(np.int64) + 1
     lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
     ends = np.cumsum(lengths)
@@ -369,7 +369,7 @@ def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I6
     if count != buckets:
         place_of_all = _span(where, "unary bits", 0, len(unary))
         raise FormatError(
-            f"hash function: {plural(count, 'one-bit')} in the unary bits for {plural(buckets, 'bucket')}",
+            f"hash function: the unary bits have {plural(count, 'one-bit')}; one per bucket is required ({buckets:,})",
             span=place_of_all,
         )
     positions: I64 = np.flatnonzero(bits).astype(np.int64, copy=False)
@@ -377,7 +377,7 @@ def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I6
     if last >= limit:
         place_of_last = _span(where, "unary bits", last // 8, last // 8 + 1)
         raise FormatError(
-            f"hash function: a one-bit at bit {last} of the unary bits, past the {limit} in use", span=place_of_last
+            f"hash function: bit {last} of the unary bits is set, but only {limit} bits are in use", span=place_of_last
         )
     return positions
 
@@ -387,12 +387,12 @@ def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | Non
     if len(bad):
         bucket = int(bad[0])
         span = _span(where, "low bits", *byte_range(bucket * encoded.r, encoded.r))
-        message = f"hash function: the value of bucket {bucket} has {int(lengths[bucket])} bits, not 0 to {MAX_LENGTH}"
+        message = f"hash function: the value of bucket {bucket} has {lengths[bucket]} bits; valid: 0 to {MAX_LENGTH}"
         raise FormatError(message, span=span)
     if int(ends[-1]) != encoded.total_bits:
         span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
         raise FormatError(
-            f"hash function: the last value ends at store bit {int(ends[-1])}; store_bits is {encoded.total_bits}",
+            f"hash function: the values end at bit {ends[-1]} of the value store; store_bits is {encoded.total_bits}",
             span=span,
         )
 
@@ -424,7 +424,7 @@ def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
 
 
 def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
-    """Return the bytes `[start, stop)` with `bits` bits from `first_bit` on; empty for 0 bits."""
+    """Return the byte range `[start, stop)` of `bits` bits that begin at `first_bit`; empty for 0 bits."""
     start = first_bit // 8
     return start, max(start, (first_bit + bits + 7) // 8) if bits else start
 
@@ -432,7 +432,7 @@ def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
 def bit_field(data: bytes, first_bit: int, bits: int) -> int:
     if bits and first_bit + bits > 8 * len(data):
         raise FormatError(
-            f"hash function: a number of {plural(bits, 'bit')} at bit {first_bit} reaches past {8 * len(data)} bits"
+            f"hash function: a field of {plural(bits, 'bit')} at bit {first_bit} exceeds the {8 * len(data)} bits read"
         )
     return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
 
@@ -471,7 +471,7 @@ def find_bucket_bits(
     return int(ones[-2]), directory_entry
 
 
-def value_place(
+def value_location(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
     """Return first bit and length of the value of a bucket in the value store (§2.1, steps 2 and 3).
@@ -490,7 +490,7 @@ def value_place(
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
         raise FormatError(
-            f"hash function: bucket {bucket} has its value at bits {start} to {end}; the store has {total_bits}"
+            f"hash function: the value of bucket {bucket} is at bits {start} to {end} of {total_bits} bits"
         )
     return start, end - start
 
@@ -511,7 +511,7 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
         raise _no_one_bit(entry, where)
     if len(ones) < count:
         raise FormatError(
-            f"hash function: {plural(len(ones), 'one-bit')} from unary bit {entry} on, not {count}",
+            f"hash function: the unary bits have {plural(len(ones), 'one-bit')} from bit {entry} on; {count} expected",
             span=_span(where, "unary bits", start, stop),
         )
     return ones[:count].astype(np.int64, copy=False)
@@ -520,13 +520,13 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
 def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
     if not 0 <= entry < limit_bits:
         span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
-        message = f"hash function: the select directory has bit {entry}, outside the {limit_bits} unary bits in use"
+        message = f"hash function: the select directory refers to bit {entry}; {limit_bits} unary bits are in use"
         raise FormatError(message, span=span)
 
 
 def _no_one_bit(entry: int, where: Where | None) -> FormatError:
     span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
-    return FormatError(f"hash function: the select directory has unary bit {entry}, which is not one", span=span)
+    return FormatError(f"hash function: the select directory refers to unary bit {entry}, which is 0", span=span)
 
 
 def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:

@@ -24,11 +24,11 @@ from shardcore.model.table import PointerTable
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
-"""The part of the magic that readers compare."""
+"""Part of the magic that readers compare, 9 bytes."""
 
 VERSION = 1
 DATA_START = 512
-"""`objects_position` of every known writer."""
+"""`objects_position` in the files of every known writer."""
 
 NO_OBJECT = 2**64 - 1
 """Offset in a slot without an object."""
@@ -50,13 +50,13 @@ HEADER = Record(
             "objects_position",
             ">u8",
             FieldRole.OFFSET,
-            "First byte of the objects; 512 in every known file.",
+            "Offset of the first object; 512 in every known file.",
             differs=_POSITION_DIFFERS,
         ),
-        Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
-        Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
-        Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 per slot."),
-        Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly after the index."),
+        Field("objects_size", ">u8", FieldRole.SIZE, "Size of all objects in bytes, each with its 8-byte length."),
+        Field("index_position", ">u8", FieldRole.OFFSET, "Offset of the index, directly after the objects."),
+        Field("index_size", ">u8", FieldRole.SIZE, "Size of the index: 40 bytes per slot."),
+        Field("hash_position", ">u8", FieldRole.OFFSET, "Offset of the hash function, directly after the index."),
     ),
 )
 
@@ -68,7 +68,7 @@ OBJECT = Record(
             "size",
             ">u8",
             FieldRole.SIZE,
-            "Bytes of the content, which follows directly.",
+            "Size of the content in bytes; the content follows directly.",
             differs=Differs(
                 "objects_count times a size and a content follow one another",
                 "deleting overwrites sizes with zeros, so objects are found by their slots and not by walking",
@@ -81,12 +81,12 @@ SLOT = Record(
     "index entry",
     source="format.rst, Index",
     fields=(
-        Field("key", ("u1", 32), FieldRole.KEY, "Key of the object; all zero in a slot without object."),
+        Field("key", ("u1", 32), FieldRole.KEY, "Key of the object; all zero in a slot without an object."),
         Field(
             "offset",
             ">u8",
             FieldRole.OFFSET,
-            "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
+            "Offset of the object's length field in the file; 2^64 - 1 (older writers: 0) if there is no object.",
             differs=Differs(
                 "2^64 - 1 means that the object has been deleted",
                 "unused slots also have it, and an older writer marks those by 0; only objects_count gives the number "
@@ -107,14 +107,14 @@ HASH_HEAD = Record(
             FieldRole.COUNT,
             "n, the number of slots; a prime, so that any step reaches every slot.",
         ),
-        Field("hash_state_length", "<u4", FieldRole.SIZE, "Bytes of the next two fields, name and seed: 12.", 12),
+        Field("hash_state_length", "<u4", FieldRole.SIZE, "Size of the next two fields, name and seed: 12 bytes.", 12),
         Field("hash_name", ("u1", 8), FieldRole.TEXT, "Name of the key hash: `jenkins` and a zero byte.", b"jenkins\0"),
         Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: the initial value of its third state number, c."),
         Field(
             "sequence_length",
             "<u4",
             FieldRole.SIZE,
-            "L, bytes of the compressed displacements: from the next field to the end of the value store.",
+            "L, size of the compressed displacements in bytes: from the next field to the end of the value store.",
         ),
         Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one per bucket."),
         Field(
@@ -128,7 +128,7 @@ HASH_HEAD = Record(
             "select_length",
             "<u4",
             FieldRole.SIZE,
-            "Ls, bytes of the select block: the next two fields, the unary bits and the select directory.",
+            "Ls, size of the select block in bytes: the next two fields, the unary bits and the select directory.",
         ),
         Field("select_count", "<u4", FieldRole.COUNT, "Number of one-bits in the unary bits: B."),
         Field("select_top", "<u4", FieldRole.COUNT, "Number of zero-bits in the unary bits: T >> r."),
@@ -152,7 +152,7 @@ DIRECTORY_ENTRY = Record(
             "position",
             "<u4",
             FieldRole.OFFSET,
-            "Entry j: the unary bit at which one-bit number 128·j is; 0 if it does not exist.",
+            "Entry j: position of one-bit number 128·j in the unary bits; 0 if there is no such one-bit.",
         ),
     ),
 )
@@ -200,8 +200,8 @@ class ShardLayout:
     """Locations of objects and slots, and the rules for them.
 
     Attributes:
-        objects_start: First byte of the objects.
-        index_start: First byte of the index, which is the end of the objects.
+        objects_start: Offset of the first object.
+        index_start: Offset of the index, which is the end of the objects.
         slots: Number of slots.
         declared: `objects_count` of the header.
     """
@@ -225,7 +225,7 @@ class ShardLayout:
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """Return the states of slots by their offsets, never by their keys, because a zero key is valid.
 
-        An object is live where its length field is in the objects section.
+        An object is live if its length field is in the objects section.
         """
         last = self.index_start - OBJECT.size
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
@@ -293,7 +293,7 @@ class SlotTable(PointerTable):
         if state is not State.UNUSED:
             return {}
         none = int(row["offset"]) == NO_OBJECT
-        return {"offset": "2^64 - 1: no object" if none else "0: no object, by an older writer"}
+        return {"offset": "2^64 - 1: no object" if none else "0: no object (older writers)"}
 
 
 def read_header(data: bytes) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def read_header(data: bytes) -> dict[str, Any]:
     if not values["magic"].startswith(WHOLE_MAGIC):
         raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
     if values["version"] != VERSION:
-        message = f"version {values['version']} of the format is not known; only 1 is"
+        message = f"version {values['version']} is not supported (supported: 1)"
         raise Unsupported(message, span=HEADER.span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     objects_stop, index_stop = objects + values["objects_size"], index + values["index_size"]

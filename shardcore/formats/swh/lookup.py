@@ -22,7 +22,7 @@ from shardcore.formats.swh.hash_section import (
     byte_range,
     displacement,
     find_bucket_bits,
-    value_place,
+    value_location,
 )
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, OBJECT, SLOT, ShardLayout
 from shardcore.formats.swh.objects import checked_key, live_ref, many_key_bytes
@@ -44,16 +44,16 @@ MOST_SEARCHED = 100_000
 """Largest index, in slots, that is searched to explain why a key is not found."""
 
 SAMPLE_SLOTS = 200
-"""Slots in which live keys are sought at once, to check the hash function."""
+"""Slots read at once to find live keys for the check of the hash function."""
 
 SAMPLE_KEYS = 16
-"""Live keys that are hashed at most to check it."""
+"""Maximum number of live keys hashed for that check."""
 
 FEW_KEYS = 2
-"""So few keys that do not hash to their slots may all be damaged."""
+"""Up to this many keys that do not hash to their slots may themselves be damaged."""
 
 CERTAIN = 10_000
-"""Keys that hash to their slots prove the function when chance would do the same less than once in so many shards."""
+"""The function counts as right if its matches would occur by chance in fewer than one of this many shards."""
 
 I64 = NDArray[np.int64]
 Range = tuple[int, int]
@@ -244,7 +244,7 @@ def _located(read: Read, hashed: Hashed, ranges: tuple[Range, Range, Range], dat
     shift = max(bucket - 1, 0) * width - 8 * (low_place[0] - hashing.parts["low bits"].start)
     own = bit_field(low_bytes, shift + (width if bucket else 0), width)
     lows = bit_field(low_bytes, shift, width) if bucket else 0, own
-    start, length = value_place(bucket, positions, lows, width, hashing.store_bits)
+    start, length = value_location(bucket, positions, lows, width, hashing.store_bits)
     return Located(hashed, positions, start, length, (entry_place, low_place), entry, lows, tuple(looked))
 
 
@@ -358,7 +358,7 @@ class SwhLookup:
     # --- a key that is not found ---------------------------------------------------------------------------------
 
     def _missing(self, raw: bytes, slot: int, stored: bytes, state: State) -> ShardError:
-        """Return KeyAbsent, or FormatError where damage may be the reason; only loaded bytes are searched."""
+        """Return KeyAbsent, or FormatError if damage may be the reason; only loaded bytes are searched."""
         layout, key = self._layout, raw.hex()
         absent = KeyAbsent(key, span=layout.slot_span(slot, "offset" if state is State.UNUSED else "key"))
         start, stop = layout.index_start, self._file.hashing().stop
@@ -405,7 +405,7 @@ class SwhLookup:
             others += not same
             if agree and is_certain(agree, hashing.slots):
                 return None
-        # A few damaged keys are not the function's fault.
+        # A few mismatches may be damaged keys, not a damaged function.
         if agree + others > FEW_KEYS and others >= agree:
             return self._file.misfit_of(others, agree + others)
         return None

@@ -105,7 +105,7 @@ class SwhObjects(Objects):
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Return slots in an order; `offset` and `size` contain live slots only."""
+        """Return the slots sorted by `name`; `offset` and `size` contain live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)
@@ -170,7 +170,7 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 
 def key_bytes(key: str) -> bytes:
-    """Return the 32 bytes of a key; raise UsageError where it is not exactly 64 hex digits."""
+    """Return the 32 bytes of a key; raise UsageError if it is not exactly 64 hex digits."""
     try:
         raw = bytes.fromhex(key) if len(key) == 64 else b""
     except ValueError:

@@ -20,9 +20,9 @@ from shardcore.sources.base import Source, read_pieces
 
 _ALGORITHM = b"chd_ph\0"
 _CHAIN = 16
-"""Number of chained objects that prove an offset."""
+"""Number of consecutive objects that confirm an offset."""
 _FEW = 2
-"""Number of chained objects that suffice before the end of a truncated file."""
+"""Number of consecutive objects that are enough before the end of a truncated file."""
 _WINDOW = 1 << 16
 Read = Callable[[int, int], bytes]
 _BY_KEY = "its sha256, which is its key"
@@ -73,7 +73,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             by = _BY_KEY if known else ""
             yield SalvagedObject(digest if known else None, digest, (span,), pieces, by, without_index=True)
     if work.unchecked:
-        damaged.left_out.append("the search ended early: together the objects have far more bytes than the file")
+        damaged.left_out.append("the search ended early: the objects found have far more bytes in total than the file")
     for key, at in layout.places.items():
         if key not in seen:
             yield _left(source, layout, key, at, custom=custom and key not in skipped)
@@ -175,14 +175,14 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 
 
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
-    """Return True where `_CHAIN` objects follow each other from `at` on, or all up to the end.
+    """Return True if `_CHAIN` consecutive objects begin at `at`, or fewer that reach the end.
 
     Args:
         read: Reads bytes `[start, stop)`.
         at: The offset.
-        stop: One past the last byte of the objects.
-        whole: End of the objects before the file was truncated.
-        behind: Number of chained objects that end at `at`.
+        stop: End of the objects, exclusive.
+        whole: End that the objects had before the file was truncated.
+        behind: Number of consecutive objects that end at `at`.
     """
     for number in range(behind, behind + _CHAIN):
         if at == stop:

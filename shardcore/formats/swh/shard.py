@@ -43,11 +43,11 @@ SUFFIX = ".shard"
 """Usual suffix; also that of neuroglancer, so a folder is detected by the magic of its files."""
 
 LOOKED_AT = 4
-"""Most files that are read to detect a folder."""
+"""Maximum number of files read to detect a folder."""
 
 MOST_ASKED = 64
-"""Most files whose magic is read when a local folder is opened; of a remote one `LOOKED_AT`. Further files are chosen
-by their suffix."""
+"""Maximum number of files whose magic is read to open a local folder; for a remote one `LOOKED_AT`. Further files are
+recognised by their suffix."""
 
 
 class SwhShard(FileShard):
@@ -167,7 +167,7 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
     rest = [entry for entry in entries[most:] if PurePosixPath(entry.name).suffix in endings]
     members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
     if not members:
-        raise NotAShard(f"{folder.uri}: no file in it begins with SWHShard")
+        raise NotAShard(f"{folder.uri}: no file in this folder begins with SWHShard")
     return SwhDataSet(folder, members, context)
 
 

@@ -235,7 +235,7 @@ class ObjectExtents(Extents):
         )
 
     def _parts(self, length: Span, content: Span) -> list[Node]:
-        """Return length and content of an object; the length as stored only where it is already loaded."""
+        """Return length and content of an object; the length as stored only if it is already loaded."""
         source, stored, error = self._file.source, content.size, ""
         if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
             piece = source.read(length.start, length.stop)

@@ -115,8 +115,8 @@ def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8]
         findings.warning("swh.empty-slot-key", layout.slot_span(first + at, "key"), message)
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):
-        count = plural(len(zeros), "slot without object has", "slots without object have")
-        message = f"{count} offset 0 instead of 2^64 - 1, as by an older writer"
+        count = plural(len(zeros), "slot without an object has", "slots without an object have")
+        message = f"{count} offset 0 instead of 2^64 - 1, as older writers store"
         findings.note("swh.legacy-unused", layout.slot_span(first + int(zeros[0]), "offset"), message)
 
 
@@ -167,12 +167,12 @@ def _check_slots(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: F
         if not (10 * len(signed) <= agree and is_certain(agree, file.layout.slots)):
             findings.error("swh.hash-misfit", file.misfit.span, file.misfit.message)
             return
-        message = "keys are hashed with signed bytes, as by an old version of the library: readers do not find them"
+        message = "keys are hashed with signed bytes, as in an old version of the library; readers do not find them"
         findings.error("swh.signed-dialect", file.misfit.span, message)
         missed = signed
     for at in missed.tolist():
         slot = int(slots[at])
-        message = f"the key in slot {slot} does not hash to it: readers do not find it"
+        message = f"the key in slot {slot} does not hash to this slot, so readers do not find it"
         span = file.layout.slot_span(slot, "key")
         findings.error("swh.slot-mismatch", span, message, key=keys[at].tobytes().hex())
 
@@ -198,7 +198,7 @@ class _Window:
 
 
 class ContentCheck:
-    """Check of the objects section against the index: live objects tile it, and gaps are zero (§1)."""
+    """Check of the objects section against the index: live objects do not overlap, and gaps are zero (§1)."""
 
     def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
         self.source = file.source
@@ -214,7 +214,7 @@ class ContentCheck:
         self.checked = len(slots)
         self.without_checksum = 0
         self.reach = self.start
-        # Limits the work for overlapping objects: in a hostile file each may claim all bytes that follow.
+        # Limits the work for overlapping objects: in a hostile file each may declare all bytes that follow.
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
@@ -266,7 +266,7 @@ class ContentCheck:
             at: Number of the first object.
             offsets: Offsets of their length fields, ascending.
             sizes: Their length fields.
-            stops: Their ends; 0 where impossible.
+            stops: Their ends; 0 for an impossible length.
             progress: Receives the progress.
         """
         reached = np.maximum.accumulate(np.append(self.reach, stops))
@@ -284,7 +284,7 @@ class ContentCheck:
         return np.flatnonzero(hashed)
 
     def _is_worth(self, size: int) -> bool:
-        """Return False once overlapping objects add up to more bytes than the section has."""
+        """Return False once the checked objects have more bytes in total than the section: some must overlap."""
         self._overlap_left -= size
         return self._overlap_left >= 0
 
@@ -299,7 +299,7 @@ class ContentCheck:
         if offset > reach:
             self._check_gap(reach, offset, progress)
             return
-        message = f"the object of slot {int(self.slots[number])} begins before the object in front of it ends"
+        message = f"the object of slot {int(self.slots[number])} overlaps the object before it"
         self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
@@ -308,7 +308,7 @@ class ContentCheck:
         span = Span("", start, stop)
         if not self.deleted:
             what = plural(stop - start, "byte belongs", "bytes belong")
-            message = f"{what} to no object, although by objects_count none was deleted"
+            message = f"{what} to no object, but objects_count shows no deletions"
             self.findings.error("swh.gap", span, message)
             return
         if stop - start < OBJECT.size:
@@ -319,12 +319,12 @@ class ContentCheck:
             progress(piece - self.start, max(self.stop - self.start, 1))
             if self.source.read(piece, min(piece + CONTENT_WINDOW, stop)).strip(b"\0"):
                 self.findings.warning(
-                    "swh.gap-not-zero", span, "the bytes of deleted objects are not all zero: something is left of them"
+                    "swh.gap-not-zero", span, "the bytes of deleted objects are not all zero: content remains"
                 )
                 return
 
     def _report_mismatches(self) -> None:
-        """Report keys that are not the sha256; a single note where most are not, because that is only custom."""
+        """Report keys that are not the sha256 of the content; one note if most are not, because no rule requires it."""
         if not self.mismatches:
             return
         if len(self.mismatches) > len(self.offsets) // 2:
@@ -338,7 +338,7 @@ class ContentCheck:
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
             slot = int(self.slots[number])
-            message = f"the content of slot {slot} does not have the sha256 that is its key: one of the two changed"
+            message = f"the sha256 of the content of slot {slot} is not its key: content or key changed"
             self.findings.error("swh.content-hash", span, message, key=self._key(number))
 
     def _key(self, number: int) -> str:

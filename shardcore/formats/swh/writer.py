@@ -43,7 +43,7 @@ SMALL_OBJECT = 65536
 """Largest object that is written in one call with its length, at the cost of a copy."""
 
 MANY_OBJECTS = 1 << 15
-"""Most small objects joined into one write."""
+"""Maximum number of small objects joined into one write."""
 
 CONTENT_HASH = "swh.content-hash"
 """Finding code for a key that is not the sha256 of the content."""
@@ -58,7 +58,7 @@ class SwhWriter(Writer):
     Args:
         output: The output.
         seed: First seed for the hash function; equal objects and seed give equal bytes.
-        dedupe: Leave out an object with key and content of another.
+        dedupe: Drop objects that equal another one in key and content.
         progress: Called while the hash function is built.
     """
 
@@ -204,10 +204,10 @@ class SwhWriter(Writer):
 
     def _notes_of_objects(self) -> Iterator[str]:
         if self._left_out:
-            yield f"left out: {plural(self._left_out, 'object')} with the content of another"
-        # Where most keys differ, they are no sha256 by choice; verification treats them the same.
+            yield f"{plural(self._left_out, 'duplicate object')} left out"
+        # If most keys differ, they are not meant to be sha256; verification does the same.
         if 0 < self._mismatches <= len(self._offsets) // 2:
-            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed"
+            yield f"{plural(self._mismatches, 'object')} whose sha256 is not the key: key or content changed"
 
     def _ending(self) -> Ending:
         self.notes = tuple(self._notes_of_objects())
@@ -256,7 +256,7 @@ def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
 # --- edits of a written shard -------------------------------------------------------------------------------------
 
 MANY = 100
-"""More keys than this are looked up together, which reads the whole index."""
+"""Number of keys above which they are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
@@ -266,7 +266,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     up before anything is planned.
     """
     if not keys:
-        raise UsageError("no keys: give the keys of objects")
+        raise UsageError("no keys given: name the objects to delete")
     rows: dict[int, str] = {}
     contents: list[FileChange] = []
     lengths: list[FileChange] = []
@@ -292,7 +292,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
 
 
 def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
-    """Return the content of an object; for length 0, all non-zero bytes up to the next object.
+    """Return the span of an object's content; for length 0, all non-zero bytes up to the next object.
 
     An interrupted deletion may have left a zero length and the content.
     """

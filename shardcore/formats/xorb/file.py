@@ -104,7 +104,7 @@ class Records:
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
-        """Return what is wrong with the header of a record, or an empty string."""
+        """Return the error in the header of a record; empty if it is valid."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
@@ -158,7 +158,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
-    """Return whether `rest` starts an info block; a prefix of `XETBLOB` counts if the bytes end there."""
+    """Return True if `rest` starts an info block, or is a prefix of `XETBLOB`."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 
@@ -245,14 +245,14 @@ HEADERS_AT_ONCE = 1024
 TAIL = "tail"
 """Name of the section of a truncated info block."""
 
-TAIL_FAULT = f"the info block is truncated: it starts with letters of {IDENT.decode()}, and no length follows"
-"""The published reference xorb ends so; readers of October 2025 stop there, newer ones fail."""
+TAIL_FAULT = f"the info block is truncated: the file ends within its ident {IDENT.decode()}"
+"""Error of a cut ident, as in the published reference xorb: readers of October 2025 accept it, newer ones fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
 class InfoList(PointerTable):
-    """Table of one list in the info block; entries of hashes and stored ends refer to chunk records."""
+    """List of the info block as a table; entries in the lists of hashes and ends refer to chunk records."""
 
     def __init__(self, part: InfoPart, start: int, records: Records, data: bytes = b"") -> None:
         self.layout, self.pointer = part.record, part.record.fields[0].name
@@ -276,7 +276,7 @@ class XorbFile:
     """Source, chunk records and info block of a xorb.
 
     `info_damage` is the error in the info block, `fault` the error that ended the walk over the records, and `tail`
-    the offset of a truncated info block (-1 for none). `sections` tile the file.
+    the offset of a truncated info block (-1 for none). `sections` cover the file without gaps.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class XorbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """Error that hides hashes or chunks, or None; a truncated ident at the end (`tail`) hides neither."""
+        """Error that makes hashes or chunks unreadable, or None; a truncated ident at the end (`tail`) does not."""
         return self.info_damage or self.fault
 
     @property
@@ -333,7 +333,7 @@ class XorbFile:
             return
 
         def before(number: int) -> tuple[Span, str]:
-            why = f"Record {number} has its own length: record {number + 1} begins after it."
+            why = f"The length in record {number} gives the start of record {number + 1}."
             return records.header_span(number), why
 
         yield Links(starts[1:], records.ends[1:], before)
@@ -410,6 +410,6 @@ class XorbFile:
         if self.info is not None:
             parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, SENTENCES[INFO_BLOCK]))
         elif self.tail is not None:
-            doc = f"A truncated info block, starting with letters of {IDENT.decode()}."
+            doc = f"A truncated info block: only the first letters of {IDENT.decode()}."
             parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))
         return [part for part in parts if part.size]

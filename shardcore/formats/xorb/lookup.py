@@ -136,7 +136,7 @@ class XorbLookup:
 
         Raises:
             KeyAbsent: There is no such chunk.
-            FormatError: A damaged record hides whether there is.
+            FormatError: The chunk may be in a damaged record.
         """
         file, count, number = self._file, self._file.records.count, _number(key)
         if key == ALL:
@@ -196,7 +196,7 @@ class XorbLookup:
         return Searched(self._file, len(hashes), same)
 
     def _check_absence(self, searched: Searched, source: Source) -> None:
-        """Raise the error of a chunk without a computed hash, or of the broken walk: either may hide the key."""
+        """Raise the error of a chunk that could not be hashed, or of an invalid record: the key may be in either."""
         if searched.listed or searched.same:
             return
         for number in np.flatnonzero(~self._file.hashes(source).any(axis=1)).tolist():

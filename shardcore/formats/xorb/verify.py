@@ -43,11 +43,11 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
         findings.error("xorb.tail", file.tail, TAIL_FAULT)
     if count > MAX_CHUNKS:
         findings.warning(
-            "xorb.many-chunks", whole, f"the xorb has {plural(count, 'chunk')}; writers make at most {MAX_CHUNKS:,}"
+            "xorb.many-chunks", whole, f"the xorb has {plural(count, 'chunk')}; the limit is {MAX_CHUNKS:,}"
         )
     if whole.size > MAX_XORB_SIZE + (1 << 20):
         findings.warning(
-            "xorb.large", whole, f"the xorb has {plural(whole.size, 'byte')}; writers make at most {MAX_XORB_SIZE:,}"
+            "xorb.large", whole, f"the xorb has {plural(whole.size, 'byte')}; the limit is {MAX_XORB_SIZE:,}"
         )
     if file.info is None and file.info_damage is None:
         # Uploads have no info block; a file named `default.<hash>` is in a store, where hf-xet needs it.
@@ -71,17 +71,17 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
     """Compare the hash computed from all chunk hashes with the info block and the file name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
     if file.info is not None and root != to_text(file.info.cas_hash):
-        message = f"hash of the xorb from its chunk hashes: computed {root}, stored {to_text(file.info.cas_hash)}"
+        message = f"hash of the xorb: computed from its chunk hashes {root}, stored {to_text(file.info.cas_hash)}"
         findings.error("xorb.hash", file.info_span, message)
     if file.expected_hash not in ("", root):
         place = file.info_span if file.info is not None else None
         findings.error(
-            "xorb.name", place, f"a xorb is named after its hash: computed {root}, its name is {file.expected_hash}"
+            "xorb.name", place, f"the file is not named by its hash: computed {root}, named {file.expected_hash}"
         )
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
-    """Decompress and hash every chunk; return how many were checked within the work limit."""
+    """Decompress and hash every chunk; return the number of chunks checked within the work limit."""
     records = file.records
     found: list[bytes] = []
     work = ContentBudget(file.source.size)

@@ -71,7 +71,7 @@ class XorbWriter(Writer):
         chunk = whole(data, label)
         if not 0 < len(chunk) <= MAX_UNPACKED:
             raise UsageError(
-                f"{label or 'the chunk'} has {len(chunk):,} bytes; a chunk has 1 to {MAX_UNPACKED:,}, unless cut=yes"
+                f"{label or 'the chunk'} has {len(chunk):,} bytes; a chunk has 1 to {MAX_UNPACKED:,}: use cut=yes"
             )
         return iter((chunk,))
 
@@ -105,7 +105,7 @@ class XorbWriter(Writer):
 
 def _sizes(given: object, label: str) -> list[int]:
     if not isinstance(given, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in given):
-        raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
+        raise UsageError(f"{label or 'the content'}: chunks must be a list of numbers from 1 to {MAX_UNPACKED:,}")
     return given
 
 
@@ -122,7 +122,7 @@ def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], 
             number += 1
         del held[:start]
     if whole != sum(sizes):
-        raise UsageError(f"{label or 'the content'} has {whole:,} bytes, its chunks have {sum(sizes):,}")
+        raise UsageError(f"{label or 'the content'} has {whole:,} bytes; the chunk sizes add up to {sum(sizes):,}")
 
 
 class _PlannedChunks(ColumnObjects):

@@ -1,1 +1,1 @@
-"""Content of an object: text, table, picture, array, tensors, archive, shard, or bytes."""
+"""Recognised content of an object: text, table, picture, array, tensors, archive, shard, or bytes."""

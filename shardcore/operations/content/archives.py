@@ -1,4 +1,4 @@
-"""Archives and compressed files: list of members, and decompression of one."""
+"""Archives and compressed files: listing the members, and decompressing one of them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from shardcore.shards.opening import open as open_shard
 MOST_MEMBERS = 100_000
 
 PEEK = 1 << 20
-"""Bytes decompressed to recognise the content of a compressed file."""
+"""Bytes that are decompressed to recognise the content of a compressed file."""
 
 _TAR_MAGIC = b"ustar"
 _ZIP_CODECS = {"method 12": "bzip2"}
-"""Supported zip methods that the zip reader does not name."""
+"""Names of supported zip methods that the zip reader lists by number."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
 _MOST_STREAMS = 1 << 12
-"""Maximum concatenated streams: thousands of empty ones fit in a few bytes."""
+"""Maximum number of concatenated streams, since thousands of empty ones fit into a few bytes."""
 _FAILURES = (
     tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
     NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
@@ -46,9 +46,9 @@ def is_tar(data: bytes) -> bool:
 
 
 def zip_content(data: bytes, size: int) -> Content:
-    """Return the members of a zip file; none where its end (the central directory) was not read."""
+    """Return the members of a zip file; no members if its end with the central directory was not read."""
     if size != len(data):
-        return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
+        return ArchiveContent("zip archive", size, data, "the list of members, at the end, was not read", "zip")
     if (entries := data.count(CENTRAL_MAGIC)) > MOST_MEMBERS:
         return ArchiveContent("zip archive", size, data, f"about {entries:,} members: too many to list", "zip")
     try:
@@ -81,14 +81,14 @@ def tar_content(data: bytes, size: int) -> Content:
                 codec = "sparse" if info.issparse() else "none"
                 members.append(ArchiveMember(info.name, info.size, info.offset, stop, info.offset_data, codec))
                 if len(members) >= MOST_MEMBERS:
-                    note = f"the first {MOST_MEMBERS:,} members"
+                    note = f"only the first {MOST_MEMBERS:,} members are listed"
                     break
     except _FAILURES as error:
         if not members:
             raise FormatError(f"invalid tar archive: {short(str(error))}") from error
-        note = f"the list of members ends early: {short(str(error))}"
+        note = f"the list of members is incomplete: {short(str(error))}"
     if size != len(data):
-        note = f"the members in the first {len(data):,} bytes"
+        note = f"only members in the first {len(data):,} bytes are listed"
     return ArchiveContent("tar archive", size, data, note, "tar", tuple(members))
 
 
@@ -97,9 +97,9 @@ def compressed_format(data: bytes) -> str:
 
 
 def compressed_content(data: bytes, size: int, name: str, inside: Callable[[bytes, int, str], Content]) -> Content:
-    """Return a compressed file as an archive of one member, with the recognised beginning of that member.
+    """Return a compressed file as an archive with one member, whose beginning is decompressed and recognised.
 
-    `inside` recognises decompressed bytes by their beginning, the total size or -1, and the name.
+    `inside` recognises it, given its first bytes, its size (-1: unknown) and its name.
     """
     format = compressed_format(data)
     inner_name = name.rpartition(".")[0] or name if name.endswith((".gz", ".zst", ".bz2", ".xz")) else ""
@@ -119,7 +119,7 @@ def compressed_content(data: bytes, size: int, name: str, inside: Callable[[byte
 
 
 def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
-    """Decompress at most `most` bytes; return them and whether they are all. FormatError if there are none.
+    """Decompress at most `most` bytes; return them, and whether they are complete. FormatError if there are none.
 
     Concatenated streams (`cat a.gz b.gz`) are one file, except for zstd, where bytes after the first frame are ignored.
     """
@@ -176,7 +176,7 @@ def _engine(format: str) -> Any:
 
 
 def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
-    """Return the decompressed size that header or trailer state; -1 if unknown or if several streams may follow."""
+    """Return the decompressed size from header or trailer; -1 if unknown, or if several streams may follow."""
     if format == "gzip" and whole and data.count(GZIP_MAGIC) == 1 and len(data) >= 18:
         return int.from_bytes(data[-4:], "little")
     if format == "zstd":
@@ -191,7 +191,7 @@ def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
 
 
 def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
-    """Return a member by name; of equal names the last, as in unpacking."""
+    """Return a member by name; if several have the name, the last one, as when unpacking."""
     member = next((one for one in reversed(found.members) if one.name == name), None)
     if member is None:
         there = ", ".join(short(one.name) for one in found.members[:8])
@@ -200,10 +200,10 @@ def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
 
 
 def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> bytes:
-    """Return a member, decompressed.
+    """Return the decompressed content of a member.
 
     Raises:
-        LimitExceeded: It has more than `limit` bytes, or not all of its compressed bytes were read.
+        LimitExceeded: It has more than `limit` bytes, or its compressed bytes were not all read.
         Unsupported: Its codec is not supported, or it is encrypted.
     """
     if member.size > limit:

@@ -1,4 +1,4 @@
-"""Meshes, skeletons and annotations as contents, and the triangles of a level of a mesh."""
+"""Meshes, skeletons and annotations as contents; decoding the triangles of a mesh level."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_POINTS = 8
 
 @dataclass(frozen=True, slots=True)
 class GeometryContent(Content):
-    """Content with points in space."""
+    """Content that consists of points in space."""
 
     def geometry(self) -> Geometry:
         """Return the geometry object that the format decoded."""
@@ -58,12 +58,12 @@ class GeometryContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class MeshContent(GeometryContent):
-    """Mesh: its levels, and the triangles of one of them.
+    """Mesh: its levels, and the decoded triangles of one level.
 
     Attributes:
         layout: Levels, fragments and their bytes.
         level: Level of the triangles; 0 is the finest, -1 means that none is decoded.
-        vertices: In model space, float32 of shape `(n, 3)`.
+        vertices: Coordinates in model space, float32 of shape `(n, 3)`.
         triangles: Three vertex numbers per triangle, uint32 of shape `(m, 3)`.
         vertex_starts: First vertex of each fragment and the end of the last, int64.
         triangle_starts: First triangle of each fragment and the end of the last, int64.
@@ -82,7 +82,7 @@ class MeshContent(GeometryContent):
         return self.layout
 
     def points(self) -> NDArray[np.float32]:
-        """Return the vertices; if none are decoded, the corners of the boxes of the coarsest fragments."""
+        """Return the vertices; before decoding, the corners of the boxes of the coarsest fragments."""
         if len(self.vertices):
             return self.vertices
         fragments = [number for number, level in enumerate(self.layout.levels) if len(level)]
@@ -91,7 +91,7 @@ class MeshContent(GeometryContent):
         return self.layout.boxes(fragments[-1]).reshape(-1, 3).astype(np.float32)
 
     def fragment_of_vertex(self, vertex: int) -> int:
-        """Return the number of the fragment, in the decoded level, that has a vertex."""
+        """Return the number of the fragment that contains a vertex of the decoded level."""
         return int(np.searchsorted(self.vertex_starts, vertex, "right")) - 1
 
     def fragment_span(self, fragment: int) -> Span:
@@ -119,7 +119,7 @@ class SkeletonContent(GeometryContent):
         return start, start + VERTEX_SIZE
 
     def vertex_at(self, offset: int) -> int | None:
-        """Return the vertex whose position, edge or attribute contains a byte of the content."""
+        """Return the vertex whose position, edge or attribute contains a byte of the content, or None."""
         one, count = self.skeleton, len(self.skeleton.vertices)
         if one.starts["vertices"] <= offset < one.starts["edges"]:
             return (offset - one.starts["vertices"]) // VERTEX_SIZE
@@ -154,7 +154,7 @@ class AnnotationsContent(GeometryContent):
         return "id", *points, *(one.rows.dtype.names or ()), *one.related
 
     def cells(self, row: int) -> tuple[str, ...]:
-        """Return a row as text: key, points of a polyline, properties (labels of enumerations), related objects."""
+        """Return a row as text: key, points of a polyline, properties (enumerations by label), related objects."""
         one = self.annotations
         found = [str(one.ids[row])]
         if one.shape == POLYLINE:
@@ -172,9 +172,9 @@ class AnnotationsContent(GeometryContent):
 def geometry_content(
     shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None, strict: bool = False
 ) -> Content | None:
-    """Return an object as a mesh (coarsest level), skeleton or annotations; None where the format declares none.
+    """Return an object as a mesh (coarsest level), skeleton or annotations; None if the format declares no geometry.
 
-    `data` is the whole content; `limit` the maximum of fragment bytes. Without `strict`, a missing decoder is a note.
+    `data` is the whole content, `limit` the maximum bytes of fragments. Unless `strict`, a missing decoder is a note.
 
     Raises:
         FormatError: The content does not match the format.

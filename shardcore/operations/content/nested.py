@@ -1,4 +1,4 @@
-"""Nested contents: a tensor of a tensor file, a member of an archive, or the content of a compressed file."""
+"""Nested contents: a tensor in a tensor file, a member of an archive, or the content of a compressed file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit: int | None = None) -> Content:
-    """Read a nested content and recognise it.
+    """Read a nested content and recognise its kind.
 
-    Of a tensor only its own bytes are read; an archive is read whole.
+    For a tensor, only its own bytes are read; for an archive, the whole archive.
 
     Args:
         shard: The shard.

@@ -1,4 +1,4 @@
-"""Pictures: headers and pixels; slices of arrays as pixels."""
+"""Pictures: reading headers, decoding pixels, and converting slices of arrays to pixels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = {"webp": "WebP"}
 
 
 def picture_content(data: bytes, size: int) -> Content:
-    """Read the header of a picture; its pixels are not decoded."""
+    """Return a picture with its properties from the header; its pixels are not decoded."""
     header = picture_header(data)
     if header is None:
         raise FormatError("not a picture")
@@ -45,12 +45,12 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
         LimitExceeded: It has too many pixels, or not all of its bytes were read.
     """
     if not found.complete:
-        raise LimitExceeded(f"{plural(len(found.data), 'byte')} of the picture were read; its pixels need all")
+        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; decoding needs the whole picture")
     return decode_picture(found.data, decoder=shard.decoder)
 
 
 def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return ARGB pixels for labels: the hash of each label, never dark; label 0 is black."""
+    """Return an ARGB pixel per label: a colour computed from its hash, never dark; label 0 is black."""
     numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
     if numbers.dtype.kind == "f":
         # Floats are hashed by their bits.
@@ -63,23 +63,23 @@ def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
-    """Return the first two axes of an array as rows and columns; `across` if the first is horizontal (x of a volume).
+    """Return a slice whose rows and columns are the first two axes; with `across`, the first axis is horizontal.
 
-    `index` has the comma-separated indices of the further axes; default: zeros.
+    `index` has the comma-separated indices of the other axes; default: zeros.
 
     Raises:
         UsageError: An index is out of range, or the array has fewer than two axes.
     """
     if array.ndim < 2:
-        raise UsageError(f"a picture needs two axes; the array has {array.ndim}")
+        raise UsageError(f"a picture needs at least two axes; the array has {array.ndim}")
     rest = array.ndim - 2
     texts = index.split(",") if index else ["0"] * rest
     if len(texts) != rest or not all(text.strip().isdecimal() for text in texts):
-        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} needed, one for each axis after the second")
+        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} required, one per axis after the second")
     places = tuple(int(text) for text in texts)
     for place, length in zip(places, array.shape[2:], strict=True):
         if place >= length:
-            raise UsageError(f"--index {index}: {place} is outside an axis of {length}")
+            raise UsageError(f"--index {index}: {place} is out of range for an axis of length {length}")
     index_of_plane: Any = (slice(None), slice(None), *places)
     plane: NDArray[Any] = array[index_of_plane]
     return plane.T if across else plane
@@ -95,7 +95,7 @@ def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | N
 
 
 def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
-    """Return a slice of an array as pixels: labels in RGB, other numbers in grey."""
+    """Return a slice of an array as pixels: labels in colour, other numbers in grey."""
     plane = slice_of(found.array, index, across=bool(found.layout.axes))
     if plane.dtype.kind not in "iufb":
         raise UsageError(f"--png needs numbers; these are {plane.dtype}")
@@ -107,7 +107,7 @@ def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.ui
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale numbers to grey levels from minimum to maximum; NaN becomes black."""
+    """Scale numbers to grey levels between minimum and maximum; NaN becomes black."""
     values = plane.astype(np.float64)
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Detection of the kind of a content: declared by the format, by magic number, or as text."""
+"""Detection of the kind of a content: as declared by the format, by magic number, or as text."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 HEAD = 1 << 20
-"""Bytes read to recognise a content, and bytes of a text shown at first."""
+"""Bytes read to recognise a content, and first bytes of a text that are shown."""
 
 WHOLE = 64 << 20
 """Maximum size of pictures, arrays and archives that are read whole."""
 
 WHOLE_KEY = "all"
-"""Pseudo-key of the rows of a table whose objects are its columns (bcolz)."""
+"""Special key for the rows of a table whose columns are the objects (bcolz)."""
 
 ROWS = 1000
-"""Rows read of such a table."""
+"""Maximum rows read of such a table."""
 
 HEADERS = 16 << 20
-"""Bytes read of a GGUF file."""
+"""Maximum bytes read of a GGUF file, for its header."""
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
@@ -71,7 +71,7 @@ _BINARY = (b"%PDF-",)
 """Magic numbers of binary files that begin like text."""
 
 _DISTINCT = 3
-"""Minimum distinct non-zero bytes of a magic number that is trusted."""
+"""Minimum number of distinct non-zero bytes in a magic number that is accepted."""
 
 _SHARD_MARK = 4
 """Minimum length of a magic number by which a nested shard is recognised."""
@@ -84,12 +84,12 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
         shard: The shard.
         ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
         limit: Maximum bytes to read. Default: 1 MiB of text and unknown bytes; 64 MiB of pictures, arrays and
-            archives, which are useful only as a whole.
+            archives, which must be complete to be useful.
         strict: Raise `PackageMissing` if a decoder is not installed, instead of adding a note.
 
     Returns:
-        One of the classes of `shardcore.operations.content.results`. A content that cannot be decoded is a
-        `BytesContent` with the reason in `note`.
+        An instance of a class in `shardcore.operations.content.results`. If it cannot be decoded, a `BytesContent`
+        whose `note` has the reason.
 
     Raises:
         KeyAbsent: The key was not found.
@@ -98,7 +98,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
         UsageError: The limit is not positive.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"limit={limit}: at least one byte is needed")
+        raise UsageError(f"limit must be at least 1, not {limit}")
     if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
         return table_of_columns(columns, shard.declared_objects or 0)
     wanted = shard.ref_of(ref)
@@ -131,19 +131,19 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
 
 
 def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
-    """Recognise bytes; see `content`. `size` is the total size, -1 if unknown; default: `data` is complete."""
+    """Recognise the kind of some bytes; see `content`. `size` is the total size (-1: unknown; default: `len(data)`)."""
     return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """Beginning of a content, with a callback that reads more.
+    """Beginning of a content, and a callback that reads more of it.
 
     Attributes:
         size: Total bytes; -1 if unknown.
-        first: Reads the first `n` bytes, or fewer where the limit is lower.
+        first: Reads the first `n` bytes, or fewer if the limit is lower.
         most: Maximum size of a content that is read whole.
-        inside: Whether it is the content of a compressed file: nested ones are not decompressed.
+        inside: Whether it is the content of a compressed file; nested compressed files are not decompressed.
     """
 
     head: bytes
@@ -172,10 +172,10 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
-    """Return the span that stores bytes `[start, stop)` of a content; None if the shard does not store them.
+    """Return the span that stores the bytes `[start, stop)` of a content; None if the shard does not store them.
 
-    For uncompressed contents the span is exact and in the file. Otherwise it is in the source of decoded bytes
-    (`Span.source`), if there is one, or it is the stored block or object with the first byte.
+    For uncompressed contents it is the exact span in the file. Otherwise it is a span of the decoded bytes
+    (`Span.source`) if the shard has them as a source, or the stored block or object that contains the first byte.
 
     Raises:
         FormatError: The stored bytes are corrupt.
@@ -196,7 +196,7 @@ def _geometry(
     shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None, strict: bool
 ) -> tuple[Content | None, str]:
     if len(data) != size:
-        return None, f"only {plural(len(data), 'byte')} were read; a {ref.kind} is shown only when complete"
+        return None, f"only {plural(len(data), 'byte')} were read; the whole {ref.kind} is needed"
     try:
         return geometry_content(shard, ref, data, limit=limit, strict=strict), ""
     except FormatError as error:
@@ -206,13 +206,13 @@ def _geometry(
 def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     if size >= 0 and layout.start + layout.nbytes != size:
-        return _bytes(data, size, f"an array of {layout.nbytes:,} bytes was expected, the content has {size:,}")
+        return _bytes(data, size, f"expected an array of {layout.nbytes:,} bytes; the content has {size:,}")
     return ArrayContent(title, size, data, "", layout)
 
 
 def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
     if size != len(data):
-        raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
+        raise LimitExceeded(f"decoding {layout.encoding} needs the whole content of {plural(size, 'byte')}")
     decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
@@ -262,7 +262,7 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
 
 
 def _kind_of(data: bytes) -> str:
-    """Return the file kind by magic number; empty for weak matches, such as 16 zeros, which occur in any content."""
+    """Return the kind of file by magic number; empty if the match is weak, such as 16 zeros."""
     import puremagic
 
     try:

@@ -18,9 +18,9 @@ class Content(Displayed):
 
     Attributes:
         title: Short description: `PNG picture`, `Python source`.
-        size: Total bytes; -1 if the shard does not state it.
+        size: Total bytes; -1 if unknown.
         data: The bytes that were read, from the beginning.
-        note: Reason why the content is shown incomplete or as bytes, or empty.
+        note: Reason why the content is incomplete or shown as bytes, or empty.
     """
 
     kind: ClassVar[str] = "bytes"
@@ -77,7 +77,7 @@ class TextContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class JsonContent(TextContent):
-    """Text that could be parsed as JSON, and the result."""
+    """Text that is valid JSON, and the parsed value."""
 
     kind: ClassVar[str] = "json"
 
@@ -126,7 +126,7 @@ class ArrayContent(Content):
 
     Attributes:
         layout: Type, shape and order of the elements.
-        encoding: Encoding of the stored content: `raw`, or the one that was decoded: `jpeg`.
+        encoding: Encoding of the stored content before it was decoded: `raw`, `jpeg`, …
         stored_size: Bytes before decoding; -1 if `raw`.
     """
 
@@ -138,7 +138,7 @@ class ArrayContent(Content):
 
     @property
     def read_layout(self) -> ArrayLayout:
-        """Layout of the elements that were read: `layout`, or only the leading elements of an incomplete content."""
+        """Layout of the elements that were read; if the content is incomplete, only its leading elements."""
         return self.layout if self.complete else self.layout.leading(len(self.data))
 
     @property
@@ -158,7 +158,7 @@ class Tensor:
 
     Attributes:
         name: Its name.
-        dtype: Type of an element, as the format spells it.
+        dtype: Type of an element, in the notation of the file.
         shape: Elements along each axis.
         start: First byte in the content.
         stop: One past the last byte; -1 if the size of the type is unknown.
@@ -221,7 +221,7 @@ class ArchiveContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class ShardContent(Content):
-    """Shard inside a shard: name of its format, and the reason of the detection."""
+    """Shard stored as an object of a shard: name of its format, and evidence of the detection."""
 
     kind: ClassVar[str] = "shard"
 

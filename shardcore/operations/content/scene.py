@@ -1,4 +1,4 @@
-"""Scene of a mesh, a skeleton or annotations: points, triangles and lines, and the element that each belongs to."""
+"""Scene of a mesh, a skeleton or annotations: points, triangles and lines, each with the element it belongs to."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Scene:
 
 
 def scene_of(found: GeometryContent) -> Scene:
-    """Return the scene of a content; points that are not finite are left out with their triangles and lines."""
+    """Return the scene of a content, without points that are not finite and the triangles and lines that use them."""
     if isinstance(found, MeshContent):
         return _mesh_scene(found)
     if isinstance(found, SkeletonContent):
@@ -72,9 +72,9 @@ def scene_of(found: GeometryContent) -> Scene:
 
 
 def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
-    """Return a simplified scene for drawing during rotation; the same one if it is small enough.
+    """Return a simplified scene for drawing during rotation; a small scene is returned unchanged.
 
-    Vertices are clustered on a grid, so the surface stays closed.
+    Vertices are merged by grid cell, so the surface stays closed.
     """
     if len(scene.triangles) <= most and len(scene.lines) <= most and len(scene.dots) <= most:
         return scene
@@ -93,7 +93,7 @@ def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
 
 
 def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Points, Numbers]:
-    """Return the corners and edges of boxes; `low` and `high` have shape `(n, 3)`."""
+    """Return the corners and edges of boxes; `low` and `high` are opposite corners, shape `(n, 3)`."""
     ends = np.stack([low, high], axis=1)
     corners = ends[:, _CORNERS, np.arange(3)].reshape(-1, 3).astype(np.float32)
     lines = (8 * np.arange(len(low))[:, None, None] + _EDGES).reshape(-1, 2)
@@ -101,7 +101,7 @@ def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Poin
 
 
 def normals_of(points: Points, triangles: Numbers) -> Points:
-    """Return a unit normal per point; points at the same position share it."""
+    """Return a unit normal per point; points at the same position have the same normal."""
     if not len(triangles):
         return np.zeros((0, 3), np.float32)
     places = _places(points, 1 << 20)
@@ -189,7 +189,7 @@ def _sound(points: Points) -> NDArray[np.bool_]:
 
 
 def _places(points: Points, cells: int) -> NDArray[np.int64]:
-    """Return the grid cell of each point as one number; at most 2**20 cells along an axis."""
+    """Return the number of the grid cell of each point; at most 2**20 cells along an axis."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = max(float((high.astype(np.float64) - low).max()), 1e-30)
     at = np.clip((points.astype(np.float64) - low) * ((cells - 1) / span), 0, cells - 1).astype(np.int64)

@@ -45,7 +45,7 @@ class Camera:
         return cls(turned(np.eye(3), *TILTED))
 
     def turn(self, across: float, down: float) -> Self:
-        """Return it turned around the axes of the view, in radians."""
+        """Return a camera that is turned around the axes of the view, in radians."""
         return replace(self, rotation=turned(self.rotation, down, across))
 
     def zoomed(self, factor: float) -> Self:
@@ -70,7 +70,7 @@ class Shaded:
 
     Attributes:
         light: Brightness from 0 to 1.
-        hit: Number of the triangle of each pixel; from `LINE` and `DOT` on that of a line or dot; -1 for none.
+        hit: Number of the triangle at each pixel, of a line plus `LINE`, or of a dot plus `DOT`; -1 for none.
         things: Value of `Scene.triangle_things` per pixel; -1 for none.
     """
 
@@ -104,7 +104,7 @@ def shade(
     wide: float = 1.0,
     check: Callable[[], None] | None = None,
 ) -> Shaded:
-    """Render a scene. `wide` is the supersampling factor of lines and dots; `check` may raise to cancel."""
+    """Render a scene. `wide` scales lines and dots, for supersampling; `check` is called often and may raise."""
     columns, rows = max(columns, 1), max(rows, 1)
     low, high = scene.bounds
     middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))
@@ -125,7 +125,7 @@ def shade(
 
 
 def picture_of_geometry(found: GeometryContent, *, coarse: bool = False) -> NDArray[np.uint8]:
-    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`."""
+    """Render a mesh, skeleton or annotations in grey on white; return uint8 of shape `(512, 512)`."""
     scene = coarse_scene(scene_of(found)) if coarse else scene_of(found)
     seen = shade(scene, Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
     light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)

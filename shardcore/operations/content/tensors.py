@@ -1,4 +1,4 @@
-"""Tensor files: headers of safetensors and GGUF, and `.npy`."""
+"""Tensor files: reading the headers of safetensors, GGUF and `.npy`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _check_apart(tensors: tuple[Tensor, ...]) -> None:
 
 
 def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
-    """Return the layout of a tensor, relative to its own first byte; None if its type is not supported.
+    """Return the layout of a tensor, with offsets from its first byte; None if its type is not supported.
 
     BF16 has the encoding `bf16`, which `tensor_content` widens to 32-bit floats.
     """
@@ -89,7 +89,7 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
 
 
 def tensor_content(tensor: Tensor, data: bytes) -> Content:
-    """Return a tensor as an array; `data` are its own bytes. Unsupported if type or size do not fit."""
+    """Return a tensor as an array; `data` are its bytes. Unsupported for an unknown type or a wrong size."""
     layout = tensor_layout(tensor)
     if layout is None:
         raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not supported")
@@ -119,7 +119,7 @@ class _Reader:
         return self.take(self.number("<Q")).decode("utf-8", "replace")
 
     def value(self, kind: int, depth: int = 0) -> Any:
-        """Return the next value of a GGUF type; of a list, only the first 16 values."""
+        """Read the next value of a GGUF type; a list is shortened to its first 16 values."""
         if kind == _STRING:
             return self.string()
         if kind == _LIST and depth < 4:
@@ -129,10 +129,10 @@ class _Reader:
                 data = self.take(width * count)
                 return [v for (v,) in struct.iter_unpack(_VALUES[inner], data[: 16 * width])]
             if count > len(self._data):
-                raise FormatError(f"invalid GGUF header: a list of {count:,} values")
+                raise FormatError(f"invalid GGUF header: {count:,} values in a list")
             return [self.value(inner, depth + 1) for _ in range(count)][:16]
         if kind >= len(_VALUES) or not _VALUES[kind]:
-            raise FormatError(f"invalid GGUF header: type {kind} of a value")
+            raise FormatError(f"invalid GGUF header: unknown value type {kind}")
         return self.number(_VALUES[kind])
 
 

@@ -23,7 +23,7 @@ SAMPLE = 1 << 16
 """Bytes from which the encoding is detected."""
 
 LANGUAGE_SAMPLE = 4096
-"""Characters from which the language is guessed if the file name is not enough."""
+"""Number of characters from which the language is guessed if the file name does not determine it."""
 
 _SURE = 0.3
 """Minimum rank of a Pygments guess."""
@@ -81,7 +81,7 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be cut."""
+    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be incomplete."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -122,8 +122,8 @@ def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
 def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
     """Return delimiter and rows of a table; None if the text is not a table.
 
-    A text is a table by its extension, or if its first lines have equally many tabs. The delimiter of a `.csv` is
-    the most frequent one in its first line, since many programs write semicolons.
+    A text is a table if its extension says so, or if its first lines have equally many tabs. The delimiter of a `.csv`
+    is the most frequent one in its first line, since many programs write semicolons.
     """
     delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
     lines = text[:SAMPLE].splitlines()[:8]

@@ -1,4 +1,4 @@
-"""Rows that are extracted by default."""
+"""Selection of the rows that are extracted by default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def all_rows(objects: Objects) -> Iterator[Rows]:
 
 
 def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
-    """Yield all rows, in pieces; rows that are slots of a hash function are sorted by offset."""
+    """Yield all rows in pieces; if rows are slots of a hash function, they are sorted by offset."""
     order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
     if order is None:
         yield from all_rows(objects)
@@ -35,14 +35,14 @@ def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:
-    """Return the codes of the kinds that are not parts of others (the chunks of a file are)."""
+    """Return the codes of the kinds that are not parts of other objects, as the chunks of a file are."""
     return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
 
 
 def taken_rows(
     objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
 ) -> Iterator[Rows]:
-    """Yield the rows whose state and kind are selected, in pieces; `kinds` are codes, None for all."""
+    """Yield the rows whose state and kind are selected, in pieces; `kinds` are codes, None for all kinds."""
     for rows in pieces:
         columns = objects.columns(rows)
         keep = in_states(columns.state, options.states)
@@ -60,4 +60,4 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
 
 
 def no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
-    return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")
+    return UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")

@@ -1,4 +1,4 @@
-"""Extraction of objects into files: safe names, nothing outside the folder, no silent replacement, a manifest."""
+"""Extraction of objects to files with safe names and a manifest, never outside the folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
-from shardcore.writing.partial_file import write_kept
+from shardcore.writing.partial_file import write_resumable
 from shardcore.writing.temporary import exists_error, write_as
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
 
 
 def ending_of(head: bytes, *, whole: bool) -> str:
-    """Guess the file extension (with its dot) from the first bytes, at most `HEAD`; empty if unknown."""
+    """Guess the file extension (with its dot) from the first `HEAD` bytes; empty if unknown."""
     for at, magic, ending in MAGICS:
         if head.startswith(magic, at) and head.startswith(_CONTAINERS.get(magic, b"")):
             return ending
@@ -110,17 +110,17 @@ def _is_json(text: str) -> bool:
 
 
 KEPT_FROM = 4 << 20
-"""Minimum size of an object whose extraction is resumed."""
+"""Minimum bytes of an object whose extraction can be resumed."""
 
 UNNAMED = "-unnamed "
-"""Marks the identity of a remote file with no ETag or date: another file may have the same."""
+"""Part of the identity of a remote file without ETag and date; other files may have the same identity."""
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
-    """Return an identity by which a failed extraction is resumed; empty if it cannot be resumed.
+    """Return an identity of the content, for resuming a failed extraction; empty if it cannot be resumed.
 
-    Resuming needs random access: an uncompressed object, or the whole content of a file. The mark contains the identity
-    of the source file, so nothing is resumed after it was replaced.
+    Resuming needs random access: an uncompressed object, or the whole content of a file. The identity includes that of
+    the source file, so extraction starts again if that file was replaced.
     """
     if ref.size < KEPT_FROM or (limit is not None and ref.size > limit) or ref.state is not State.LIVE:
         return ""
@@ -147,7 +147,7 @@ def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
 
 
 ANY_SIZE = 1 << 63
-"""No limit."""
+"""Value that means no limit."""
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
@@ -165,7 +165,7 @@ class Extracted:
         key: Key of the object.
         path: The file; empty if none was written.
         size: Bytes written.
-        sha256: Of the content, hexadecimal.
+        sha256: Digest of the content, in hex.
         error: Reason why there is no file, or empty.
         part: Name of the part (`fragments`); empty for the content itself.
         remedy: Remedy for the error, if there is one.
@@ -230,7 +230,7 @@ def extract_objects(
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         # `Path.is_file` raises for names that are too long and without permission.
-        what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
+        what = "a file of that name exists" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
     manifest: ManifestWriter | None = None
@@ -269,7 +269,7 @@ def extract_planned(
     delivery: BucketFolder | None,
     there: Mapping[str, int],
 ) -> list[Extracted]:
-    """Write objects under names decided before, one per file; `there` are existing names of the target with sizes."""
+    """Write objects to files whose names are already decided; `there` has the sizes of existing files by name."""
     extraction = _Extraction(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
         with closing(extraction.results(refs)) as each:
@@ -308,9 +308,9 @@ def write_object(
     limit: int | None = None,
     each_piece: EachPiece | None = None,
 ) -> tuple[int, str]:
-    """Stream one object, or a part of it, into a new file; return its size and sha256.
+    """Stream one object, or a part of it, to a new file; return its size and sha256.
 
-    A large remote object that was interrupted keeps its partial file, and the next call fetches the rest.
+    If a large remote object is interrupted, its partial file is kept, and the next call fetches the rest.
     """
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
@@ -319,7 +319,7 @@ def write_object(
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
-    """Return part and file name of each file of an object; names may be unsafe. The part `""` is the content itself."""
+    """Return the file name of each part of an object; names may be unsafe. The part `""` is the content itself."""
     names = shard.file_names(ref)
     if options.parts == AS_USUAL:
         return names
@@ -349,7 +349,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Files of one object, decided before its content is read; or its results, if it is done."""
+    """Files to write for one object, decided before its content is read; or its results, if nothing must be written."""
 
     ref: ObjectRef | None = None
     files: tuple[_File, ...] = ()
@@ -361,7 +361,7 @@ class _Task:
 
 
 WRITERS = min(os.cpu_count() or 1, 4)
-"""Objects decoded and written in parallel; more threads than processors slow each other down."""
+"""Objects decoded and written in parallel; no more than processors, since threads slow each other down."""
 
 BATCH = 16
 BATCH_BYTES = 1 << 20
@@ -388,11 +388,11 @@ _NO_SIZE = -1
 
 
 class _Extraction:
-    """One extraction: names given and folders created.
+    """A running extraction: names in use and folders created.
 
     Attributes:
-        folder: Path through the open folder descriptor: a folder swapped in under its name is never written to.
-        there: Names that exist at the target of the delivery, and their sizes.
+        folder: Path bound to the open folder; a folder that replaces it under its name is never written to.
+        there: Sizes of the files that exist at the upload target, by name.
     """
 
     def __init__(
@@ -440,7 +440,7 @@ class _Extraction:
                 yield named
 
     def named(self, text: str) -> str:
-        """Replace the path of the open folder by the folder as the caller named it."""
+        """Replace the path of the open folder in a text by the path that the caller gave."""
         return text.replace(self._lead, self._given)
 
     def _results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
@@ -514,9 +514,9 @@ class _Extraction:
         return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
 
     def _is_same(self, name: str, size: int) -> bool:
-        """Return whether an existing name counts as the file of an object; `size` may be unknown (negative).
+        """Return whether an existing file counts as the file of an object; a negative `size` is unknown.
 
-        Name and size suffice, since a file gets its name only when it is complete. A link counts by its name.
+        Name and size are enough, since a file gets its name only when it is complete. For a link, the name is enough.
         """
         there = self._size_there(name)
         if there is None or _is_folder(self._where / name):
@@ -584,7 +584,7 @@ class _Extraction:
     def _write(
         self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str, *, free: bool
     ) -> tuple[Path, int, str]:
-        """Write a file and its folder; a concurrent run may remove an empty folder, so there is a second attempt."""
+        """Write a file and its folder; tries twice, since a concurrent run may remove the folder while it is empty."""
         force = self._options.conflict is Conflict.REPLACE
         mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
         for last in (False, True):
@@ -743,7 +743,7 @@ def _write_kept(
                 each_piece(len(piece))
             yield piece
 
-    return write_kept(path, mark, ref.size, counted_from, force=force, other=other)
+    return write_resumable(path, mark, ref.size, counted_from, force=force, other=other)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:
@@ -758,7 +758,7 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: st
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes of a content (`HEAD` or more, if available), and all of its pieces."""
+    """Return the first bytes of a content (at least `HEAD` if available), and an iterator of all its pieces."""
     first: list[bytes] = []
     while sum(map(len, first)) < HEAD and (piece := next(pieces, None)) is not None:
         first.append(piece)

@@ -19,7 +19,7 @@ def numbered(number: int) -> str:
 
 
 class ManifestWriter:
-    """Manifest that is streamed to a temporary file; `root` is the prefix of result paths, default: the folder."""
+    """Manifest that is streamed to a temporary file; `root` is the prefix of result paths (default: the folder)."""
 
     def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
         self._folder = folder

@@ -19,8 +19,8 @@ MAX_PATH_BYTES = 1000
 class Names:
     """Unique file names for keys, safe on all common systems.
 
-    A safe key keeps its text. Others are cleaned and end with `~` and eight digits of the sha256 of the key, so that
-    a name depends on little more than its key.
+    A safe key is used unchanged. Other keys are cleaned, and `~` with eight digits of their sha256 is appended, so that
+    the name hardly depends on other keys.
 
     Args:
         taken: Names that are not available.
@@ -36,13 +36,13 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
-        """Return a name for a key, unique also case-insensitively; `ending` is added if it has no extension."""
+        """Reserve and return a name for a key, unique also case-insensitively; a missing extension is `ending`."""
         name = self.preview(key, ending)
         self._taken.add(_folded(name))
         return name
 
     def preview(self, key: str, ending: str = "") -> str:
-        """Return the next name of `give` without reserving it."""
+        """Return the name that `give` would return, without reserving it."""
         above: tuple[str, ...] = ()
         last = key
         if self._folders and is_relative_path(key):
@@ -92,7 +92,7 @@ class Names:
 
 
 def is_relative_path(key: str) -> bool:
-    """Return whether a key is a downward path: no empty part, no `.` or `..`, and not too long."""
+    """Return whether a key is a path below a folder: no empty part, no `.` or `..`, and not too long."""
     parts = key.split("/")
     if not 1 < len(parts) <= MAX_DEPTH or len(key) > MAX_PATH_BYTES:
         return False
@@ -130,5 +130,5 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a form that is equal for names that some file system treats as the same."""
+    """Return the same text for all names that some file system treats as one."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -8,7 +8,7 @@ from enum import StrEnum
 from shardcore.model.objects import State
 
 AS_USUAL = ""
-"""Parts that are separate files in the unsharded form (fragments of a mesh)."""
+"""Default parts: those that are separate files in the unsharded format (fragments of a mesh)."""
 
 ALL_PARTS = "all"
 
@@ -35,12 +35,12 @@ class ExtractOptions:
     """Options of extraction.
 
     Attributes:
-        folders: Whether a key that is a relative path (`a/b/c.txt`) stays one; otherwise all files are in one folder.
+        folders: Whether a key that is a relative path (`a/b/c.txt`) is extracted into sub-folders.
         conflict: Policy for existing files.
         guess_extension: Whether a name without an extension gets one, detected from the content.
         skip_unused: Whether slots without an object are left out; otherwise the manifest lists them.
         deleted: Whether tombstoned objects are included, if the shard was opened to return them.
-        parts: `AS_USUAL`, `ALL_PARTS`, `NO_PARTS`, or the name of the one part written beside the content.
+        parts: Parts written beside the content: `AS_USUAL`, `ALL_PARTS`, `NO_PARTS`, or the name of one part.
         manifest: Whether `manifest.json` is written.
         limit: Maximum bytes of one object; None for no limit.
     """

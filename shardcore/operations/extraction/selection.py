@@ -1,4 +1,4 @@
-"""Extraction of objects by key, by pattern, or all of them."""
+"""Extraction of selected objects: by key, by pattern, or all of them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from shardcore.operations.extraction.files import EachPlanned, Extracted, extrac
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, member_rows, object_rows, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
 from shardcore.shards.shard import Shard
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
 
 Unreadable = Callable[[str, ShardError], None]
-"""Called with name and error of a shard that is left out."""
+"""Callback with name and error of a shard that is left out."""
 
 _USUAL = ExtractOptions()
 
@@ -48,7 +48,7 @@ class Extraction:
 
     Attributes:
         files: Result of each object, in the order of the rows, or of the keys.
-        unreadable: Shards of a data set that were left out, and why.
+        unreadable: Shards of a data set that were left out, with the reason.
     """
 
     files: tuple[Extracted, ...]
@@ -166,7 +166,7 @@ def _is_empty(folder: Path) -> bool:
 
 @contextmanager
 def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
-    """Yield a callback for `planned` that decides whether the next shards are fetched whole or only their indexes.
+    """Yield a callback that decides whether the next shards are fetched whole or only their indexes.
 
     After an interruption the files of the first shards exist, and those of the others do not.
     """
@@ -185,7 +185,7 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
 def _all_refs(
     shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
 ) -> tuple[Iterator[ObjectRef], int]:
-    """Return all objects to extract and their number; if the shard has a view of the whole content, only that.
+    """Return all objects to extract, and their number; if the shard has a view of its whole content, only that view.
 
     Kinds that are parts of others (the chunks of a file) are left out unless requested.
     """
@@ -212,9 +212,9 @@ def _or_raised(ref: ObjectRef | ShardError) -> ObjectRef:
 
 
 class _MemberRefs:
-    """Objects of a data set to extract, shard by shard, in order; iteration continues after an error of one row.
+    """Iterator of the objects to extract from a data set, shard by shard; an error of one row does not end it.
 
-    A shard is closed when its objects were extracted.
+    A shard is closed when its objects are extracted.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class _MemberRefs:
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
         here = shard.tasks is None
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
+        self._asked = RowsRequest(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         # Objects are still fetched and written after they were yielded.

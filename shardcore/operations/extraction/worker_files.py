@@ -1,4 +1,4 @@
-"""Extraction of a data set by workers; names are decided and the manifest is written by this process."""
+"""Extraction of a data set by workers. This process decides the names and writes the manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Unreadable
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import RowsAsked, rows_of
+from shardcore.shards.member_work import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import is_address, parse_address
@@ -44,7 +44,7 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """Objects of a shard to write, safe names of their files once decided, sizes of existing ones in the store."""
+    """Objects of a shard to write, the decided names of their files, and the sizes of existing files in the store."""
 
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class MemberPlan:
 
 
 def member_plan(
-    shard: DataSet, name: str, progress: Progress, asked: RowsAsked, options: ExtractOptions, match: str | None
+    shard: DataSet, name: str, progress: Progress, asked: RowsRequest, options: ExtractOptions, match: str | None
 ) -> MemberPlan:
     with shard.borrowed(name) as member:
         found = rows_of(member, asked)
@@ -85,7 +85,7 @@ def member_files(
     remote: RemoteOptions | None,
     plan: MemberPlan,
 ) -> list[Extracted]:
-    """Write the objects of a shard; returned paths are relative to the target."""
+    """Write the objects of one shard; the returned paths are relative to the target."""
     with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
@@ -127,15 +127,15 @@ def extract_on(
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
 ) -> Generator[Extracted]:
-    """Extract the objects of a data set as `extract_each` does, by workers.
+    """Extract the objects of a data set by workers, with the results of `extract_each`.
 
     Workers first list the objects. This process then decides names and conflicts, so that the result does not depend on
-    the order of the workers, which then write the files. `out` is an address in an object store, or a folder that all
-    workers see under the same path. Extensions cannot be guessed.
+    the order of the workers. Then they write the files. `out` is an address in an object store, or a folder that all
+    workers have under the same path. Extensions cannot be guessed.
     """
     if options.guess_extension:
         raise UsageError(
-            "--guess-extension cannot be combined with --cluster: names are decided before contents are read"
+            "--guess-extension cannot be combined with --cluster: file names are chosen before contents are read"
         )
     plans, failed = _plans(tasks, shard, match, kind, options)
     for name, error in failed.items():
@@ -152,7 +152,7 @@ def _plans(
     tasks: TaskPool, shard: DataSet, match: str | None, kind: str | None, options: ExtractOptions
 ) -> tuple[list[MemberPlan], dict[str, ShardError]]:
     hidden = tuple(state for state in State if state not in options.states)
-    asked = RowsAsked(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
+    asked = RowsRequest(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
     plans, failed, kinds = list[MemberPlan](), dict[str, ShardError](), dict[str, None]()
     with closing(tasks.each(shard, member_plan, (asked, options, match))) as found:
         for member, plan in zip(shard.members, found, strict=True):

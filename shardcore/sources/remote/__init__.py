@@ -1,1 +1,1 @@
-"""Remote files by ranges: S3, stores with its interface, and HTTP. Not imported for local files."""
+"""Remote files, read by ranges: S3 and compatible stores, and HTTP. Not imported for local files."""

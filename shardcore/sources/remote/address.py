@@ -1,4 +1,4 @@
-"""Parsing of remote addresses, including console and hub pages, and their display without secrets."""
+"""Parsing of remote addresses, including pages of cloud consoles and Hugging Face; display without secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HUB = "https://huggingface.co"
 _PRECOMPUTED = "precomputed://"
 _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
-"""Characters of a path that are not escaped."""
+"""Special characters of a path that are not percent-encoded."""
 
 _SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
@@ -89,12 +89,12 @@ class Address:
 
     @property
     def is_public(self) -> bool:
-        """True if `shown` opens the same file: there are no secrets in the address."""
+        """True if the address contains no secrets, so that `shown` opens the same file."""
         return not self.query and not self.login
 
     @property
-    def stands_alone(self) -> bool:
-        """True if the address is valid for this file only: signed for it, or an old version."""
+    def is_single_file(self) -> bool:
+        """True if the address is valid for this file only: it is signed for the file, or names an old version."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
@@ -131,7 +131,7 @@ class Address:
         return self._moved(self.path[: self.path.rstrip("/").rfind("/") + 1])
 
     def inside(self, name: str) -> Address:
-        """Return the address of a relative name; raise `SourceError` if it leaves the folder."""
+        """Return the address of a file by its relative name in this folder; SourceError if the name leaves it."""
         checked = check_name(name)
         return self._moved(self.path + (checked if self.in_store else quote(checked)))
 
@@ -140,7 +140,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL that is sent; contains the query, so it is never shown."""
+        """The URL to request. It contains the query, so it must not be displayed."""
         if self.scheme == "hf":
             repo, _, revision = self.place.partition("@")
             return f"{_hub()}/{repo}/resolve/{quote(revision or 'main', safe='')}/{self.path}"
@@ -149,14 +149,14 @@ class Address:
 
     @property
     def text(self) -> str:
-        """The address for `parse_address`; contains login and query, so it is never shown."""
+        """The address as `parse_address` accepts it. It contains login and query, so it must not be displayed."""
         if self.is_public:
             return self.shown
         login = f"{quote(self.login, safe=':')}@" if self.login else ""
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
-        """Return the address with the login, and a signature for all, of another address on the same server."""
+        """Return the address with the login, or the account-wide signature, of another address on the same server."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
@@ -172,7 +172,7 @@ class Address:
 
     @property
     def store(self) -> Address | None:
-        """The address in the bucket, for web addresses of Amazon S3 and Google Cloud Storage; else None."""
+        """The `s3://` or `gs://` address, for a web address of Amazon S3 or Google Cloud Storage; else None."""
         if self.in_store:
             return self
         if self.query or self.login:
@@ -203,7 +203,7 @@ def plain_address(text: str) -> str:
 
 
 def shown_address(text: str) -> str:
-    """Return a text for display: addresses without query and login, other texts unchanged."""
+    """Return a text for display: an address without query and login, any other text unchanged."""
     if not is_address(text):
         return text
     text = text.partition(_LINK)[0] if is_viewer_link(text) else text
@@ -240,7 +240,7 @@ def is_viewer_link(text: str) -> bool:
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return the address of `bucket/key`; the key is everything after the bucket, unescaped, except a version."""
+    """Return the address of `bucket/key`; the key is everything after the bucket, not decoded, except for a version."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
     version = _VERSION.search(rest) if scheme == "s3" else None
@@ -254,11 +254,11 @@ def _bucket_address(scheme: str, rest: str) -> Address:
 def _arn_address(text: str) -> Address:
     found = _ARN.fullmatch(text)
     if found is None:
-        raise UsageError("an Amazon Resource Name of an object is arn:aws:s3:::bucket/key")
+        raise UsageError("invalid Amazon Resource Name; expected arn:aws:s3:::bucket/key")
     if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
         raise UsageError("access points are not supported: give the address of its bucket, s3://bucket/key")
     if found["service"] != "s3" or found["region"] or found["account"]:
-        raise UsageError("of Amazon Resource Names, only arn:aws:s3:::bucket/key can be opened")
+        raise UsageError("this Amazon Resource Name is not supported; expected arn:aws:s3:::bucket/key")
     return _bucket_address("s3", found["rest"])
 
 
@@ -269,7 +269,7 @@ def _hub() -> str:
 def _hub_address(rest: str) -> Address:
     found = _HUB_ADDRESS.fullmatch(rest)
     if found is None:
-        raise UsageError("an address of Hugging Face is hf://[datasets/|spaces/]owner/name[@revision]/path")
+        raise UsageError("invalid Hugging Face address; expected hf://[datasets/|spaces/]owner/name[@revision]/path")
     return _in_repository(found["repo"], found["revision"] or "", found["path"] or "")
 
 
@@ -280,7 +280,7 @@ def _in_repository(repo: str, revision: str, path: str) -> Address:
 
 def _web_address(body: str) -> Address:
     if is_viewer_link(body):
-        raise UsageError("this link of Neuroglancer has layers in it: open one of them")
+        raise UsageError("this Neuroglancer link has layers in it: open one of them")
     try:
         parts = urlsplit(body)
         host, port = parts.hostname or "", parts.port
@@ -296,7 +296,7 @@ def _web_address(body: str) -> Address:
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
     scheme = parts.scheme.lower()
     if scheme == "http" and host.endswith(_AZURE) and parts.query:
-        raise UsageError(f"a signature is not sent without encryption: the address begins with https://{host}")
+        raise UsageError(f"a signature is sent over TLS only: use https://{host}")
     if version := _VERSION.match(parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)
@@ -320,9 +320,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
     found = _AWS_PAGE.fullmatch(unquote(parts.path))
     if found is None:
-        raise UsageError(
-            "this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key"
-        )
+        raise UsageError("this page of the AWS console shows no object or bucket: give an address s3://bucket/key")
     if found["bucket"].startswith("arn:"):
         return _arn_address(found["bucket"] + (f"/{found['key']}" if found["key"] else ""))
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -336,7 +334,7 @@ def _amazon_page(parts: SplitResult, host_region: str) -> Address:
 def _google_page(parts: SplitResult) -> Address:
     found = _GOOGLE_PAGE.fullmatch(parts.path)
     if found is None or (found["object"] and not found["key"]):
-        raise UsageError("this page of the Google console shows no object or bucket: give its address, gs://bucket/key")
+        raise UsageError("this page of the Google console shows no object or bucket: give an address gs://bucket/key")
     key = unquote(found["key"] or "")
     if not found["object"] and key and not key.endswith("/"):
         key += "/"  # the page of a bucket lists folders; objects have a page of their own

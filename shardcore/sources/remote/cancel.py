@@ -16,7 +16,7 @@ Connection = Any
 """A urllib3 connection of any kind."""
 
 MOST_XML = 8 << 20
-"""Maximum bytes of a parsed response; a full page of a listing is at most two thirds of it."""
+"""Maximum bytes of a parsed response; a full page of a listing has at most two thirds of it."""
 
 DEEPEST_XML = 16
 """Maximum depth of such a response; S3 has 5."""
@@ -29,7 +29,7 @@ _callback: ContextVar[Callable[[Connection], None] | None] = ContextVar("callbac
 
 @contextlib.contextmanager
 def connection_callback(callback: Callable[[Connection], None]) -> Iterator[None]:
-    """Call `callback` with the connection of each request in this context, before it is sent."""
+    """Call `callback` with the connection of each request in this context, before the request is sent."""
     token = _callback.set(callback)
     try:
         yield
@@ -38,7 +38,7 @@ def connection_callback(callback: Callable[[Connection], None]) -> Iterator[None
 
 
 def shut_down(connection: Connection) -> None:
-    """Shut a connection down from any thread; wakes the thread that waits for a response."""
+    """Shut a connection down from any thread; a thread that waits for its response then gets an error."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
         with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def shut_down(connection: Connection) -> None:
 
 
 class _TimedReader(io.RawIOBase):
-    """Reader with a deadline for the whole response: a socket timeout applies only to each received piece."""
+    """Reader with a deadline for the whole response, since a socket timeout applies only to each received piece."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float | None) -> None:
         self._raw, self._sock = raw, sock
@@ -60,7 +60,7 @@ class _TimedReader(io.RawIOBase):
         if self.deadline is None:
             return self._raw.readinto(buffer)
         if (left := self.deadline - time.monotonic()) <= 0:
-            raise TimeoutError("the answer did not come in time")
+            raise TimeoutError("the response did not arrive in time")
         usual = self._sock.gettimeout()
         self._sock.settimeout(left if usual is None else min(left, usual))
         try:
@@ -101,11 +101,11 @@ def set_deadline(response: Any, seconds: float) -> None:
 
 
 class NotXml(Exception):
-    """A response is not XML, or too expensive to parse."""
+    """A response is not XML, or is too expensive to parse."""
 
 
 def _xml_body(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
-    """Yield the whole body if it is acceptable XML; nothing for an error response with another body."""
+    """Yield the whole body if it is XML that may be parsed; nothing for an error response with another body."""
     from urllib3.exceptions import HTTPError
 
     set_deadline(response, XML_SECONDS)
@@ -124,7 +124,7 @@ def _xml_body(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
 
 
 def _is_xml(body: bytes) -> bool:
-    """Return whether a body is XML as stores send it: flat, and without declarations, which may expand."""
+    """Return whether a body is XML as stores send it: not deeply nested, and without declarations, which may expand."""
     parser = expat.ParserCreate("utf-8")
     depth = 0
 
@@ -151,7 +151,7 @@ def _is_xml(body: bytes) -> bool:
 
 
 def enable_callbacks(manager: Any) -> None:
-    """Make all pools of a urllib3 manager report the connection of each request to `connection_callback`."""
+    """Let all connection pools of a urllib3 manager report each connection to `connection_callback`."""
     manager.pool_classes_by_scheme = {
         scheme: _with_callbacks(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
@@ -160,7 +160,7 @@ def enable_callbacks(manager: Any) -> None:
 @cache
 def _with_callbacks(pool_class: Any) -> Any:
     class TimedConnection(pool_class.ConnectionCls):  # type: ignore[misc]
-        """The timeout applies to the whole head of a response, including status 100."""
+        """Connection whose timeout applies to all headers of a response, including responses with status 100."""
 
         def getresponse(self) -> Any:
             with _one_deadline(self):

@@ -13,7 +13,7 @@ VARIABLES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
 
 
 def trust_named(context: ssl.SSLContext) -> bool:
-    """Trust the certificates that the environment names; return whether it names any. May raise `TlsFailed`."""
+    """Trust the certificates named by environment variables; return whether there are any. May raise `TlsFailed`."""
     named: dict[str, str] = {}
     for variable in VARIABLES:
         if path := os.environ.get(variable):
@@ -28,7 +28,7 @@ def trust_named(context: ssl.SSLContext) -> bool:
 
 
 def web_context() -> dict[str, Any]:
-    """Return `ssl_context` for urllib3 as keyword arguments; empty if the environment names no certificates."""
+    """Return the keyword argument `ssl_context` for urllib3; empty if no environment variable names certificates."""
     from urllib3.util.ssl_ import create_urllib3_context
 
     context = create_urllib3_context()

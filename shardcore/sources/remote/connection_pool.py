@@ -1,4 +1,4 @@
-"""Connections shared by open shards: per store or server and credentials, one client with threads and cache."""
+"""Connections shared by open shards: one client, with threads and cache, per server and credentials."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STEADY = 16
 """Successes in a row after which the limit of a host rises by one request."""
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 class Workers:
-    """Runs jobs on up to `most` threads by priority. Threads end when there is no work, so there is nothing to stop."""
+    """Runs jobs by priority on up to `most` threads. Threads end when no jobs are left, so they need no stopping."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -58,7 +58,7 @@ class Workers:
 class RequestGate:
     """Limit on parallel requests to one host. Thread-safe.
 
-    Each overload response halves the limit (once for requests sent together); `STEADY` successes in a row add one.
+    An overload response halves the limit, only once for requests sent together; `STEADY` successes in a row add one.
     """
 
     def __init__(self, most: int) -> None:
@@ -72,7 +72,7 @@ class RequestGate:
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
-        """Wait for a free slot, calling `check` meanwhile; call the yielded function if the host is overloaded."""
+        """Wait for a free slot, calling `check` meanwhile. Call the yielded function if the host is overloaded."""
         with self._changed:
             while self._under_way >= self._limit:
                 self._changed.wait(_ASK)
@@ -103,7 +103,7 @@ class RequestGate:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """Key of a connection, including credentials; its `repr` has none."""
+    """Key of a connection, which includes credentials; they are not in its `repr`."""
 
     scheme: str
     place: str
@@ -114,7 +114,7 @@ class _Key:
 
 
 class Connection:
-    """A client of one store or server with one set of credentials, its threads and its cache."""
+    """A client of one store or server with one set of credentials, and its threads and cache."""
 
     def __init__(self, transport: Transport, options: RemoteOptions) -> None:
         self.transport = transport
@@ -127,7 +127,7 @@ class Connection:
 
 
 class ConnectionPool:
-    """Connections in use; each is created once, under a lock, and closed after its last use."""
+    """Connections in use. Each is created once, under a lock, and closed when no shard uses it any more."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -135,7 +135,7 @@ class ConnectionPool:
         self._released: deque[_Key] = deque()
 
     def acquire(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
-        """Return the connection for an address, and the key for `release`; may raise `CredentialsRefused`."""
+        """Return the connection for an address, and a key for `release`; may raise `CredentialsRefused`."""
         key = _key(address, options)
         # Creating a client is slow and not thread-safe: others wait.
         try:
@@ -147,12 +147,12 @@ class ConnectionPool:
             self._process_released()
 
     def release(self, key: _Key) -> None:
-        """End a use. Never blocks: the garbage collector may call it in any thread, also inside `acquire`."""
+        """Return a connection to the pool. Never blocks, since the garbage collector may call it during `acquire`."""
         self._released.append(key)
         self._process_released()
 
     def _process_released(self) -> None:
-        """Process returned keys; if the lock is taken, its holder does it."""
+        """Close connections that are no longer used; if another thread holds the lock, that thread does it."""
         while self._released and self._lock.acquire(blocking=False):
             try:
                 unused = self._release_one()

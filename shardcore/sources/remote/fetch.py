@@ -1,4 +1,4 @@
-"""Fetching one range, with retries from where the transfer broke off."""
+"""Fetching one range. After a broken transfer, a retry continues with the missing bytes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
 
 ENOUGH = 256 << 10
-"""Bytes of a broken attempt that count as progress; with progress, attempts are not limited."""
+"""Received bytes of a failed attempt that count as progress; attempts with progress are not limited."""
 
 ENOUGH_SHARE = 8
-"""Also progress: one part in so many of the missing bytes."""
+"""Received bytes also count as progress if they are at least this fraction (1/n) of the missing bytes."""
 
 SLOW_RATE = 1024
 """Bytes per second below which a server is slow."""
@@ -31,7 +31,7 @@ SLOW_SECONDS = 30
 
 @dataclass(slots=True)
 class Fetched:
-    """Bytes received so far: from the start of the range, or of the file if `whole`; `location` is the redirect."""
+    """Bytes received so far, from the start of the range, or of the file if `whole`; `location`: redirect target."""
 
     pin: Pin | None
     data: bytearray
@@ -40,7 +40,7 @@ class Fetched:
 
 
 class Fetch:
-    """Fetches one range of one file. `comes` is called after each received piece."""
+    """Fetches one range of one file. `comes` is called with each received piece."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Fetch:
             raise
 
     def _advanced(self, had: int) -> bool:
-        """Return whether an attempt made enough progress; a whole file starts again, so it never counts."""
+        """Return whether an attempt made enough progress; False for a whole file, which must start again."""
         came = len(self._known.data) - had
         missing = self._request.stop - self._request.start - had
         return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
@@ -131,7 +131,7 @@ class Fetch:
             record.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
-        """Read the body to its end, and compare the end with the stated one."""
+        """Read the body to its end, and check its length against the stated one."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._request.start)
         pace = _Pace(self._remote, self._address)
@@ -182,7 +182,7 @@ class _Pace:
             return
         text = f"{self._address.host} is slow: less than 1 KB/s of {self._address.shown} for {SLOW_SECONDS} seconds"
         if self._remote.options.give_up_slow:
-            error = TimedOut(f"{text}; given up", remedy=Remedy.AGAIN)
+            error = TimedOut(f"{text}; aborted", remedy=Remedy.AGAIN)
             self._remote.mark_lost(error)
             raise error
         self._remote.tape.note(text, urgent=True)

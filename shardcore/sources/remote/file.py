@@ -30,7 +30,7 @@ _tokens = itertools.count()
 
 
 class RemoteFile:
-    """A file of an open shard. Thread-safe; requests run on the threads of the connection."""
+    """A file of an open shard. Thread-safe; requests run on the threads of its connection."""
 
     def __init__(self, remote: RemoteSession, address: Address, *, sibling: bool) -> None:
         self.remote, self.address = remote, address
@@ -57,12 +57,12 @@ class RemoteFile:
         return self._identity
 
     def check_plain(self) -> None:
-        """Raise `RangeRefused` if the server sends the file compressed: ranges then differ from those of the file."""
+        """Raise `RangeRefused` if the server compresses the file: ranges would then differ from those of the file."""
         if self.pin.encoding:
             raise packed(self.address, self.pin.encoding)
 
     def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
-        """Return half-open ranges inside the file, in the given order; with `fresh`, the cache is not used."""
+        """Return half-open ranges of the file, in the given order; with `fresh`, the cache is not used."""
         if self.remote.closed:
             raise SourceError(f"{self.address.shown} is closed")
         wanted = [(start, stop) for start, stop in ranges if stop > start]
@@ -88,7 +88,7 @@ class RemoteFile:
     def prefetch(self, start: int, stop: int, longest: int) -> None:
         """Start to fetch `[start, stop)` by several requests, without waiting.
 
-        Does nothing if the user must be asked first, or if the cache is too small for the read-ahead.
+        Does nothing if the user must be asked first, or if the cache is too small for the bytes.
         """
         if self._pin is None or self.remote.closed or not self._reads_ahead:
             return
@@ -115,7 +115,7 @@ class RemoteFile:
         return tuple(found)
 
     def plain(self, limit: int) -> bytes:
-        """Return the whole content, without the HTTP content encoding; raise `LimitExceeded` above `limit` bytes."""
+        """Return the whole content, decompressed if the server compresses it; LimitExceeded above `limit` bytes."""
         pin = self.pin
         if pin.size > limit:
             raise LimitExceeded(f"{self.address.name} has {plural(pin.size, 'byte')}; at most {limit:,} are read")
@@ -134,7 +134,7 @@ class RemoteFile:
         return content
 
     def release_cache(self) -> None:
-        """End the exemption from the cache limit: thousands of files may be fetched whole, one after the other."""
+        """Apply the cache limit to this file again, since thousands of files may be fetched whole in succession."""
         self._connection.blocks.release(self._identity)
 
     def close(self) -> None:
@@ -145,20 +145,20 @@ class RemoteFile:
             request.cancel()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
-        """Raise `LargeRead` if more bytes are missing than may be fetched without asking."""
+        """Raise `LargeRead` if more bytes must be fetched than is allowed without asking the user."""
         limit = most()
         if limit is None or sum(stop - start for start, stop in wanted) <= limit:
             return
         holes = (missing(self._blocks(start, stop), start, stop) for start, stop in wanted)
         size = sum(last - first for parts in holes for first, last in parts)
         if size > limit:
-            text = f"{self.address.shown}: {plural(size, 'byte')} would be read at once"
+            text = f"{self.address.shown}: {plural(size, 'byte')} would be fetched at once"
             raise LargeRead(text, size=size)
 
-    # --- what is to be fetched -----------------------------------------------------------------------------
+    # --- planning of requests ------------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
-        """Return cached pieces, and the requests for the rest, which the caller has joined."""
+        """Return the cached blocks, and requests for the other bytes; the caller counts as a reader of each request."""
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []
@@ -180,7 +180,7 @@ class RemoteFile:
             return pieces, list(requests.values())
 
     def _join_requests(self, start: int, stop: int, joined_requests: dict[int, RangeRequest]) -> list[tuple[int, int]]:
-        """Join requests under way for a range; return the parts that none of them fetches."""
+        """Join running requests that fetch parts of a range; return the parts that no request fetches."""
         for request in self._requests:
             apart = request.stop <= start or stop <= request.start
             if apart or id(request) in joined_requests or not request.join():
@@ -282,9 +282,9 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, which reports the size: `at`, or `first` useful bytes at the beginning.
+        """Fetch the first range, whose response reports the file size: `at`, or `first` bytes from the beginning.
 
-        Above 1 MiB, only the first 64 KiB are waited for.
+        If `first` is more than 1 MiB, it waits only for the first 64 KiB.
         """
         with self._lock:
             if self._pin is not None:
@@ -329,7 +329,7 @@ def _outside(hole: tuple[int, int], requests: Iterable[RangeRequest]) -> list[tu
 
 
 def _again(error: BaseException) -> BaseException:
-    """Return a copy of an error for one of several waiting threads: each needs its own traceback."""
+    """Return a copy of an error for one of several waiting threads, since each needs its own traceback."""
     if isinstance(error, RequestCancelled):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):

@@ -1,4 +1,4 @@
-"""Headers for web servers from the user's `headers.toml`, with environment variables in values."""
+"""Additional request headers for web servers, from the user's `headers.toml`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def headers_file() -> Path:
 
 
 def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str, str]:
-    """Return the user's headers for a server; empty without a section or file.
+    """Return the user's headers for a server; empty if the file has no section for it.
 
     Sections: `["data.example.org"]` for HTTPS, `["http://127.0.0.1:8080"]` for HTTP, with the port if there is one. A
     table `["data.example.org".lab]` adds the headers of a profile. `${NAME}` in a value is an environment variable.

@@ -34,11 +34,11 @@ from shardcore.sources.remote.response import (
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""Statuses after an expired redirect."""
+"""HTTP statuses that an expired redirect may cause."""
 
 
 class HttpTransport:
-    """Sends requests to web servers. The caller counts and makes all retries."""
+    """Sends requests to web servers. It does not retry; the caller does, and counts the requests."""
 
     def __init__(
         self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
@@ -61,7 +61,7 @@ class HttpTransport:
         enable_callbacks(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range and follow redirects; the reply contains the last location."""
+        """Request a range, following redirects; the reply contains the final location."""
         self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
@@ -73,7 +73,7 @@ class HttpTransport:
         return reply
 
     def _credentials(self, address: Address) -> dict[str, str]:
-        """Return headers that must not be sent to another server."""
+        """Return the headers with credentials, which must not be sent to another server."""
         found = dict(self._own)
         token = os.environ.get("HF_TOKEN", "").strip() if address.scheme == "hf" else ""
         given = make_headers(basic_auth=address.login) if address.login else {}
@@ -87,7 +87,7 @@ class HttpTransport:
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
+        raise CannotList(f"{folder.shown} cannot be listed: a web server only returns files by name")
 
     def close(self) -> None:
         close_pools(self._pool)
@@ -110,7 +110,7 @@ class HttpTransport:
             url = urljoin(url, target)
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
-                raise RangeRefused(f"{address.shown} is redirected to {short(parts.scheme)}, not to a server")
+                raise RangeRefused(f"{address.shown}is redirected to an unsupported scheme, {short(parts.scheme)}")
             if scheme == "https" and parts.scheme == "http":
                 raise RemoteError(f"refused to follow the redirect of {address.shown} from https to http")
             if url in seen:
@@ -123,7 +123,7 @@ class HttpTransport:
                 secret = {}
 
     def _trust(self) -> None:
-        """Load the certificates of the environment: slow, so only before the first TLS request."""
+        """Load the certificates named by the environment. This is slow, so it waits for the first TLS request."""
         with self._lock:
             if not self._trusts:
                 self._pool.connection_pool_kw.update(web_context())

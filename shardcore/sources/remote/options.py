@@ -25,14 +25,14 @@ ADDRESSING = ("path", "virtual")
 
 @dataclass(frozen=True)
 class RemoteOptions:
-    """Options for remote files: connection, credentials and limits. Its `repr` has no credentials.
+    """Options for remote files: connection, credentials and limits. Its `repr` contains no credentials.
 
     Attributes:
         endpoint_url: Address of an S3-compatible store, instead of Amazon's.
         region: Region of the bucket; default: found by redirects.
         profile: Profile of the AWS configuration whose credentials sign the requests.
         anonymous: True: requests are not signed. False: they must be. None: signed if there are credentials.
-        requester_pays: Whether the reader pays for requests and transfer, if the bucket requires it.
+        requester_pays: Whether you accept charges for requests and transfer, as some buckets require.
         addressing: `path` (endpoint/bucket/key) or `virtual` (bucket.endpoint/key); None: default of the endpoint.
         access_key: Credentials instead of a profile, with `secret_key`.
         secret_key: See `access_key`.
@@ -41,10 +41,10 @@ class RemoteOptions:
             folder causes no request.
         limit_requests: Maximum requests per open shard.
         limit_fetch: Maximum bytes per open shard, and of a file without range requests.
-        cache_bytes: Bytes in the cache.
-        threads: Ranges fetched in parallel.
+        cache_bytes: Maximum bytes in the cache.
+        threads: Number of ranges fetched in parallel.
         connect_timeout: Seconds to connect.
-        stall_timeout: Seconds for the whole head of a response, and then for each piece.
+        stall_timeout: Seconds for all headers of a response, and then for each piece of the body.
         retries: Further attempts for a range.
         patience: Seconds of failures after which all reads of an open shard fail.
         give_up_slow: Abort if slower than 1 KB/s for 30 s; otherwise only a note in the request log.
@@ -83,12 +83,12 @@ class RemoteOptions:
             raise UsageError("invalid endpoint; expected an address such as https://minio.example.org:9000")
 
     @property
-    def asks_for_s3(self) -> bool:
+    def has_s3_options(self) -> bool:
         """True if an option is set that only applies to S3."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)
 
     @property
     def whole_limit(self) -> int:
-        """Maximum bytes of a file that the server only returns whole."""
+        """Maximum bytes of a file on a server that only returns whole files."""
         return WHOLE_LIMIT if self.limit_fetch is None else self.limit_fetch

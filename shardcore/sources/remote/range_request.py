@@ -1,4 +1,4 @@
-"""A range request: its waiting readers, and its cancellation."""
+"""A range request: the readers that wait for it, and its cancellation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 class RequestCancelled(Exception):
@@ -23,10 +23,10 @@ class RequestCancelled(Exception):
 
 
 class RangeRequest:
-    """A range `[start, stop)` that is being fetched or is queued. Thread-safe.
+    """A range `[start, stop)` that is queued or being fetched. Thread-safe.
 
     Attributes:
-        began: Whether a thread works on it.
+        began: Whether a thread fetches it.
         kept: Whether it continues without waiting readers (prefetch); its bytes can be read while they arrive.
     """
 
@@ -53,7 +53,7 @@ class RangeRequest:
             return not self._off.is_set()
 
     def leave(self) -> None:
-        """Remove a waiting reader; without readers, the request is cancelled and its transfer ends."""
+        """Remove a waiting reader; if none is left, cancel the request and its transfer."""
         with self._lock:
             self._users -= 1
             unwanted = self._users <= 0 and not self._done
@@ -61,7 +61,7 @@ class RangeRequest:
             self.cancel()
 
     def cancel(self) -> None:
-        """Cancel the request and end its transfer."""
+        """Cancel the request and its transfer."""
         with self._lock:
             self._off.set()
             # Under the lock, or the connection might already be used by another request.
@@ -81,13 +81,13 @@ class RangeRequest:
         self.check()
 
     def set_connection(self, connection: Connection) -> None:
-        """Set the connection that is shut down on cancellation; raises `RequestCancelled`."""
+        """Set the connection to shut down on cancellation; raises `RequestCancelled` if that happened already."""
         with self._lock:
             self._end = partial(shut_down, connection)
         self.check()
 
     def set_reply(self, reply: Reply) -> None:
-        """Set the reply that is aborted on cancellation; raises `RequestCancelled`."""
+        """Set the reply to abort on cancellation; raises `RequestCancelled` if that happened already."""
         with self._lock:
             self._end = reply.abort
         self.check()
@@ -97,7 +97,7 @@ class RangeRequest:
             self._end = None
 
     def begin(self) -> bool:
-        """Return whether the caller must fetch it: no other thread does, and it is not cancelled."""
+        """Return whether the caller must fetch the range: no other thread does, and it is not cancelled."""
         with self._lock:
             mine = not self.began and not self._off.is_set()
             self.began = self.began or mine
@@ -111,13 +111,13 @@ class RangeRequest:
             self._changed.notify_all()
 
     def publish(self, data: bytearray) -> None:
-        """Publish the bytes received so far; `data` grows."""
+        """Let readers use the bytes received so far; `data` grows."""
         with self._lock:
             self._came = data
             self._changed.notify_all()
 
     def wait(self, stop: int) -> None:
-        """Wait for the end, or for the bytes before `stop` of a kept range; raises `Cancelled`."""
+        """Wait until the request ends or, if `kept`, until the bytes before `stop` have arrived; raises `Cancelled`."""
         while not self._wait_a_little(stop):
             check_stopped()
             if self._off.is_set():
@@ -129,7 +129,7 @@ class RangeRequest:
             return self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._came), _ASK)
 
     def part(self, start: int, stop: int) -> tuple[int, bytes]:
-        """Return an offset and bytes that include `[start, stop)`, which must have been waited for."""
+        """Return received bytes that include `[start, stop)`, and their offset; call `wait` first."""
         with self._lock:
             if self._done:
                 return self.start, self.data

@@ -34,10 +34,10 @@ class Request:
         purpose: Purpose of the read.
         bytes: Bytes of content received.
         wait: Seconds until the response began.
-        transfer: Seconds from there to its end.
+        transfer: Seconds from the beginning of the response to its end.
         status: HTTP status; 0 without a response.
         retry: Number of the attempt; 0 for the first.
-        cached: Whether the cache answered, without a request.
+        cached: Whether the bytes came from the cache, without a request.
         error: Error message, or empty.
     """
 
@@ -81,8 +81,8 @@ class RequestLog:
         requests: Number of requests.
         bytes: Bytes of content received.
         sent: Bytes sent.
-        hits: Reads from the cache.
-        retries: Requests that were repeated attempts.
+        hits: Number of reads from the cache.
+        retries: Number of requests that were retries.
 
     Args:
         on_note: Receives urgent notes immediately, in any thread.
@@ -114,19 +114,19 @@ class RequestLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that are not errors, such as a sibling to which access is denied; each once."""
+        """Notes that are not errors, such as a file to which access is denied; without repetitions."""
         with self._lock:
             return tuple(self._notes)
 
     @property
     def full_size(self) -> int:
-        """Bytes of a full download of all files that were read."""
+        """Total size of all files that were read, for comparison with a full download."""
         with self._lock:
             return sum(self._sizes.values())
 
     @property
     def files(self) -> int:
-        """Number of files that were read, each one request of a full download."""
+        """Number of files that were read; a full download would need one request for each."""
         with self._lock:
             return len(self._sizes)
 
@@ -181,7 +181,7 @@ class RequestLog:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Set the purposes of the bytes of a file; updates earlier records of that file."""
+        """Set the function that returns the purpose of an offset in a file; updates earlier records of that file."""
         with self._lock:
             self._purposes[address] = at
             # Called per shard of a data set: examining all records each time would be quadratic.
@@ -204,7 +204,7 @@ class RequestLog:
         return at(start) if at is not None and start is not None else None
 
     def summary(self) -> str:
-        """Return one line: what was fetched, compared with a full download."""
+        """Return one line: requests and bytes, compared with a full download."""
         if not self.requests:
             return "no requests"
         if not self.files:

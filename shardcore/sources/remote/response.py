@@ -1,4 +1,4 @@
-"""Response of a server: status, headers, and body in pieces; and errors of broken connections."""
+"""Response of a server: status, headers, and body in pieces. Also the errors of broken connections."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ERROR_BYTES = 8192
 """Bytes examined of the body of an error."""
 
 ERROR_SECONDS = 5
-"""Seconds to wait for them."""
+"""Seconds to wait for the body of an error."""
 
 PIECE_SECONDS = 30
-"""Seconds for one read of a body: a chunk size may be endless."""
+"""Seconds for one read of a body, since the header of a chunk may be endless."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -38,9 +38,9 @@ _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests"
 
 
 class Broken(Exception):
-    """A transfer failed and may be repeated after `after` seconds; `error` is raised if it is not.
+    """A transfer failed and may be retried after `after` seconds; without a retry, `error` is raised.
 
-    `advanced`: enough bytes arrived that the count of attempts starts again.
+    `advanced`: so many bytes arrived that the count of attempts starts again.
     """
 
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
@@ -52,7 +52,7 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Range `[start, stop)` to request; `match` is the required strong ETag, `location` the last redirect, or empty."""
+    """Range `[start, stop)` to request; `match` is a required strong ETag, `location` the last redirect, or empty."""
 
     address: Address
     start: int
@@ -70,11 +70,11 @@ class Login(Enum):
     GIVEN = "a login, a token or headers, to a web server"
     UNSIGNED = "none, to a store"
     SIGNED = "a signature"
-    PAYING = "a signature of who pays for what is read"
+    PAYING = "a signature, with charges to the requester"
 
 
 class Reply:
-    """Response whose body has not been read; `code` is the error code of a store, header names are lower case."""
+    """Response whose body has not been read. `code` is the error code of a store; header names are in lower case."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Reply:
         return self.status in (429, 503) or self.code in _OVERLOADED
 
     def pieces(self, where: Address) -> Iterator[bytes]:
-        """Yield the body as it arrives; raise `Broken` if it ends early or stalls."""
+        """Yield the body in pieces as they arrive; raise `Broken` if it ends early or stalls."""
         if self._raw is None:
             return
         try:
@@ -139,11 +139,11 @@ class Transport(Protocol):
     """Sends requests to one store or server; shared by all threads."""
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range; raise `Broken` without a response, `RemoteError` if the request cannot succeed."""
+        """Request a range; raise `Broken` if there is no response, `RemoteError` if the request cannot succeed."""
 
     @property
     def redirects(self) -> int:
-        """Extra requests of the last `get` in this thread."""
+        """Number of additional requests of the last `get` in this thread."""
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """Return a page of the direct children of a folder; errors as in `get`, or `ListingRefused`."""
@@ -169,7 +169,7 @@ class ListingRefused(Exception):
 
 
 def _broken() -> type[Exception]:
-    """Return the base error of urllib3, imported with the first response: the window must open before."""
+    """Return the base class of errors of urllib3, imported only here, so that the window opens faster."""
     from urllib3.exceptions import HTTPError
 
     return HTTPError

@@ -1,4 +1,4 @@
-"""Ranges and listings of S3 and compatible stores, with boto3 sessions and botocore clients."""
+"""Range requests and listings for S3 and compatible stores, with boto3 sessions and botocore clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shardcore.sources.remote.response import (
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
-"""Region of the first request; the response names the right one."""
+"""Region of the first request; if it is wrong, the response names the right one."""
 
 
 NO_RESPONSE = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
@@ -51,7 +51,7 @@ ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedi
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """Resolved URL, user agent and signing context of a bucket: slower to compute in botocore than a request."""
+    """Resolved URL, user agent and signing context of a bucket; kept because botocore computes them slowly."""
 
     url: str
     agent: str
@@ -78,15 +78,15 @@ def _path(address: Address) -> str:
 
 @cache
 def _descriptions() -> Any:
-    """Return the loader of botocore's S3 model: loading takes most of the time to create a client."""
+    """Return botocore's loader of the S3 model, shared because loading is the slowest part of creating a client."""
     return botocore.loaders.create_loader()
 
 
 class S3Transport:
     """Sends requests to one store, with one client for all threads.
 
-    Retries of botocore are off, so that none goes unlogged. Redirects to another region are followed; buckets are not
-    listed and not located for that.
+    Retries of botocore are off, so that every request is logged. Redirects to another region are followed without
+    listing or locating the bucket.
 
     Raises:
         CredentialsRefused: The profile does not exist, or its credentials cannot be read.
@@ -187,7 +187,7 @@ class S3Transport:
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
     def _get_directly(self, asked: RangeQuery, endpoint: _Endpoint) -> Reply | None:
-        """Request a range from a known endpoint; None if the bucket is elsewhere now."""
+        """Request a range from a known endpoint; None if the bucket is no longer there."""
         headers = {"Range": asked.range}
         if asked.match:
             headers["If-Match"] = asked.match
@@ -268,7 +268,7 @@ def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Repl
 
 
 def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:
-    """Return the error for a botocore exception: `Broken` if a retry may help."""
+    """Convert an exception of botocore: `Broken` if a retry may help, else another error."""
     transient = (
         refused.HTTPClientError,
         refused.ConnectionError,
@@ -288,7 +288,7 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
 
 
 def _without_answer(error: Exception, where: str) -> RemoteError:
-    """Return the error for a failure before sending; texts of botocore may contain secrets and are not repeated."""
+    """Convert an exception raised before sending; texts of botocore are left out, since they may contain secrets."""
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):
@@ -322,6 +322,6 @@ def signer_of(options: RemoteOptions) -> str:
     if options.anonymous:
         return "anonymously"
     if options.access_key:
-        return "with the keys that were given"
+        return "with the given keys"
     profile = options.profile or botocore.session.Session().get_config_variable("profile")
     return f"as profile {visible(profile)}" if profile else "with the credentials of the AWS configuration, if any"

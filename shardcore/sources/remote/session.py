@@ -27,7 +27,7 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 
 LOST_FOR = 3.0
-"""Seconds without requests to a lost source."""
+"""Seconds during which no request is sent to a lost source."""
 
 
 class RemoteSession:
@@ -46,7 +46,7 @@ class RemoteSession:
         self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
     def connection(self, address: Address) -> Connection:
-        """Return the connection for an address, taken from the pool once and returned by `close`."""
+        """Return the connection for an address; it is taken from the pool on first use, and returned by `close`."""
         key = (address.scheme, "" if address.in_store else address.place, address.region)
         with self._lock:
             if self._closed:
@@ -71,10 +71,10 @@ class RemoteSession:
         for end in ends:
             end()
 
-    # --- how much may be fetched ---------------------------------------------------------------------------
+    # --- limits --------------------------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
-        """Return how many of `wanted` bytes `limit_fetch` allows; at least 1."""
+        """Return how many of `wanted` bytes `limit_fetch` still allows; at least 1."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
@@ -83,7 +83,7 @@ class RemoteSession:
         most = self.options.limit_requests
         with self._lock:
             if most is not None and self._asked >= most:
-                text = f"at most {plural(most, 'request')} may be made"
+                text = f"the limit of {plural(most, 'request')} is used up"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
             self._reserve(size)
             self._asked += 1
@@ -93,7 +93,7 @@ class RemoteSession:
             self._reserve(size)
 
     def settle(self, size: int, requests: int = 0) -> None:
-        """Correct the counters after a request: received minus reserved bytes, and extra requests."""
+        """Correct the counters after a request: by received minus reserved bytes, and by additional requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
@@ -102,16 +102,16 @@ class RemoteSession:
         limit = self.options.limit_fetch
         if limit is not None and self._asked_bytes + size > limit:
             more = self._asked_bytes + size - limit
-            text = f"at most {plural(limit, 'byte')} may be fetched; {more:,} more are needed"
+            text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
             raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
         self._asked_bytes += size
 
-    # --- trouble -------------------------------------------------------------------------------------------
+    # --- failures and retries ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise the error of a lost source, or `LargeRead` if the context allows no request."""
+        """Raise the error of a lost source, or `LargeRead` if the context allows no requests."""
         if most() == 0:
-            raise LargeRead("this requires a request to another machine")
+            raise LargeRead("this needs a request to another machine")
         with self._lock:
             if self._lost is not None and time.monotonic() > self._lost_until:
                 self._lost = self._trouble = None
@@ -126,13 +126,13 @@ class RemoteSession:
             self._lost_until = time.monotonic() + LOST_FOR
 
     def mark_healthy(self) -> None:
-        """Reset the time of failures after a complete response."""
+        """Reset the duration of failures after a complete response."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
 
     def with_retries(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
-        """Call `attempt` with its number until it does not raise `Broken`, and return its result.
+        """Call `attempt` with the number of the attempt until it succeeds; retries only after `Broken`.
 
         An attempt with progress (`Broken.advanced`) resets the count. With `alone`, failures do not affect other reads.
         """
@@ -164,7 +164,7 @@ class RemoteSession:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def checked_pause(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
-        """Return the seconds to wait after a failure; raise its error when `patience` is used up."""
+        """Return the seconds to wait after a failure; raise its error if `patience` is exceeded."""
         pause = max(pause, broken.after)
         now = time.monotonic()
         with self._lock:

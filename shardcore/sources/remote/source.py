@@ -1,4 +1,4 @@
-"""Remote files as sources, and prefixes as folders."""
+"""Remote files as sources, and prefixes of stores as folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardcore.sources.remote.validate import refusal
 
 
 class FolderListing:
-    """Names in one folder; each page is requested once, by the token of the page before. Thread-safe."""
+    """Names in one folder; each page is requested once, with the token of the page before. Thread-safe."""
 
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
@@ -50,13 +50,13 @@ class FolderListing:
             yield found
 
     def has(self, name: str) -> bool:
-        """Return whether a name is on the pages received so far."""
+        """Return whether a name is on the pages that were received so far."""
         with self._lock:
             return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
-    """Remote files of one open shard by address; the first range of each is requested once."""
+    """Remote files of one open shard, by address; the first range of each file is requested once."""
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
@@ -70,7 +70,7 @@ class OpenedFiles:
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteSource:
-        """Return the file at an address; its first range, `first` bytes or `at`, has been fetched."""
+        """Return the file at an address after fetching its first range: `first` bytes, or `at`."""
         file = self.file(address, sibling=sibling, first=first, at=at)
         head = at[1] if at is not None and not at[0] else first
         return RemoteSource(self, file, root=not sibling, first=head)
@@ -92,7 +92,7 @@ class OpenedFiles:
                     # A copy: the traceback of the original keeps many objects alive, for thousands of siblings.
                     self._absent[address] = error.again()
             if sibling and isinstance(error, Forbidden) and not self._lists(address):
-                self.remote.tape.note(f"{address.shown} is absent, or access is denied; treated as absent")
+                self.remote.tape.note(f"{address.shown} not found, or access is denied; treated as not found")
             raise
         return file
 
@@ -102,7 +102,7 @@ class OpenedFiles:
         return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
-        """Raise the earlier error if an address was not found before."""
+        """Raise the same error again if an address was not found before."""
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
@@ -125,7 +125,7 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
-    """A remote file, read by ranges. Closing the opened file itself (`root`) closes everything."""
+    """A remote file, read by ranges. If it is the opened file itself (`root`), closing it closes all files."""
 
     near = False
 
@@ -136,7 +136,7 @@ class RemoteSource(Source):
         address = file.address
         self.name, self.uri = address.name, address.shown
         file.check_plain()
-        self.folder = None if address.stands_alone else RemoteFolder(opened, address.folder)
+        self.folder = None if address.is_single_file else RemoteFolder(opened, address.folder)
 
     @property
     def size(self) -> int:
@@ -218,7 +218,7 @@ class RemoteFolder(Folder):
         lead = f"{prefix}/" if prefix else ""
         page = self._page(where, token, most)
         if page.token and page.token == token:
-            raise RemoteError(f"{where.shown}: the listing does not continue: the server repeats its token")
+            raise RemoteError(f"{where.shown}: the listing cannot continue: the server repeats its token")
         files = [Entry(lead + name, size, False) for name, size in page.files]
         return files + [Entry(lead + name, -1, True) for name in page.folders], page.token
 
@@ -257,7 +257,7 @@ class RemoteFolder(Folder):
             try:
                 self._opened.check_absent(self._address.inside(mark))
             except NoSuchObject as error:
-                lists = "this bucket may not be listed" if self._address.in_store else "a web server lists nothing"
+                lists = "listing this bucket is denied" if self._address.in_store else "a web server has no listings"
                 text = f"{self.uri} has no {mark}, and {lists}: give the address of a file in it"
                 raise NoSuchObject(text, status=error.status) from error
 
@@ -318,10 +318,10 @@ def open_remote(
 ) -> RemoteSource | RemoteFolder:
     """Open the file at an address, or the folder if it ends with `/` or there is no such file.
 
-    Web addresses of stores are read over HTTP; folders, and options of S3 only, are opened in the bucket.
+    Web addresses of stores are read over HTTP, but over S3 if they are folders or options for S3 are set.
     """
     in_store = address.store
-    if in_store is not None and (options.asks_for_s3 or address.is_folder):
+    if in_store is not None and (options.has_s3_options or address.is_folder):
         address = in_store
     opened = OpenedFiles(options, tape, marks)
     try:
@@ -330,7 +330,7 @@ def open_remote(
         try:
             return opened.source(address, first=first)
         except (NoSuchObject, Forbidden) as error:
-            if address.stands_alone or not _holds_something(opened, address.as_folder):
+            if address.is_single_file or not _folder_exists(opened, address.as_folder):
                 raise error
             return RemoteFolder(opened, address.as_folder, root=True)
     except BaseException:
@@ -338,7 +338,7 @@ def open_remote(
         raise
 
 
-def _holds_something(opened: OpenedFiles, address: Address) -> bool:
+def _folder_exists(opened: OpenedFiles, address: Address) -> bool:
     """Return whether a folder exists: it has a marker file, which is needed soon anyway, or any file."""
     folder = RemoteFolder(opened, address)
     try:

@@ -1,4 +1,4 @@
-"""Uploads to S3: complete local files, which appear in the bucket when they are complete."""
+"""Uploads of complete local files to S3; objects appear in the bucket only when they are complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PART = 16 << 20
 MOST_PARTS = 10_000
 
 AT_ONCE = 8
-"""Parallel requests; the bytes of each are in memory."""
+"""Number of parallel requests; the bytes of each are in memory."""
 
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _ASK = 0.05
@@ -48,7 +48,7 @@ class UnfinishedUpload:
 
 
 class Upload:
-    """Sends files to a bucket, `jobs` requests in parallel; `force` replaces existing objects. Thread-safe."""
+    """Sends files to a bucket, with `jobs` parallel requests; `force` replaces existing objects. Thread-safe."""
 
     def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
@@ -59,7 +59,7 @@ class Upload:
         self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
-        """Raise `UsageError` early if the object exists and must not be replaced."""
+        """Raise `UsageError` before the upload if the object exists and must not be replaced."""
         if self._force:
             return
         try:
@@ -72,7 +72,7 @@ class Upload:
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
-        """Send one file; it appears complete or not at all. Raise `UsageError` if the object exists, unless `force`."""
+        """Send one file, which appears when it is complete. UsageError if the object exists, unless `force`."""
         try:
             size = path.stat().st_size
             if size <= PART:
@@ -84,7 +84,7 @@ class Upload:
             raise SourceError(f"cannot send {address.shown}: {reason_of(error)}") from error
 
     def stop(self) -> None:
-        """Shut down running transfers; waiting threads then check for cancellation."""
+        """Shut down running transfers, so that waiting threads check for cancellation."""
         with self._lock:
             for connections in self._sending:
                 for connection in connections:
@@ -120,7 +120,7 @@ class Upload:
                 Context().run(self.abort, UnfinishedUpload(address, upload, ""))
             raise
 
-    # --- what is there already ---------------------------------------------------------------------------------
+    # --- existing objects --------------------------------------------------------------------------------------
 
     def sizes(self, folder: Address) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -137,7 +137,7 @@ class Upload:
                 yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], text)
 
     def abort(self, upload: UnfinishedUpload) -> None:
-        """Remove the parts of an unfinished upload; does nothing if it has ended."""
+        """Abort an unfinished upload and remove its parts; does nothing if it has ended."""
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
     def _pages(self, address: Address, operation: str, marks: dict[str, str], **given: Any) -> Iterator[dict[str, Any]]:
@@ -165,7 +165,7 @@ class Upload:
         tag: Callable[[], str] | None = None,
         **given: Any,
     ) -> dict[str, Any]:
-        """Send one request, repeated without a response; conditional (If-None-Match) if `tag` is given, unless `force`.
+        """Send a request; retry if there is no response. With `tag` it is conditional (If-None-Match), unless `force`.
 
         `body` is called when a slot is free. `tag` returns the expected ETag of the new object.
         """
@@ -210,7 +210,7 @@ class Upload:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Wait for a free sending slot; `stop` shuts down its connection."""
+        """Wait for a free slot for sending; `stop` shuts down the connection of the slot."""
         while not self._slots.acquire(timeout=_ASK):
             check_stopped()
         mine: list[Connection] = []
@@ -227,7 +227,7 @@ class Upload:
             self._slots.release()
 
     def _came(self, error: refused.ClientError, address: Address, tag: Callable[[], str]) -> bool:
-        """Return whether an earlier attempt, whose response was lost, has stored the object."""
+        """Return whether an earlier attempt has stored the object, although its response was lost."""
         if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
             return False
         with suppress(refused.ClientError, *NO_RESPONSE):
@@ -256,7 +256,7 @@ class Upload:
 
 
 class BucketFolder:
-    """A folder of a bucket; files are sent as soon as they are complete."""
+    """A folder of a bucket, to which files are sent as soon as they are complete."""
 
     def __init__(self, upload: Upload, address: Address) -> None:
         self._upload = upload
@@ -265,7 +265,7 @@ class BucketFolder:
         self.shown = address.shown
 
     def sizes(self, *, required: bool) -> dict[str, int]:
-        """Return the size of every object by relative name; empty if listing is denied and not `required`."""
+        """Return the sizes of all objects by relative name; empty if listing is denied and not `required`."""
         try:
             return self._upload.sizes(self._address)
         except Forbidden:

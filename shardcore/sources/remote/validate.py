@@ -1,4 +1,4 @@
-"""Validation of responses: same file as before, exactly the requested bytes; and errors for refusals."""
+"""Validation of responses: same file as before, exactly the requested bytes. Also the errors for refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_IMPLEMENTED = 501
 
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
-"""Encodings that do not change the bytes."""
+"""Values of Content-Encoding that do not change the bytes."""
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired")
 _UNKNOWN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidSecurity")
@@ -43,7 +43,7 @@ _MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Identity of a file in a response; all further responses must agree."""
+    """Identity of a file, taken from a response; all later responses must have the same."""
 
     size: int
     etag: str = ""
@@ -53,12 +53,12 @@ class Pin:
 
     @property
     def match(self) -> str:
-        """ETag for `If-Match`: a strong one, or empty."""
+        """ETag for `If-Match`; empty unless it is a strong one."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, if the ETag is an MD5 as in stores; different files may share other ETags."""
+        """Size and ETag, if the ETag is an MD5, as in stores; other ETags may be the same for different files."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property
@@ -68,7 +68,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Bytes `[start, stop)` of a file in a response; `stop` is None if only the end of the body determines it."""
+    """Bytes `[start, stop)` of a file in a response; `stop` is None if it is unknown before the end of the body."""
 
     pin: Pin
     start: int
@@ -92,7 +92,7 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
 
 
 def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
-    """Handle status 416, which is only acceptable for an empty file."""
+    """Return an empty body for status 416 if the file is empty; otherwise raise an error."""
     said = reply.headers.get("content-range", "").strip()
     reply.read_error()
     if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
@@ -100,7 +100,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     if pin is not None and said and said != f"bytes */{pin.size}":
         raise _changed(asked.address)
     text = f"{asked.address.shown}: the server refuses bytes {ends_text(asked.start, asked.stop)} (status 416)"
-    raise RangeRefused(f"{text} but the file is not reported as empty", status=416, remedy=Remedy.COPY)
+    raise RangeRefused(f"{text}, but the file is not empty", status=416, remedy=Remedy.COPY)
 
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
@@ -126,7 +126,7 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
         raise _changed(asked.address)
     if size is not None and size > limit:
         text = f"{asked.address.shown}: the server does not support ranges and returns the whole file of {size:,} bytes"
-        raise RangeRefused(f"{text}; at most {limit:,} are read whole", status=200, remedy=Remedy.LIMIT_FETCH)
+        raise RangeRefused(f"{text}; the limit is {limit:,}", status=200, remedy=Remedy.LIMIT_FETCH)
     return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
 
 
@@ -162,16 +162,16 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); ranges would differ from the file"
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); its ranges would be wrong"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
 def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
-    """Return the error for a response without bytes; `Broken` if a retry may help."""
+    """Return the error for a response without the requested bytes; `Broken` if a retry may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
-        text = f"the clock of this machine and that of {address.host} are too far apart"
+        text = f"the clocks of this machine and of {address.host} differ too much"
         return ClockSkewed(text, status=status, remedy=Remedy.CLOCK)
     if code in _EXPIRED:
         return CredentialsRefused(f"the credentials for {shown} have expired", status=status, remedy=Remedy.RENEW)
@@ -181,7 +181,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     if code in _ELSEWHERE or (300 <= status < 400):
         return _elsewhere(reply, address)
     if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
-        text = f"{address.host} cannot answer now (status {status})"
+        text = f"{address.host} is overloaded or failing (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
         text = f"bucket {address.place} not found" if code == "NoSuchBucket" else f"{shown} not found"
@@ -191,13 +191,13 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     done = "written" if writing else "read"
     if status in (401, 403):
         return _denied(reply, address, done)
-    return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
+    return RemoteError(f"{shown} cannot be {done}: the server returned {status}" + (f" ({code})" if code else ""))
 
 
 def _elsewhere(reply: Reply, address: Address) -> RemoteError:
     status, shown = reply.status, address.shown
     if status == 304:
-        text = f"{shown}: the server answers 304 Not Modified, without content"
+        text = f"{shown}: the server returned 304 Not Modified, without content"
         return RangeRefused(text, status=status, remedy=Remedy.COPY)
     if not address.in_store:
         return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)

@@ -1,1 +1,1 @@
-"""Charts of a shard: byte shares, object sizes, load. Data only; callers draw it."""
+"""Charts of a shard (byte shares, object sizes, load) as data, without drawing them."""

@@ -17,7 +17,7 @@ from shardcore.progress import Progress, no_progress
 MOST_BINS = 4000
 
 FEW_PLACES = 400
-"""Up to this number, places are shown one by one at first; above it, their distribution."""
+"""Number of slots or buckets up to which each is shown by default; above it, their distribution is shown."""
 
 _STEP = 1 << 18
 _FEW_OCTAVES = 4
@@ -29,7 +29,7 @@ I64 = NDArray[np.int64]
 class AxisScale(Enum):
     LINEAR = "linear"
     SIZES = "sizes"
-    """Bytes, by powers of two; 0 is separate."""
+    """Sizes in bytes, in powers of two; 0 is separate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,15 +77,15 @@ class Sizes:
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
-        """Return a histogram; sizes are stored sizes where no uncompressed size is known."""
+        """Return a histogram of the uncompressed sizes, or of the stored sizes if no uncompressed size is known."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
-        note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
-        note += f"{plural(self.median, 'byte')} in the middle, {plural(self.largest, 'byte')} at most."
+        note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in total, "
+        note += f"{plural(self.median, 'byte')} median, {plural(self.largest, 'byte')} maximum."
         if self.stored:
-            note += " Plain sizes are not known before reading, so the stored ones are counted."
+            note += " Uncompressed sizes are not known before reading, so stored sizes are shown."
         if self.unknown:
-            note += f" Of {plural(self.unknown, 'more', 'more')} the size is not known."
+            note += f" The size of {plural(self.unknown, 'more', 'more')} is unknown."
         return Chart(
             "sizes",
             f"Sizes of {plural(self.objects, noun)}",
@@ -102,7 +102,7 @@ _WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
 
 
 def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
-    """Count the objects of one kind by size; an unknown `kind` is replaced by the first one."""
+    """Count the objects of one kind by size; for an unknown `kind`, the first kind is used."""
     parts = []
     total = len(objects)
     for first in range(0, total, _STEP):
@@ -139,13 +139,13 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
 
 
 def _exact_sum(values: I64) -> int:
-    """Return the sum as a Python integer: int64 would overflow."""
+    """Return the sum as a Python integer, because int64 might overflow."""
     low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
     return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
-    """Return edges of bins by powers of two, finer for more objects; 0 has a bin of its own."""
+    """Return bin edges in powers of two, finer for more objects; 0 has its own bin."""
     first = max(least, 1).bit_length() - 1 if least else 0
     octaves = max(largest, 1).bit_length()
     steps = 1 if count < 200 else 2 if count < 20_000 else 4
@@ -165,14 +165,14 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedLoad:
-    """Chart of a load, and the first place of each bin (one more than bins)."""
+    """Chart of a load, and the first slot or bucket of each bin, plus the end of the last bin."""
 
     chart: Chart
     bounds: I64
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
-    """Put neighbouring places together so that there are at most `most` bins; the value of a bin is the mean."""
+    """Return a chart of at most `most` bins, each the mean of neighbouring slots or buckets."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -197,15 +197,15 @@ def load_sentence(load: Load) -> str:
         return ""
     mean = load.total / load.places
     things = plural(load.total, load.thing)
-    text = f"{things} in {plural(load.places, load.place)}: {mean:,.2f} in each on average"
+    text = f"{things} in {plural(load.places, load.place)}: {mean:,.2f} on average"
     most = int(load.counts.max())
     if most > 1:
-        text += f", {int(load.counts.min()):,} at least and {most:,} at most"
+        text += f", {int(load.counts.min()):,} minimum, {most:,} maximum"
     return text + "."
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
-    """Return the number of places per number of objects, beside the binomial distribution; None without a hash."""
+    """Return the number of slots or buckets per load, with the binomial distribution; None without a hash."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())
@@ -225,5 +225,5 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
         np.arange(0, (bins + 1) * each, each, dtype=np.int64)[: bins + 1],
         values,
         ideal=ideal,
-        ideal_name="by chance (binomial)",
+        ideal_name="random (binomial)",
     )

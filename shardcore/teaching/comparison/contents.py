@@ -1,4 +1,4 @@
-"""Contents to compare: ten objects of ten kinds, the same at any time, on any machine."""
+"""Contents to compare: ten objects of ten kinds, equal on every machine."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CALLS = ("GET /index", "GET /objects", "PUT /objects", "HEAD /objects", "GET /s
 
 
 def _dice(seed: int) -> np.random.RandomState:
-    """Return a generator whose numbers are the same in every version of NumPy."""
-    # The numbers of this generator are promised to stay the same in every version of NumPy.
+    """Return a random generator whose numbers are the same in every version of NumPy."""
+    # NumPy guarantees that the numbers of this generator never change.
     return np.random.RandomState(seed)
 
 
@@ -89,5 +89,5 @@ _KINDS: dict[str, tuple[int, Callable[[int], bytes]]] = {
 
 
 def built_in() -> tuple[ComparedObject, ...]:
-    """Return the ten objects: texts, tables, arrays, a picture, and bytes that no codec makes smaller."""
+    """Return the ten objects: texts, tables, arrays, an image, and incompressible bytes."""
     return tuple(ComparedObject(name, make(size)[:size]) for name, (size, make) in _KINDS.items())

@@ -1,4 +1,4 @@
-"""One format in a comparison: objects packed in memory by its writer, uncompressed, and looked up cold."""
+"""Measuring one format: objects are packed in memory by its writer, without compression, and looked up cold."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from shardcore.writing.plan import Plan, PlannedFile
 Options = Mapping[str, Any]
 
 ROUND_TRIP_MS, BYTES_PER_MS = 50.0, 12_500
-"""Timeline: latency of a round trip in milliseconds, and bytes per millisecond (100 Mbit/s)."""
+"""Assumed latency of a round trip in milliseconds, and bytes per millisecond (100 Mbit/s)."""
 
 MOST_PIECES = 14
-"""Sections that are shown separately; of more, those of one name are joined."""
+"""Maximum number of sections shown separately; if there are more, sections with the same name are merged."""
 
 LOOKED_UP = 3
 
@@ -49,7 +49,7 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class LookupTrip:
-    """One round trip: ranges that are requested together."""
+    """Round trip of a lookup: ranges that are requested together."""
 
     opening: bool
     ranges: tuple[Span, ...]
@@ -106,7 +106,7 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
-    """Objects packed in memory by the writer of a format; `name` is empty where each object is a file."""
+    """Objects packed in memory by the writer of a format; `name` is empty if every object is a separate file."""
 
     format: Format
     name: str
@@ -153,11 +153,11 @@ def measured(format: str, objects: Sequence[ComparedObject]) -> FormatRow:
 
 # --- for people ---
 
-HEADINGS = ("format", "size", "overhead", "one cold lookup", "what it cannot")
+HEADINGS = ("format", "size", "overhead", "one cold lookup", "limits")
 
 
 def cells(row: FormatRow) -> tuple[str, ...]:
-    """Return the texts below `HEADINGS`."""
+    """Return the table cells of a format, in the order of `HEADINGS`."""
     lookup = row.lookup
     if row.error or lookup is None:
         return (row.format, *("—" if row.error else "…" for _ in HEADINGS[1:-1]), row.error or row.cannot)
@@ -179,14 +179,14 @@ def overhead_text(row: FormatRow) -> str:
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
-    """Pack with the writer of the format. Equal contents are stored once where the key is computed from the content."""
+    """Pack with the writer of the format; if keys are computed from the content, equal contents are stored once."""
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
         known = {one.data: one for one in reversed(objects)}
         taken = [one for one in objects if known[one.data] is one]
         if more := len(objects) - len(taken):
-            notes.append(f"{plural(more, 'object')} with a content that is there already: stored once")
+            notes.append(f"{plural(more, 'object')} with equal content: stored once")
     # Formats whose files are recognised by a number in the name are read with a larger first range.
     stem = "0" if found.head_names else "objects"
     name = "" if writes.single or not writes.file else f"{stem}{''.join(found.suffixes[:1])}"
@@ -199,7 +199,7 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
         plan = writer.plan()
     notes += writer.notes
     if writer.opening:
-        notes.append(f"looked up with its {', '.join(writer.opening)} given; to read that first is one request more")
+        notes.append(f"looked up with known {', '.join(writer.opening)}; reading that first takes one more request")
     return PackedFormat(found, name, output.files, plan, tuple(keys), tuple(taken), dict(writer.opening), tuple(notes))
 
 
@@ -213,7 +213,7 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
 
 
 def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
-    """Return the bytes per section; sections of one name are one piece where there are more than `MOST_PIECES`."""
+    """Return the bytes per section; if there are more than `MOST_PIECES`, sections with the same name are merged."""
     every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
@@ -237,7 +237,7 @@ def _pieces_of_file(packed: PackedFormat, file: PlannedFile) -> list[SectionShar
 
 def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> int:
     if len(file.sections) == 1:
-        return section.size  # a content that is a file of its own
+        return section.size  # content in a separate file
     source = BytesFolder(packed.files).open(file.name or packed.name)
     with open_shard(source, **packed.opening) as shard:
         shard.load_index()
@@ -249,7 +249,7 @@ def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> 
 
 
 def cold_lookup(packed: PackedFormat) -> Lookup:
-    """Return the median of `LOOKED_UP` lookups, by requests and bytes."""
+    """Return the median of `LOOKED_UP` lookups, sorted by requests and bytes."""
     lookups = [one_lookup(packed, number) for number in spread(len(packed.objects))]
     return sorted(lookups, key=lambda one: (one.requests, one.bytes))[len(lookups) // 2]
 

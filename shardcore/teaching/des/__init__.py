@@ -98,7 +98,7 @@ def _flags_figure(fact: Found) -> Bits:
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
     walked = walk_strip(file, row)
-    caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
+    caption = "Entries differ in length, so they are walked: the end of each is the start of the next."
     if row is None:
         caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
     return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)

@@ -1,4 +1,4 @@
-"""The sketch `address`: how a uid routes to its file, and how it is found there."""
+"""The sketch `address`: the route of a uid to its file, and the search in that file."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from shardcore.teaching.des.address_figures import (
 from shardcore.teaching.des.entry_figures import tombstone_table, walk_strip
 
 CANDIDATES = 4
-"""Most candidate files drawn."""
+"""Maximum number of candidate files drawn."""
 JUDGED = 1000
-"""Most uids of a single file that are used to infer the number of bits."""
+"""Maximum number of uids of a single file that are used to infer the number of bits."""
 
-_UID_DOC = "Any uid, to see its files. Reset returns to the uid of the lookup."
+_UID_DOC = "Any uid, to see which files may contain it. Reset returns to the uid of the lookup."
 _BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."
 
 
@@ -95,7 +95,7 @@ class AddressScene:
 
     @property
     def n_bits(self) -> int | None:
-        """Number of bits; for a single file the one by which its uids agree with its name, or None."""
+        """Number of bits; for a single file the number with which its uids match its name, or None."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -105,7 +105,7 @@ class AddressScene:
             return None
         uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
         judged = [uid for uid in uids if uid is not None]
-        # One number agrees with several n_bits: prefer the default.
+        # A name can match several n_bits; the default is preferred.
         usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
         return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
 
@@ -234,18 +234,18 @@ class AddressSketch:
         first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
         shown = names[first : first + CANDIDATES]
         ended = trouble or ("found here" if present else "not in it")
-        said = []
+        results = []
         for number, _ in enumerate(shown, first):
             if number == at:
-                said.append((ended, Tone.HIT if present else Tone.MISS))
+                results.append((ended, Tone.HIT if present else Tone.MISS))
             elif scene.trace is None:
-                said.append(("may contain it", Tone.INDEX))
+                results.append(("may contain it", Tone.INDEX))
             elif number < at:
-                said.append(("not in it", Tone.FAINT))
+                results.append(("not in it", Tone.FAINT))
             else:
-                said.append(("not searched", Tone.INDEX))
-        title = f"{plural(len(names), 'file')} may contain it, searched in this order"
-        return candidates_figure(shown, said, title), len(names) - len(shown)
+                results.append(("not searched", Tone.INDEX))
+        title = f"{plural(len(names), 'file')} may contain it, in search order"
+        return candidates_figure(shown, results, title), len(names) - len(shown)
 
     def _candidates(self, route: Route) -> list[str]:
         scene = self._scene
@@ -262,16 +262,16 @@ class AddressSketch:
         if not scene.folder:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
-            return f"n_bits is unknown, so any file may contain the uid; {route.n_bits} bits are drawn."
+            return f"n_bits is unknown, so any file may contain the uid. The drawing uses {route.n_bits} bits."
         routing = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
             return f"{routing} No shard has the uid, but a retention copy exists."
         if found is None:
             return f"{routing} No file has that number, so the uid is not found."
         if found.row is None:
-            return f"{routing} Only a walk over all entries of each such file shows that the uid is missing."
+            return f"{routing} Only a walk over all entries of each file shows that the uid is missing."
         if found.file.sidecar_error is not None:
-            return f"{routing} The sidecar cannot be read, so it is unknown whether the entry is deleted."
+            return f"{routing} The sidecar cannot be read, so the entry may be deleted."
         if found.file.tombstone(found.row) is not None:
             return f"{routing} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
         return f"{routing} Entries differ in length, so a reader walks from one to the next."
@@ -284,8 +284,8 @@ class AddressSketch:
             has = f" {plural(found.count, 'entry has', 'entries have')} this uid, and the last one counts."
         if own is None:
             return (
-                f"The name of this file is not one that packers write, so it has no shard number: "
-                f"with {route.n_bits} bits a packer would have put this one in {ANY}_{route.hex}_{ANY}.des.{has}"
+                f"The name of this file has no shard number, because no packer chose it. With {route.n_bits} bits, "
+                f"this uid belongs in a file named {ANY}_{route.hex}_{ANY}.des.{has}"
             )
         if self._scene.n_bits is None:
             return (
@@ -293,8 +293,8 @@ class AddressSketch:
                 f"the name searches other files. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. Readers search another file.{has}"
-        return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
+            return f"The name does not match: {own.hex}; the uid has {route.hex}. Readers open another file.{has}"
+        return f"The name matches: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
     # --- other values ---------------------------------------------------------------------------------------------
 
@@ -306,18 +306,18 @@ class AddressSketch:
         names = scene.by_hex.get(route.hex, ())
         if scene.folder and names:
             shown = names[:CANDIDATES]
-            said = [("may contain it", Tone.INDEX)] * len(shown)
-            figures.append(candidates_figure(shown, said, f"{plural(len(names), 'file')} may contain it"))
+            results = [("may contain it", Tone.INDEX)] * len(shown)
+            figures.append(candidates_figure(shown, results, f"{plural(len(names), 'file')} may contain it"))
             more += len(names) - len(shown)
         who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
         if scene.folder:
-            there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file here has"
-            caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show whether it is stored."
+            there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file in this folder has"
+            caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show if it is stored."
         else:
             own = self._own_name()
             same = own is not None and own.hex == route.hex
             would = "would" if same else "would not"
-            caption = f"{who} {would} be looked for in this file: the name of its file is {pieces}."
+            caption = f"{who} {would} be searched in this file: its file name is {pieces}."
         title = f"Files for {shown_uid(uid.text)}"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 

@@ -13,10 +13,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 BOARD = 256
-"""Most shard numbers drawn; of more, the ones around that of the uid."""
+"""Maximum number of shard numbers drawn; of more, those around the uid's number are drawn."""
 COLUMNS = 16
 BOARD_ITEMS = 16
-"""Most other shard numbers with files that are drawn."""
+"""Maximum number of other shard numbers with files that are drawn."""
 
 DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
 ANY = "*"
@@ -24,7 +24,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Fewest letters that a shared prefix must have to be left out."""
+"""Length, in letters, from which a shared prefix is left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"
@@ -50,7 +50,7 @@ def shown_uid(uid: str) -> str:
 
 
 def number_of(uid: str) -> tuple[int, int]:
-    """Return the number that a uid routes by and the number of bits drawn, 32 or 64; only the low 64 bits are kept."""
+    """Return the low 64 bits of the number that gives the route of a uid, and the number of bits to draw, 32 or 64."""
     if not uid.isdecimal():
         return zlib.crc32(uid_bytes(uid)), _WORD
     # Digits before the last 64 do not change the low 64 bits: 10^64 is a multiple of 2^64.
@@ -63,17 +63,17 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
     digits = route.rule == "digits"
     how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
     doc = (
-        "A uid of decimal digits is that number; leading zeros do not change it."
+        "A uid of decimal digits is used as a number; leading zeros do not matter."
         if digits
         else "CRC-32 gives a number for any text; similar texts get very different numbers."
     )
-    rest = f"{_low(route.n_bits)} bits of it: {number} mod {1 << route.n_bits}."
+    rest = f"{_low(route.n_bits)} bits of the uid: {number} mod {1 << route.n_bits}."
     row = (
-        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, from which the shard number follows."),
+        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, which determines the shard number."),
         Item(how, doc=doc),
         Item(str(number), doc=doc, name="number"),
         Item(str(route.number), tone=NUMBER, doc=f"The low {rest}"),
-        Item(route.hex, tone=NUMBER, doc="As printed in file names: upper case, with leading zeros."),
+        Item(route.hex, tone=NUMBER, doc="As in file names: upper case, with leading zeros."),
     )
     headings = ("uid", "read as", "number", f"low {route.n_bits} bits", "in hex")
     return Table("The uid becomes a number", headings, (row,))
@@ -101,7 +101,7 @@ def _low(n_bits: int) -> str:
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
-    """Return the possible shard numbers, and how many of those with files are not drawn."""
+    """Return the grid of possible shard numbers, and the number of those with files that are not drawn."""
     count = 1 << route.n_bits
     first = route.number // BOARD * BOARD if count > BOARD else 0
     shown = range(first, min(first + BOARD, count))
@@ -112,7 +112,7 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
         for n in sorted(others[:BOARD_ITEMS])
     ]
     files = present.get(route.number, 0)
-    there = f"{plural(files, 'file')} of this number" if files else ("No file has this number" if known else "")
+    there = f"{plural(files, 'file')} with this number" if files else ("No file has this number" if known else "")
     text = str(files) if files else ("none" if known else route.hex)
     doc = f"Shard {route.hex}: number {route.number}." + (f" {there}." if there else "")
     tone = Tone.MISS if known and not files else Tone.HIT
@@ -143,29 +143,29 @@ def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
-    """Return the file name by its parts, compared with the name of the open file."""
+    """Return the table of the parts of a file name, compared with the name of the open file."""
     rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
             Item(pieces.date, pieces.date_spans, tone=DATE, doc="Date of created_at, in its own time zone."),
             Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
-            Item(pieces.part, tone=PART, doc="Number of the part: a new part begins when the last is full."),
+            Item(pieces.part, tone=PART, doc="Part number: a new part is started when the last is full."),
         ),
         (
             Item("comes from", tone=Tone.FAINT),
             Item("created_at"),
             Item("the low bits of the uid"),
-            Item("a new one when one is full"),
+            Item("a new part when one is full"),
         ),
     ]
     if own is not None:
         agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
-        docs = ["The same in the name of this file." if good else "The name of this file differs." for good in agrees]
+        docs = ["Equal in the name of this file." if good else "Differs from the name of this file." for good in agrees]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
         rows.append((Item("this file", tone=Tone.FAINT), *cells))
-    return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))
+    return Table(f"The file name, part by part: {pieces}", ("", "date", "number", "part"), tuple(rows))
 
 
 def differing(names: Sequence[str]) -> list[str]:
@@ -176,13 +176,13 @@ def differing(names: Sequence[str]) -> list[str]:
     return [f"…{visible(name[first:])}" if first >= _SPARED else visible(name) for name in names]
 
 
-def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
+def candidates_figure(names: Sequence[str], results: Sequence[tuple[str, Tone]], title: str) -> Table:
     """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
     rows = tuple(
         (
             Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
             Item(what),
         )
-        for name, part, (what, tone) in zip(names, differing(names), said, strict=True)
+        for name, part, (what, tone) in zip(names, differing(names), results, strict=True)
     )
     return Table(title, ("file", "result"), rows)

@@ -19,12 +19,12 @@ def shares(file: DesFile) -> tuple[Share, ...]:
     inside = [
         share_of(Use.DATA, "data", parts.starts[live], parts.stops[live], "The objects, as they are stored."),
         share_of(Use.DEAD, "tombstoned data", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
-        share_of(Use.DEAD, "bytes of no entry", parts.starts[gap], parts.stops[gap], "No entry of the index has them."),
+        share_of(Use.DEAD, "unreferenced bytes", parts.starts[gap], parts.stops[gap], "No entry refers to these."),
     ]
     return budget(file.sections, {"data": inside})
 
 
-_TOMBSTONED = "Deleted according to the sidecar; the bytes stay until the shard is rewritten."
+_TOMBSTONED = "Deleted according to the sidecar; the bytes remain until the shard is rewritten."
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
@@ -35,11 +35,11 @@ def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
     weights = np.array([count for _, count in named], np.int64)
     counts = counts_of(np.repeat(places, weights), 1 << n_bits)
     return Load(
-        "Objects under each shard number",
+        "Objects per shard number",
         "shard number",
         "object",
         counts,
-        "A uid that is a number counts modulo 2^n_bits, any other by its CRC-32: both should spread evenly.",
+        "The shard number is the uid, if it is a number, or its CRC-32, modulo 2^n_bits: both should spread evenly.",
         int(counts.sum()) / len(counts),
         by_chance=True,
         names=tuple(f"{number:X}" for number in range(len(counts))) if len(counts) <= 4096 else (),

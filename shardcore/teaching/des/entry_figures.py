@@ -15,7 +15,7 @@ from shardcore.model.text import visible
 from shardcore.teaching.des.address_figures import shown_uid
 
 SKIPPED = 7
-"""Most entries drawn before the last one; the entries before them are only counted."""
+"""Maximum number of entries drawn before the last one; the entries before them are only counted."""
 FACTS = 3
 _FACT_LETTERS = 40
 
@@ -38,11 +38,11 @@ def walk_strip(file: DesFile, row: int | None) -> EntryStrip:
     stop = entries.span(shown[-1]).stop if shown else start + INDEX_HEAD.size
     items = []
     if first:
-        doc = f"{plural(first, 'entry')} before it were also walked."
+        doc = f"The walk also passed {plural(first, 'entry')} before these."
         items.append(Item(f"{grouped_digits(first)} before", (), start, 0, Tone.FAINT, doc, "walk -1"))
     else:
         head = Span("", start, start + INDEX_HEAD.size)
-        doc = f"The number of entries, {grouped_digits(entries.declared)}; the first entry follows."
+        doc = f"The number of entries: {grouped_digits(entries.declared)}. The first entry follows."
         items.append(Item("count", (head,), start, head.size, Tone.SIZE, doc, "walk -1"))
     items += [replace(_entry_item(file, n, here=n == row), stage=n - first + 1) for n in shown]
     ends = [f"walk {n}" for n in (-1, *(n for n in shown if n <= last))]
@@ -72,13 +72,13 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
 
 
 def tombstone_table(file: DesFile, row: int, place: Span | None = None) -> Table | None:
-    """Return the tombstone of an entry, or None; its location is searched in the sidecar unless `place` is given."""
+    """Return the tombstone of an entry, or None; `place` is its location in the sidecar, if known."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None
     spans = (place or tombstone_span(file, sidecar, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
-    doc = f"It is in {visible(sidecar.name)}; the shard itself is not changed."
+    doc = f"The tombstone is in {visible(sidecar.name)}; the shard itself is not changed."
     row_items = (
         Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
         *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),

@@ -1,1 +1,1 @@
-"""Drawings of lookups and layouts: placing them, and writing them as SVG, text and JSON."""
+"""Drawings of lookups and file layouts: placing figures, and output as SVG, text and JSON."""

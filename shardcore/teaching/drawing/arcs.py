@@ -1,4 +1,4 @@
-"""Arrows over a row of boxes: arcs at different heights, so that they cross no text."""
+"""Arrows over a row of boxes, as arcs at different heights, so that they do not cross text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = 16.0
 _ASIDE = 3.0
 _EDGE = 4.0
 _PLACES = ((0.5, -8), (0.5, 9), *((share, down) for share in (0.4, 0.6, 0.3, 0.7) for down in (-8, 10)))
-"""Positions of the text of an arc: share of its width, pixels below its top."""
+"""Positions tried for the text of an arc: fraction of its width, pixels below its top."""
 _BEYOND = 1e9
 
 Ends = tuple[int, int, Link]
@@ -55,7 +55,7 @@ class Arcs:
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
-    """Assign a level to each arc; with `ring` an arrow backwards leaves at the right edge and comes in at the left."""
+    """Assign a level to each arc; with `ring`, a backward arrow leaves at the right edge and enters at the left."""
     around = tuple(ring and at[stop] < at[start] and not _dashed(link) for start, stop, link in links)
     reaches = {n: _reach(at[start], at[stop], around[n]) for n, (start, stop, _) in enumerate(links)}
     levels = dict.fromkeys(reaches, 0)
@@ -95,7 +95,7 @@ def _arc(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float)
     x0, x1 = start.middle[0] + aside, stop.middle[0] - aside
     y0, y1 = start.y - 1, stop.y - 2
     top = min(start.y, stop.y) - height
-    # A cubic whose control points are at this height has its top at three quarters of it.
+    # A cubic Bézier curve reaches three quarters of the height of its control points.
     lift = (y0 + y1) / 2 - ((y0 + y1) / 2 - top) / 0.75
     lean = (x1 - x0) * 0.12
     move = Move((x1, y1), ((x0 + lean, lift), (x1 - lean, lift)))
@@ -133,7 +133,7 @@ def _words(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: floa
     for share, down in _PLACES:
         y = top + down
         x = sheet.within(x0 + (x1 - x0) * share, wide)
-        # A little lower than the line: its own arc passes at the lower edge.
+        # Slightly below the line, because the arc of this text passes at its lower edge.
         room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)
         if y + 8 > min(start.y, stop.y) or sheet.crossed(room):
             continue

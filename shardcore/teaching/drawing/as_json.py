@@ -1,4 +1,4 @@
-"""A drawing as JSON values, as in `trace --json`; positions are those of the figures, not pixels."""
+"""Drawings as JSON values, as in `trace --json`; positions are in the units of the figures, not in pixels."""
 
 from __future__ import annotations
 

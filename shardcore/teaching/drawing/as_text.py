@@ -1,4 +1,4 @@
-"""A drawing as lines of text for terminals: figures, spans and arrows."""
+"""Drawings as lines of text for terminals: figures, spans and arrows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardcore.teaching.drawing.figures.lanes import lanes_of_items
 COLUMNS = 100
 
 MARKS = {Tone.HIT: "*", Tone.MISS: "!", Tone.DEAD: "x"}
-TOLD = {"*": "what the lookup arrives at", "!": "does not fit", "x": "deleted", "~": "computed, no bytes"}
+TOLD = {"*": "result of the lookup", "!": "mismatch", "x": "deleted", "~": "computed (not stored)"}
 
 _LETTERS = ascii_lowercase + ascii_uppercase
 _BYTE = 8
@@ -135,7 +135,7 @@ def _cells(figure: Cells, columns: int) -> list[str]:
     wide = min(longest, _WIDEST_CELL)
     across = figure.columns or min(max((columns - head - 4) // (wide + 1), 1), max(figure.count, 1))
     wide = min(wide, max((columns - head - 4) // max(across, 1) - 1, 1))
-    lines = [figure.title + (" (a ring: the last is followed by the first)" if figure.ring else "")]
+    lines = [figure.title + (" (ring: the last is followed by the first)" if figure.ring else "")]
     if figure.column_names:
         lines.append(f"  {' ' * head} " + " ".join(_cut(name, wide).center(wide) for name in figure.column_names))
     for row, start in enumerate(range(0, figure.count, across)):

@@ -1,4 +1,4 @@
-"""The colours of a drawing outside the window: one light and one dark set, those of the window's palettes."""
+"""Light and dark colours for drawings outside the window, equal to the palettes of the window."""
 
 from __future__ import annotations
 

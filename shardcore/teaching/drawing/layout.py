@@ -1,4 +1,4 @@
-"""Layout of a drawing: figures from top to bottom, or in two columns; arrows between them, legend, caption."""
+"""Layout of a drawing: figures in one or two columns, arrows between them, legend, caption."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LEAST_WIDTH = 320
 USUAL_WIDTH = 760
 
 MEANINGS = {
-    Tone.HIT: "what the lookup arrives at",
-    Tone.MISS: "does not fit",
+    Tone.HIT: "result of the lookup",
+    Tone.MISS: "mismatch",
     Tone.DEAD: "deleted",
 }
-COMPUTED = "computed, no bytes"
+COMPUTED = "computed (not stored)"
 WHAT_IF = "What if"
 
 _BETWEEN = 20.0
@@ -35,7 +35,7 @@ _SWATCH = 14.0
 
 
 def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
-    """Place a drawing on a page of at least `LEAST_WIDTH` pixels; its height follows."""
+    """Place a drawing on a page of at least `LEAST_WIDTH` pixels; the height depends on the content."""
     sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
@@ -53,7 +53,7 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
 
 
 _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Counter[int]]"
-"""Arrows by item numbers, the figure of each item, and how many arrows pass under each figure."""
+"""Arrows by item numbers, the figure of each item, and the number of arrows that pass below each figure."""
 
 
 def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:

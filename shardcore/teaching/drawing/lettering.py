@@ -1,4 +1,4 @@
-"""Width of texts, and where they are cut or broken into lines."""
+"""Width of texts, cutting them, and breaking them into lines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from shardcore.teaching.drawing.picture import Face
 
 Measure = Callable[[str, int, Face], float]
-"""The width of a text in pixels: the text, its size in pixels, its face."""
+"""Function that returns the width of a text in pixels, given the text, its size in pixels, and its face."""
 
 SMALL = 11
 NORMAL = 13
 LARGE = 16
 
 # Advance widths of the letters from space to ~, in thousandths of the size: those of DejaVu Sans, which is wider than
-# the faces that other machines have, so that what fits here fits there.
+# usual faces, so that texts that fit also fit on other machines.
 _SANS = (
     *(318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636),
     *(636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656),
@@ -30,7 +30,7 @@ _LEAST_LETTERS = 2
 
 
 def measured(text: str, size: int, face: Face) -> float:
-    """Return the width in pixels by the advance widths of DejaVu Sans, which is wider than other usual faces."""
+    """Return the width in pixels, computed for DejaVu Sans, which is wider than other usual faces."""
     if face is Face.MONO:
         return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
     width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
@@ -42,7 +42,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to the room, ending with `…`; empty where fewer than two letters fit. O(log n) measurements."""
+    """Shorten a text to `room` pixels, ending with `…`; empty if fewer than two letters fit. O(log n) measurements."""
     if not text or measure(text, size, face) <= room:
         return text
     low, high = 0, len(text) - 1

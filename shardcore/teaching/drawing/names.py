@@ -1,4 +1,4 @@
-"""Names beside what they name: in lanes, each with a thin leader, without overlap."""
+"""Placing names of stretches without overlap: in lanes, each with a thin leader line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Name:
 
 
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
-    """Place names without overlap; those that fit over their stretch first. A name without room is left out."""
+    """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
     found: list[Name] = []
     fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
     others = sorted(

@@ -1,4 +1,4 @@
-"""A drawing where pictures are shown: in a notebook, or as the text of an SVG file."""
+"""Drawings as SVG for notebooks and files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class RenderedDrawing:
 
 
 def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> RenderedDrawing:
-    """Return a drawing as a picture: `str` of it is the text of an SVG file, and a notebook shows it.
+    """Return a drawing as an image that notebooks display; `str()` of it is the text of an SVG file.
 
     Args:
-        drawing: What is shown: `step.drawing`, or what a sketch of `shard.sketches()` draws.
-        width: In pixels.
-        dark: Whether it is light on dark.
+        drawing: The drawing: `step.drawing`, or the result of `draw` of a sketch in `shard.sketches()`.
+        width: Width in pixels.
+        dark: Use light colours on a dark background.
     """
     return RenderedDrawing(placed(drawing, width), DARK if dark else LIGHT)

@@ -1,4 +1,4 @@
-"""Page on which a drawing is placed: collects shapes, and keeps texts apart and within the page."""
+"""Page of a drawing: collects shapes, and places texts without overlap, within the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.teaching.drawing.picture import (
 )
 
 MARGIN = 18.0
-"""Pixels around the drawing; arrows around figures use them."""
+"""Margin around the drawing in pixels, also used by arrows around figures."""
 LINE = 1.35
 """Line height, as a factor of the text size."""
 TITLE_GAP = 11.0
@@ -36,7 +36,7 @@ _GRIP_WIDTH = 8.0
 
 @dataclass(slots=True)
 class DrawingPage:
-    """Shapes placed so far; for arrows, the boxes of items by number, and the rows of tables."""
+    """Shapes placed so far; for arrows, also the boxes of items by number, and the rows of tables."""
 
     width: float
     measure: Measure
@@ -113,7 +113,7 @@ class DrawingPage:
         item: int = NO_ITEM,
         link: Link | None = None,
     ) -> Rect | None:
-        """Place a text, cut to the room; None where it would meet another text or leave the page."""
+        """Place a text, cut to `room` pixels; None if it would overlap another text or exceed the page."""
         x, y = place
         fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
         if not fitting:

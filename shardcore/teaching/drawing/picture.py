@@ -145,7 +145,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Grip:
-    """Handle of a control: `end` is its value, `step` pixels per unit, negative where values grow to the left."""
+    """Handle of a control: `end` is its value, `step` pixels per unit, negative if values grow to the left."""
 
     item: int
     control: str
@@ -171,7 +171,7 @@ class Picture:
         return self.drawing.items
 
     def stage_of(self, shape: Shape) -> int:
-        """Return the stage at which a shape appears; 0 is there from the start."""
+        """Return the stage at which a shape appears; shapes of stage 0 are always visible."""
         if not self.drawing.stages:
             return 0
         if not isinstance(shape, Box) and shape.link is not None:

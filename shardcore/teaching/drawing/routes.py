@@ -1,4 +1,4 @@
-"""Arrows between figures: straight where that crosses no text, otherwise around it."""
+"""Routing arrows between figures: straight if they cross no text, otherwise around it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Move, Path, Point, Rect
 
 TRACK = 6.0
-"""Pixels from one arrow in a gap between figures to the next."""
+"""Distance between arrows in a gap between figures, in pixels."""
 
 _CLEAR = 3.0
 _ROOM = 8.0
-"""Pixels between an arrow and the title that it goes around."""
+"""Distance between an arrow and the title that it goes around, in pixels."""
 _CORNER = 7.0
 _INSET = 3.0
 _ENTRY = 7.0
@@ -38,7 +38,7 @@ class FigureExtent:
 def draw_routes(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
 ) -> None:
-    """Draw arrows from top to bottom; each uses a track of its own in the gaps between figures."""
+    """Draw arrows from top to bottom; each has its own track in the gaps between figures."""
     tracks = [0] * (len(parts) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
@@ -105,7 +105,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
     end = (entry, box.y - 2)
     if not _meets(sheet, entry, y, box.y):
         return [(entry, y), end]
-    # The title stands in the way: to the left side of a first box; otherwise past the title, and under it to the box.
+    # The title is in the way: go to the left side of a first box; otherwise around the title to the box.
     if box.x - sheet.left < 1:
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
         return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]

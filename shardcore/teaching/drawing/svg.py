@@ -1,4 +1,4 @@
-"""A picture as SVG: equal bytes for equal pictures, with tooltips and texts for screen readers."""
+"""Drawings as SVG, with tooltips and texts for screen readers; equal drawings give equal bytes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def tip_of(picture: Picture, item: int) -> str:
     if item == NO_ITEM:
         return ""
     one = picture.items[item]
-    places = ", ".join(str(span) for span in one.spans) or "computed, no bytes"
+    places = ", ".join(str(span) for span in one.spans) or "computed (not stored)"
     return visible(". ".join(part.rstrip(".") for part in (one.text, one.doc, places) if part))
 
 
@@ -144,7 +144,7 @@ def _grip(x: float, y: float, w: float, h: float, colours: Colours) -> str:
     )
 
 
-# The standard library has both beside its readers of XML, which bring in a client for HTTP: a tenth of a second.
+# Both are in xml.sax of the standard library, but importing that takes a tenth of a second.
 
 
 def escaped(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Lessons: texts that ask about a file, the values in them, and the judging of answers."""
+"""Lessons: texts with questions about a file, values in the texts, and checking answers."""

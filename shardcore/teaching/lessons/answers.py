@@ -1,4 +1,4 @@
-"""Judging of answers, and the replies to wrong ones. No Qt here; may read."""
+"""Checking answers, and the replies to wrong answers. May read the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Answer of a user: a text (or the number of a choice), selected bytes, or an item of a sketch."""
+    """Answer of a user: a text (or the number of a choice), selected bytes, or an item of a drawing."""
 
     text: str = ""
     span: Span | None = None
@@ -34,7 +34,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Result of judging; `shown` is set where *Show me* gave the answer."""
+    """Result of checking an answer; `shown` is True if *Show me* gave the answer."""
 
     right: bool
     text: str
@@ -42,7 +42,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Judge an answer; may read the file. `wrong` lines are tried in their order, the one without an answer last."""
+    """Check an answer; may read the file. `wrong` lines are tried in order, the line without an answer last."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
@@ -64,12 +64,12 @@ def solution(question: Question, scene: LessonScene) -> Given:
     """Return the right answer.
 
     Raises:
-        NotHereError: The answer is a repaired file.
+        NotHereError: The answer is a repaired file, which cannot be shown.
     """
     if question.kind is Answer.CHOICE:
         return Given(str(next(number for number, choice in enumerate(question.choices) if choice.right)))
     if question.kind is Answer.MENDED:
-        raise NotHereError("only the sandbox mends the file")
+        raise NotHereError("the answer is a repaired file; repair it in the sandbox")
     answer = scene.fill(question.answer)
     if question.kind is Answer.NODE:
         return Given(span=scene.node(answer)[-1].span)
@@ -103,9 +103,9 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
 
 
 def number_of(text: str, prompt: str = "") -> int | None:
-    """Parse a number as people write it: 1,000, 0x28, 40 GB, 10**9; None where it is no integer.
+    """Parse a number such as 1,000, 0x28, 40 GB or 10**9; None if it is not an integer.
 
-    A unit is accepted only where the prompt asks for a size. Words of the prompt are ignored: *slot 4*.
+    A unit is accepted only if the prompt requests a size. Words of the prompt are ignored, as in *slot 4*.
     """
     plain = " ".join(text.lower().split())
     words = re.findall(r"[a-z]{3,}", prompt.lower())
@@ -146,7 +146,7 @@ def _usual(question: Question, given: Given) -> str:
     if question.kind is Answer.NUMBER and number_of(given.text, question.prompt) is None:
         return "That is not a number."
     if question.kind is Answer.NODE:
-        return "These are other bytes."
+        return "These are different bytes."
     return "Not yet."
 
 

@@ -1,4 +1,4 @@
-"""Fresh files for the last questions of a lesson: packed when they are needed, with new objects. No Qt here."""
+"""New files for the last questions of a lesson, packed on demand with new objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS = (
 )
 _MOST_WORDS = 60
 _NAMES = range(2_000, 60_000)
-"""Names of objects: numbers that can be divided on paper, as they may be keys."""
+"""Names of objects: numbers that are easy to divide on paper, because they may be keys."""
 _PIECE = 4096
 
 
@@ -50,7 +50,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
     declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
     for name, value in fresh.options:
         if name in declared and declared[name].opens(value):
-            raise UsageError(f"{name}={short(value)}: a lesson cannot name files or folders")
+            raise UsageError(f"{name}={short(value)}: lessons cannot use files or folders as options")
     inputs = folder / "objects"
     inputs.mkdir()
     if found.writes is not None and found.writes.single:
@@ -58,7 +58,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
     else:
         for number in random.sample(_NAMES, fresh.objects):
-            # Begins with its number: shards whose keys are hashes refuse two objects with one content.
+            # Begins with its number, because shards whose keys are hashes reject two objects with equal content.
             words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
             (inputs / str(number)).write_text(f"{number} {words}")
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")

@@ -1,6 +1,6 @@
-"""A lesson as it is written: Markdown, parsed into steps. No Qt here.
+"""Parsing lessons, which are written in Markdown, into steps.
 
-`docs/writing-lessons.md` describes the syntax for authors.
+`docs/writing-lessons.md` describes the syntax.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(
 
 
 class LessonError(Exception):
-    """Syntax error of a lesson, with the number of its line, from 1."""
+    """Syntax error in a lesson, with its line number, counted from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
@@ -49,7 +49,7 @@ class Answer(StrEnum):
     TEXT = "text"
     ITEM = "item"
     MENDED = "mended"
-    """The open bytes are repaired: a depth of verification without errors, or `sha256` and its digits."""
+    """The open file must be repaired: a depth of verification without errors, or `sha256` and its hex digits."""
     CHOICE = "choice"
 
 
@@ -62,7 +62,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question of a step. `wrong` are pairs of an answer and the reply to it; an empty answer stands for all others."""
+    """Question of a step. `wrong` has pairs of an answer and the reply to it; an empty answer matches all others."""
 
     prompt: str
     kind: Answer
@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Request for a fresh file: number of objects, and options of the writer."""
+    """Request for a new file: number of objects, and options of the writer."""
 
     objects: int
     folder: bool = False
@@ -85,7 +85,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class StepCondition:
-    """Condition `left sign right` under which a step is shown; `otherwise` is the reason shown instead."""
+    """Condition `left sign right` under which a step is shown; otherwise the reason `otherwise` is shown instead."""
 
     left: str
     sign: str
@@ -96,7 +96,7 @@ class StepCondition:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
-    """One step; `places` are texts of its lines with their line numbers, for error messages."""
+    """Step of a lesson; `places` has the texts of its lines with line numbers, for error messages."""
 
     title: str
     text: str
@@ -115,7 +115,7 @@ class LessonStep:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Parsed lesson. `sample` is a path below the samples, or absolute; empty for the open file."""
+    """Parsed lesson. `sample` is a path relative to the samples, or absolute; empty for the open file."""
 
     name: str
     title: str
@@ -133,18 +133,18 @@ def parse(text: str, name: str) -> Lesson:
     """Parse the text of a lesson.
 
     Raises:
-        LessonError: With the line of the first error.
+        LessonError: The text has a syntax error; the first one is reported.
     """
     if len(text) > MOST_LETTERS:
-        raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
+        raise LessonError(f"the text has more than {MOST_LETTERS:,} letters", 1)
     lines = text.splitlines()
     if not lines or not lines[0].startswith("# "):
-        raise LessonError("a lesson begins with `# ` and its title", 1)
+        raise LessonError("a lesson must begin with `# ` and its title", 1)
     starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
     if not starts:
-        raise LessonError("no steps found: each begins with `## ` and its title", len(lines))
+        raise LessonError("no steps found: a step begins with `## ` and its title", len(lines))
     if len(starts) > MOST_STEPS:
-        raise LessonError(f"there are over {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
+        raise LessonError(f"there are more than {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
     facts = _facts(lines[1 : starts[0]])
     _check_facts(facts, lines)
     stops = [*starts[1:], len(lines)]
@@ -172,7 +172,7 @@ def _facts(lines: list[str]) -> dict[str, str]:
             continue
         fact = _FACT.match(line)
         if fact is None or fact["name"] not in _FACTS:
-            raise LessonError(f"before the first step stand lines `name: value` with {', '.join(_FACTS)}", number)
+            raise LessonError(f"expected `name: value` before the first step; names: {', '.join(_FACTS)}", number)
         found[fact["name"]] = fact["value"].strip()
     return found
 
@@ -185,7 +185,7 @@ def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
     }
     for name, (what, fits) in known.items():
         if name in facts and not fits(facts[name]):
-            raise LessonError(f"{name} is {what}, not {facts[name]}", line_of_fact(lines, name))
+            raise LessonError(f"{name} must be {what}, not {facts[name]}", line_of_fact(lines, name))
 
 
 def line_of_fact(lines: list[str], name: str) -> int:
@@ -202,7 +202,7 @@ def _step(lines: list[str], number: int) -> LessonStep:
         found = _LINE.match(line)
         if found is None:
             if _ALMOST.match(line):
-                raise LessonError("such a line is `- WORD: …`, with a blank after `-` and text after the colon", place)
+                raise LessonError("expected `- WORD: TEXT`, with a space after `-` and after the colon", place)
             text.append(line)
             _check_braces(line, place)
             continue
@@ -211,7 +211,7 @@ def _step(lines: list[str], number: int) -> LessonStep:
         places.append((rest, place))
         asked = place if word == "ask" else asked
         if not rest:
-            raise LessonError(f"after `- {word}:` something is missing", place)
+            raise LessonError(f"text is missing after `- {word}:`", place)
         if word in _QUESTION_WORDS:
             question = _asked(question, word, which, rest, place)
         else:
@@ -219,13 +219,13 @@ def _step(lines: list[str], number: int) -> LessonStep:
     if question is not None:
         _check(question, asked)
     elif step.reveals:
-        raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
+        raise LessonError("`- reveal:` requires a question in the same step", number)
     return replace(step, text="\n".join(text).strip(), question=question, places=tuple(places))
 
 
 def _check_braces(line: str, place: int) -> None:
     if line.count("{") != line.count("}"):
-        raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
+        raise LessonError("unbalanced braces in this line", place)
 
 
 _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
@@ -235,7 +235,7 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     if word in ("show", "reveal"):
         kind = which or Show.NODE
         if kind not in tuple(Show):
-            raise LessonError(f"`{word}` is one of {', '.join(Show)}; not {kind}", place)
+            raise LessonError(f"`{word}` must be one of {', '.join(Show)}, not {kind}", place)
         what = (Show(kind), rest)
         if word == "reveal":
             return replace(step, reveals=(*step.reveals, what))
@@ -247,14 +247,14 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
     known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
-    raise LessonError(f"`- {word}:` is not known; there are {known}", place)
+    raise LessonError(f"unknown line `- {word}:` (known: {known})", place)
 
 
 def _condition(text: str, place: int) -> StepCondition:
     condition, bar, otherwise = text.partition(" | ")
     found = _CONDITION.match(condition)
     if found is None or not bar or not otherwise.strip():
-        raise LessonError("`- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+        raise LessonError("expected `- only: NUMBER > NUMBER | REASON`, with `>` or `=`", place)
     return StepCondition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
 
 
@@ -262,13 +262,13 @@ def _fresh(text: str, place: int) -> Fresh:
     try:
         count, *rest = shlex.split(text)
     except ValueError as error:
-        raise LessonError(f"after `- fresh:` {error}", place) from error
+        raise LessonError(f"invalid option after `- fresh:`: {error}", place) from error
     if not count.isdecimal() or not 0 < int(count) <= MOST_OBJECTS:
-        raise LessonError(f"after `- fresh:` stands a number of objects, 1 to {MOST_OBJECTS}", place)
+        raise LessonError(f"expected a number of objects after `- fresh:`, 1 to {MOST_OBJECTS}", place)
     folder = rest[:1] == ["folder"]
     options = [option.partition("=") for option in rest[folder:]]
     if any(not equals for _, equals, _ in options):
-        raise LessonError("after the number of objects stand options of the writer, NAME=VALUE", place)
+        raise LessonError("expected writer options NAME=VALUE after the number of objects", place)
     values = {name: value for name, _, value in options}
     format = values.pop("format", "")
     return Fresh(int(count), folder, tuple(values.items()), format)
@@ -277,18 +277,18 @@ def _fresh(text: str, place: int) -> Fresh:
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
     if word == "ask":
         if question is not None:
-            raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)
+            raise LessonError("a step can have only one question; begin a new step with `## ` and its title", place)
         return Question(rest, Answer.CHOICE)
     if question is None:
-        raise LessonError(f"`- {word}:` comes after `- ask:`", place)
+        raise LessonError(f"`- {word}:` must come after `- ask:`", place)
     if word == "answer":
         kinds = [kind for kind in Answer if kind is not Answer.CHOICE]
         if which not in kinds:
-            raise LessonError(f"`- answer KIND:` with one of {', '.join(kinds)}; not {which or 'none'}", place)
+            raise LessonError(f"`- answer KIND:` requires one of {', '.join(kinds)}, not {which or 'none'}", place)
         return replace(question, kind=Answer(which), answer=rest)
     if word == "choice":
         if which not in ("right", "wrong"):
-            raise LessonError("`- choice right: SENTENCE` or `- choice wrong: SENTENCE | WHY`", place)
+            raise LessonError("expected `- choice right: SENTENCE` or `- choice wrong: SENTENCE | REASON`", place)
         sentence, _, why = rest.partition(" | ")
         return replace(question, choices=(*question.choices, Choice(sentence.strip(), which == "right", why.strip())))
     if word == "hint":
@@ -300,12 +300,12 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
 
 def _check(question: Question, place: int) -> None:
     if question.kind is Answer.MENDED and not is_demand(question.answer):
-        raise LessonError("`- answer mended:` is one of structure, index, content; or sha256 and 64 hex digits", place)
+        raise LessonError("`- answer mended:` must be structure, index, content, or sha256 with 64 hex digits", place)
     if question.kind is not Answer.CHOICE:
         if question.choices:
-            raise LessonError("a question has either an answer or choices", place)
+            raise LessonError("a question cannot have both an answer and choices", place)
         return
     if sum(choice.right for choice in question.choices) != 1 or len(question.choices) < 2:
-        raise LessonError("a question has an answer, or choices of which one is right", place)
+        raise LessonError("a question requires an answer, or choices of which exactly one is right", place)
     if any(not choice.right and not choice.why for choice in question.choices):
-        raise LessonError("a wrong choice gives a reason: `- choice wrong: SENTENCE | WHY`", place)
+        raise LessonError("a wrong choice requires a reason: `- choice wrong: SENTENCE | REASON`", place)

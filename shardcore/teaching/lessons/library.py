@@ -1,4 +1,4 @@
-"""The lessons that come with the program. No Qt here."""
+"""Finding the lessons that are included in the program, and reading lessons of the user."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOTES = ".notes.md"
 
 
 def lessons() -> tuple[Lesson, ...]:
-    """Parse the lessons of the program, each after those that it needs."""
+    """Return the lessons of the program, each after the lessons that it needs."""
     return in_order(tuple(map(read_lesson, lesson_texts(resources.resources() / FOLDER))))
 
 
 def missions() -> tuple[Lesson, ...]:
-    """Parse the missions; their names begin with `mission-`."""
+    """Return the missions of the program, whose names begin with `mission-`."""
     found = map(read_lesson, lesson_texts(resources.resources() / MISSIONS))
     return tuple(replace(one, name=f"mission-{one.name}") for one in found)
 
@@ -33,20 +33,20 @@ def lesson_texts(folder: Path) -> list[Path]:
 
 
 def in_order(found: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """Sort lessons so that each comes after its `needs`.
+    """Sort lessons so that each comes after the lessons in its `needs`.
 
     Raises:
-        LessonError: A needed lesson does not exist, or lessons need each other.
+        LessonError: A needed lesson does not exist, or the dependencies form a cycle.
     """
     by_name = {one.name: one for one in found}
     placed: dict[str, Lesson] = {}
 
     def place(one: Lesson, below: tuple[str, ...]) -> None:
         if one.name in below:
-            raise LessonError(f"lessons need each other: {', '.join((*below[below.index(one.name) :], one.name))}", 1)
+            raise LessonError(f"circular dependency: {', '.join((*below[below.index(one.name) :], one.name))}", 1)
         for need in one.needs:
             if need not in by_name:
-                raise LessonError(f"{one.name} needs {need}, which does not exist", 1)
+                raise LessonError(f"lesson {one.name} needs the lesson {need}, which does not exist", 1)
             if need not in placed:
                 place(by_name[need], (*below, one.name))
         placed.setdefault(one.name, one)
@@ -67,7 +67,7 @@ def notes_of(lesson: Lesson) -> str:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """Parse a file; a sample beside it wins over one of the program.
+    """Parse a lesson file; a sample in its folder takes precedence over a sample of the program.
 
     Raises:
         LessonError: Syntax error, or the sample is absolute, outside the folder or missing.
@@ -80,13 +80,13 @@ def read_lesson(path: Path) -> Lesson:
     lesson = replace(parse(text, path.stem), path=path.absolute())
     if Path(lesson.sample).is_absolute() or ".." in Path(lesson.sample).parts:
         line = line_of_fact(text.splitlines(), "sample")
-        raise LessonError("a sample is named by its path below this folder: relative, and without `..`", line)
+        raise LessonError("a sample must be a path relative to this folder, without `..`", line)
     beside = path.parent / lesson.sample
     if lesson.sample and beside.exists():
         return replace(lesson, sample=str(beside.absolute()))
     if lesson.sample and not (resources.resources() / "samples" / lesson.sample).exists():
         line = line_of_fact(text.splitlines(), "sample")
-        raise LessonError(f"there is no {lesson.sample}, neither beside this text nor among the samples", line)
+        raise LessonError(f"{lesson.sample} not found in the folder of the lesson or among the samples", line)
     return lesson
 
 
@@ -95,14 +95,14 @@ def lessons_of(format: str) -> tuple[Lesson, ...]:
 
 
 def sample_key(lesson: Lesson) -> str:
-    """Return the key of the sample with the role that the lesson names; empty where it has none."""
+    """Return the sample key with the role given in the lesson; empty if there is none."""
     place = resources.resources() / "samples" / lesson.sample
     keys = [key for sample in resources.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
 
 
 def beside(lesson: Lesson, link: str) -> Path | None:
-    """Return a file below the folder of the lesson; None for anything outside it, links included."""
+    """Return the file of a link in the lesson's folder; None if it is outside that folder, even by symbolic links."""
     if lesson.path is None or not link:
         return None
     try:

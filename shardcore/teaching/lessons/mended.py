@@ -1,4 +1,4 @@
-"""Check of missions: the open bytes themselves must be repaired."""
+"""Checking the answer of a mission: the open file must be repaired."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def is_demand(answer: str) -> bool:
 
 
 def missing_of(answer: str, shard: Shard) -> str:
-    """Return what is still damaged; empty where the file is repaired."""
+    """Return a text about the remaining damage; empty if the file is repaired."""
     digest = _DIGEST.fullmatch(answer)
     try:
         if digest is not None:
-            return "" if _sha256(shard) == digest[1] else "Not yet: the bytes are not those of the intact file."
+            return "" if _sha256(shard) == digest[1] else "Not repaired yet: the bytes differ from the intact file."
         if shard.damage is not None:
             return f"Not yet: {shard.damage.message}."
         errors = [one for one in shard.verify(answer).findings if one.severity is Severity.ERROR]

@@ -1,4 +1,4 @@
-"""A lesson as one HTML page: text, drawings, bytes and questions, with nothing that is loaded from elsewhere."""
+"""Lessons as self-contained HTML pages: text, drawings, bytes and questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fre
 from shardcore.teaching.lessons.values import BREAK, escaped
 
 SEED = 1
-"""Seed of fresh files: the same lesson gives the same page."""
+"""Seed of new files, so that the same lesson always gives the same page."""
 
 _SPANS = 4
 _MOST_FILE = 1 << 18
@@ -76,15 +76,15 @@ class PageAnswer:
 
 
 def lesson_page(lesson: Lesson) -> str:
-    """Return a lesson as a self-contained HTML page, answers folded; its fresh files are the same each time."""
+    """Return a lesson as a self-contained HTML page, answers collapsed; new files are always the same."""
     numbers = count()
-    # Drawings of one page have patterns of the same names, and an id is unique in a page.
+    # The pattern names repeat in each drawing, but an id must be unique in a page.
     page = "".join(_page(lesson))
     return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
-    """Yield the steps on the sample and on fresh files; files are open until the next step is requested."""
+    """Yield the steps, each with its sample or new file open; the file is closed when the next step is requested."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = resources.resources() / "samples" / lesson.sample if lesson.sample else None
@@ -110,7 +110,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
         return None
     why = scene.prose(question.right)
     if question.kind is Answer.MENDED:
-        return PageAnswer("The file is mended in the sandbox.", why)
+        return PageAnswer("The file is repaired in the sandbox.", why)
     given = solution(question, scene)
     if question.kind is Answer.CHOICE:
         return PageAnswer(question.choices[int(given.text)].text, why)
@@ -129,7 +129,7 @@ def _page(lesson: Lesson) -> Iterator[str]:
     title = escape(shown(lesson.title))
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    # Whatever a lesson holds, a browser runs and loads nothing for it.
+    # The policy prevents browsers from running or loading anything in a lesson.
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     yield f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
@@ -194,7 +194,7 @@ def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield steps of the lookup, drawings and bytes; `hides` leaves out the sentence of a step."""
+    """Yield lookup steps, drawings and bytes as HTML; `hides` leaves out the sentence of a step."""
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
@@ -240,7 +240,7 @@ def _place(span: Span, said: Callable[[str], str] = str) -> str:
 
 def _html(text: str, lesson: Lesson) -> str:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # A page wraps long words by itself, and what is copied from it has no marks.
+    # Browsers wrap long words themselves, and copied text must not contain the marks.
     tokens = markdown.parse(text.replace(BREAK, ""))
     for token in tokens:
         if token.children:
@@ -249,7 +249,7 @@ def _html(text: str, lesson: Lesson) -> str:
 
 
 def _local(token: Token, lesson: Lesson) -> Token:
-    """Keep links to lessons and pictures beside the lesson; pictures become data, other pictures their text."""
+    """Keep links to lessons; embed images from the lesson's folder; replace other links and images by their text."""
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         path, _, part = address.partition("#")

@@ -1,4 +1,4 @@
-"""One step of a lesson on the open file: its text with values, its targets, its question. No Qt here."""
+"""One step of a lesson for the open file: text with values, targets, question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """Something that a step shows: a node, bytes, a step of the lookup, a drawing or a panel."""
+    """Target shown by a step: a node, bytes, a step of the lookup, a drawing or a panel."""
 
     kind: Show
     name: str = ""
@@ -41,12 +41,12 @@ class StepTarget:
 
 @dataclass(frozen=True, slots=True)
 class LessonStage:
-    """A step with its values filled in.
+    """Step of a lesson with its values filled in.
 
     Attributes:
-        missing: The reason why it cannot be shown on this file.
-        before: The step of the lookup that an earlier step showed last, or -1.
-        line: The line of the lesson that is wrong.
+        missing: Reason why the step cannot be shown for this file; empty if it can.
+        before: Number of the last lookup step that earlier steps have shown, or -1.
+        line: Line of the lesson with the error.
     """
 
     number: int
@@ -62,7 +62,7 @@ class LessonStage:
 
     @property
     def waits(self) -> bool:
-        """True where later steps of the lookup and of the drawing wait for the answer."""
+        """True if later steps of the lookup and the drawing stay hidden until the answer is given."""
         return self.question is not None and self.question.kind is not Answer.MENDED
 
     @property
@@ -74,10 +74,10 @@ class LessonStage:
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
-    """Fill in a step. Reads the file, and the index up to `MOST_INDEX` bytes; damage becomes `LessonStage.missing`.
+    """Fill in a step. Reads the file, and an index of up to `MOST_INDEX` bytes; damage is reported in `missing`.
 
     Raises:
-        SourceError: The source is lost.
+        SourceError: The source cannot be read.
     """
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
@@ -92,7 +92,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
     except ShardError as error:
         if isinstance(error, SourceError) and not isinstance(error, LargeRead):
             raise
-        # Damage, or more bytes than anybody requested.
+        # Damage, or more bytes than the limit.
         return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
 
 
@@ -112,12 +112,12 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
-        before = -1  # the lookup of this file took another way
+        before = -1  # the lookup in this file has other steps
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
-    """Return a key: always the same, or with `random` any of the first `_FRESH` rows; empty without keys."""
+    """Return a key: always the same one, or with `random` one of the first `_FRESH` rows; empty without keys."""
     objects = shard.objects
     if random is not None:
         return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
@@ -137,7 +137,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
-    """Return the trace of the last `lookup` line; a fresh file ends the search backwards."""
+    """Return the trace of the last `lookup` line up to step `number`, but not before the last new file."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -162,10 +162,10 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
-    """Fill in a question. Choices are shuffled by their prompt, so that their order is always the same."""
+    """Fill in a question. Choices are shuffled with the prompt as seed, so that their order is always the same."""
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
-    # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
+    # Replies are filled in now, so that errors in them are reported before an answer is given.
     for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
         with _at(step, text):
             scene.fill(text)
@@ -235,22 +235,22 @@ def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
-    """Draw a target with the values of its controls.
+    """Draw a target with the control values given in the lesson.
 
     Raises:
-        NotHereError: Unknown drawing, control or value.
+        NotHereError: The drawing, control or value is unknown.
     """
     sketch = _sketch(shown.name, scene, step)
-    sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
+    sketch.draw({})  # controls that depend on values in the file exist only after the first drawing
     controls = {control.name: control for control in sketch.controls}
     for name, _ in shown.values:
         if name not in controls:
             there = ", ".join(controls) or "nothing"
-            raise NotHereError(f"in the drawing “{shown.name}” {name} cannot be set; what can be: {there}")
+            raise NotHereError(f"the drawing “{shown.name}” has no control {name}; available: {there}")
     try:
         return sketch.draw({name: value_from(controls[name], text) for name, text in shown.values})
     except UsageError as error:
-        raise NotHereError(f"the drawing “{shown.name}” cannot be shown so: {error.message}") from error
+        raise NotHereError(f"the drawing “{shown.name}” cannot be shown with these values: {error.message}") from error
 
 
 def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
@@ -262,7 +262,7 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
     found = sketch_named(sketches, name)
     if found is None:
         there = ", ".join(map(sketch_label, sketches)) or "none"
-        raise NotHereError(f"unknown drawing “{name}”; drawings of this file: {there}")
+        raise NotHereError(f"unknown drawing “{name}”; available for this file: {there}")
     return found
 
 
@@ -270,11 +270,11 @@ def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, st
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:
-        raise NotHereError(f"the step asks for a click in the drawing “{sketch}”, and does not show it")
+        raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
     titles = [scene.fill(title) for one, title in step.shows if one is Show.STEP]
     items = drawn(drawing, scene, scene.step(titles[-1]) if titles else 0).items
     if name not in {item.name for item in items}:
-        raise NotHereError(f"there is no {name} in the drawing “{sketch}”")
+        raise NotHereError(f"the drawing “{sketch}” has no item {name}")
 
 
 def _span(text: str) -> Span:
@@ -282,7 +282,7 @@ def _span(text: str) -> Span:
     first, dots, last = place.partition("..")
     try:
         if not dots:
-            raise GotoError("two dots are missing")
+            raise GotoError("expected a range START..STOP")
         return Span(source.strip(), calculate(first), calculate(last))
     except (GotoError, ValueError) as error:
-        raise NotHereError(f"{text} names no bytes") from error
+        raise NotHereError(f"{text} is an empty range") from error

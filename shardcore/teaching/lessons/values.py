@@ -1,4 +1,4 @@
-"""Values in braces in a lesson, read from the open file. No Qt here; may read.
+"""Values in braces in a lesson, read from the open file.
 
 `{key}`; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}`, `{size of PATH}` of a node; `{NAME in TITLE}` of a step
 of the lookup; `{text 0..4 of content}`, `{number 0..8 of content}` of the object that was looked up; `{size of file}`,
@@ -25,11 +25,11 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 
 MOST_CHILDREN = 4096
-"""Nodes of a list that are searched for a name; others are named by number, `[5]`."""
+"""Maximum number of nodes of a list that are searched for a name; use numbers, such as `[5]`, for others."""
 MOST_NESTED = 8
 MOST_MEMBERS = 3
 LONG = 24
-"""Values from this length on, without a blank, get places for line breaks."""
+"""Length from which values without spaces get optional line breaks."""
 
 BREAK, _PIECE, _WORD = "\u200b", 8, 8
 
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 
 
 class NotHereError(Exception):
-    """The file has no such value; `line` is the line of the lesson, 0 where it is unknown."""
+    """The file does not have the requested value; `line` is the line of the lesson, 0 if unknown."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -54,11 +54,11 @@ class LessonScene:
     trace: Trace | None = None
 
     def fill(self, text: str) -> str:
-        """Replace braces by values as programs read them: no thousands separators, no Markdown."""
+        """Replace braces by plain values: no thousands separators, no Markdown."""
         return self._filled(text, lambda value, before: _plain(value))
 
     def prose(self, text: str) -> str:
-        """Replace braces by values as people read them; text from the file is escaped Markdown."""
+        """Replace braces by formatted values; text from the file is escaped for Markdown."""
         return self._filled(text, _said)
 
     def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
@@ -85,12 +85,12 @@ class LessonScene:
         named, within, title = name.partition(" in ")
         if within:
             return self._told(named.strip(), title.strip())
-        raise NotHereError(f"a lesson has no value called {{{name}}}")
+        raise NotHereError(f"unknown value {{{name}}}")
 
     def _whole(self, name: str) -> str | int | None:
         if name == "key":
             if not self.key:
-                raise NotHereError("there is no key to look up in this file")
+                raise NotHereError("this file has no key to look up")
             return self.key
         if name == "size of file":
             return self.shard.source.size if self.shard.source is not None else ""
@@ -100,7 +100,7 @@ class LessonScene:
 
     def _content(self, kind: str, start: int, stop: int) -> str | int:
         if self.trace is None:
-            raise NotHereError("no object is looked up")
+            raise NotHereError("no object was looked up")
         try:
             data = self.shard.read(self.shard.find(self.trace.key))[start:stop]
         except ShardError as error:
@@ -117,7 +117,7 @@ class LessonScene:
         number = self.step(title)
         values = self.trace.steps[number].values if self.trace is not None else {}
         if name not in values:
-            raise NotHereError(f"the step “{title}” has no value called {name}; it has {', '.join(values) or 'none'}")
+            raise NotHereError(f"the step “{title}” has no value {name}; available: {', '.join(values) or 'none'}")
         meaning = self.trace.steps[number].meanings.get(name) if self.trace is not None else None
         is_offset = meaning is not None and meaning.unit == "byte" and isinstance(values[name], int)
         return _Offset(values[name]) if is_offset else values[name]
@@ -130,7 +130,7 @@ class LessonScene:
         raise NotHereError(f"the lookup has no step “{title}”")
 
     def node(self, path: str) -> tuple[Node, ...]:
-        """Return the path to a node, by names with `*` or numbers `[5]`; compressed bytes are decoded on the way.
+        """Return the path to a node, given names (`*` matches any text) or numbers (`[5]`); decodes bytes on the way.
 
         Raises:
             NotHereError: There is no such node.
@@ -177,7 +177,7 @@ def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
 
 
 def outermost(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the positions of matching outermost braces."""
+    """Yield the positions of outermost braces: opening, closing."""
     depth, start = 0, 0
     for at, letter in enumerate(text):
         if letter == "{":
@@ -214,7 +214,7 @@ def _said(told: object, before: str) -> str:
 
 
 class _Offset(int):
-    """Offset, written in decimal and hexadecimal: the window may show either."""
+    """Offset that is written in decimal and hexadecimal, because the window may show either."""
 
 
 def _plain(value: object) -> str:

@@ -17,21 +17,21 @@ from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 
 MOST_CHUNKS = 8192
-"""Most chunks in a xorb."""
+"""Maximum number of chunks in a xorb."""
 
 _KINDS = (
-    (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
-    (RecordKind.FILE_ENTRY, Use.DATA, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
-    (RecordKind.FILE_VERIFICATION, Use.METADATA, "range hashes", "For each segment, a hash over those of its chunks."),
+    (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and the number of its records."),
+    (RecordKind.FILE_ENTRY, Use.DATA, "segments of files", "Ranges of chunks in xorbs; together they are the file."),
+    (RecordKind.FILE_VERIFICATION, Use.METADATA, "range hashes", "The hash of each segment, from its chunk hashes."),
     (RecordKind.FILE_METADATA, Use.METADATA, "metadata of files", "The SHA-256 of each file."),
-    (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
+    (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and the number of its chunks."),
     (RecordKind.CAS_ENTRY, Use.DATA, "chunks of xorbs", "Hash, offset and size of each chunk."),
     (RecordKind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
-    (RecordKind.UNREAD, Use.UNKNOWN, "unreadable records", "They come after a damaged record."),
+    (RecordKind.UNREAD, Use.UNKNOWN, "unreadable records", "Records after a damaged record."),
 )
 
 MANY = 1024
-"""From this many chunks on, keys are grouped by two digits instead of one."""
+"""Number of chunks from which keys are grouped by two digits instead of one."""
 
 MOST_NAMED = 256
 """Above this number, files and xorbs are drawn without names."""
@@ -107,7 +107,7 @@ def _segments(file: MdbFile, progress: Progress) -> Load:
         "file",
         "segment",
         section.counts,
-        "Each segment is a range of one xorb, and a request when the file is fetched: one per file is best.",
+        "Each segment is a range of one xorb and costs one request when the file is fetched, so one per file is best.",
         1.0,
         "one per file",
         row_bounds=np.arange(len(section.headers) + 1, dtype=np.int64),

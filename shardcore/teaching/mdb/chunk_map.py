@@ -18,7 +18,7 @@ from shardcore.model.span import Span
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 WHOLE = 12
-"""Xorbs of up to this many chunks are drawn whole; of others, only the used chunks."""
+"""Xorbs of up to this many chunks are drawn completely; of larger ones only the used chunks are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class XorbPart:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """Chunks `[first, last)` used by the same segments, `users`; `span` is None if the shard does not list the xorb.
+    """Chunks `[first, last)` used by the same segments (`users`); `span` is None if the shard does not list the xorb.
 
-    With too many cuts, a user may use only a part of them.
+    If the drawing is full, segments are included that use only a part of the chunks.
     """
 
     xorb: int
@@ -118,7 +118,7 @@ def _xorb_part(
 
 
 def chunk_runs(scene: MdbScene, parts: Sequence[XorbPart], most: int) -> list[ChunkRun]:
-    """Return at most `most` runs: single chunks if they fit, otherwise the chunks between two segment ends."""
+    """Return at most `most` runs: single chunks if there are few, otherwise the chunks between two segment ends."""
     single = sum(part.last - part.first for part in parts if part.listed) <= most
     pieces: list[ChunkRun] = []
     each = most // max(len(parts), 1)
@@ -151,19 +151,19 @@ def _records(scene: MdbScene, part: XorbPart, first: int, last: int) -> Span | N
 
 MOST_FILES = 7
 MOST_SEGMENTS = 17
-"""Most segments drawn, of all files together."""
+"""Maximum number of segments drawn, of all files together."""
 
 FIRST_SEGMENTS = 12
-"""Most segments drawn of the chosen file."""
+"""Maximum number of segments drawn of the chosen file."""
 
 MOST_XORBS = 6
 _TRIED = 64  # candidates examined per file drawn
-_LARGER = 12  # a file this many times larger would squeeze the chosen one
+_LARGER = 12  # files this many times larger would leave too little width for the chosen one
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnFile:
-    """A drawn file: its drawn segments, counted over all files, and the number of all its segments."""
+    """A drawn file: numbers of its drawn segments in the shard, and the count of all its segments."""
 
     number: int
     segments: range
@@ -171,7 +171,7 @@ class DrawnFile:
 
 
 def files_around(scene: MdbScene, number: int) -> list[DrawnFile]:
-    """Return the files drawn with file `number`, in record order: those that share chunks or xorbs with it first."""
+    """Return the files to draw with file `number`, in record order; files that share chunks or xorbs are preferred."""
     bounds, sizes = scene.index.files.bounds, scene.index.file_sizes
     first, last = bounds[number : number + 2].tolist()
     drawn = [DrawnFile(number, range(first, min(last, first + FIRST_SEGMENTS)), last - first)]
@@ -198,7 +198,7 @@ def _xorbs(scene: MdbScene, segments: range) -> set[bytes]:
 
 
 def _others(scene: MdbScene, segments: range) -> Iterator[int]:
-    """Yield other files: first those that share chunks with the segments, then xorbs, then any; may repeat."""
+    """Yield other files: those that share chunks, then those that share xorbs, then any; files may repeat."""
     near: list[NDArray[np.int64]] = []
     used = sorted(_xorbs(scene, segments))[:MOST_XORBS]
     firsts, lasts = scene.edges
@@ -212,7 +212,7 @@ def _others(scene: MdbScene, segments: range) -> Iterator[int]:
 
 
 MOST_SPANS = 40
-"""Most segments highlighted with a chunk."""
+"""Maximum number of segments highlighted with a chunk."""
 
 MOST_PIECES = 24
 
@@ -238,7 +238,7 @@ class ChunkMapSketch:
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
+            return Drawing(self.title, (), caption="This shard lists no files, only xorbs and their chunks.")
         return chunk_map_drawing(self._scene, number)
 
 
@@ -260,8 +260,8 @@ def chunk_map_drawing(scene: MdbScene, number: int) -> Drawing:
     end = parts[-1].at + parts[-1].size if parts else 0
     figure = Ribbon(
         "Each band is a segment: bytes of a file, chunks of a xorb",
-        Ruler("Files, their uncompressed bytes", 0, max(at, 1), tuple(above), "bytes"),
-        Ruler("Xorbs, the uncompressed bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
+        Ruler("Files (uncompressed bytes)", 0, max(at, 1), tuple(above), "bytes"),
+        Ruler("Xorbs (uncompressed bytes of their chunks)", 0, max(end, 1), tuple(below), "bytes"),
         # Bands of the chosen file are drawn last, on top.
         tuple(sorted(bands, key=lambda band: band.item.here)),
     )
@@ -344,8 +344,8 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
     text = (
-        f"The files of this shard use {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
-        f"{sums.stored:,}: chunks that are used several times (×2 and more) are stored once."
+        f"The files of this shard use {plural(sums.described, 'byte')} of the listed xorbs, which store "
+        f"{sums.stored:,}: chunks that are used twice or more (×2, …) are stored once."
     )
     if sums.elsewhere:
         text += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"

@@ -1,4 +1,4 @@
-"""Drawing *Hash lookup*: the first 16 digits of a hash, the table rows around them, the record, the full hash."""
+"""Drawing *Hash lookup*: from the first 16 digits of a hash to the table row, the record and the full hash."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HashLookupSketch:
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.layout.key
         if key is not None and key.kind == CHUNK:
-            # A hash copied out of the shard is keyed already.
+            # A hash copied from the shard is keyed already.
             stored = scene.row < 0 or index.rows_of(CHUNK, np.frombuffer(key.raw, np.uint8).reshape(1, -1))[0] < 0
             return CHUNK, protect(secret, key.raw) if stored else key.raw
         if key is not None:
@@ -68,10 +68,7 @@ class HashLookupSketch:
         place = self._place(table, hit) if at < end else None
         left_out = max(table.count - _ROWS, 0)
         if place is None:
-            caption = (
-                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash "
-                "prove it."
-            )
+            caption = f"No entry has these 16 digits, so the {table.kind} is not in this shard."
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
         section = scene.file.layout.section(table.kind)
         number = (place.start - section[0]) // RECORD_SIZE
@@ -79,7 +76,7 @@ class HashLookupSketch:
         stored = index.data[place.start : place.start + len(raw)]
         figures.append(_compare_figure(raw, stored, place, "stored"))
         links = (Link("key", "row", tone=Tone.KEY), Link("row", "record", tone=Tone.POINTER), Link("record", "stored"))
-        caption = "Sixteen digits find the entry, the entry refers to the record, and its 64 digits decide."
+        caption = "The first 16 digits give the entry, the entry gives the record, and its 64 digits are compared."
         legend = _COMPARED
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
@@ -116,12 +113,12 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
     number = grouped_digits(truncated(raw))
     row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
     return Table(
-        "The requested hash", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
+        "The requested hash", ("first 16 digits: the table key", "other 48 digits", "the key as a number"), (row,)
     )
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
-    """Return the table rows around row `at`, the place of `key`; `first` is the number of `rows[0]`."""
+    """Return the table rows around row `at`, at which `key` is or would be; `first` is the number of `rows[0]`."""
     shown = window(len(rows), at - first, _ROWS)
     chunks = table.kind == CHUNK
     lines = []
@@ -178,7 +175,7 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
         part = slice(number * _WORD, (number + 1) * _WORD)
         span = Span("", place.start + 8 * number, place.start + 8 * number + 8)
         alike = wanted[part] == found[part]
-        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'the same' if alike else 'others'}."
+        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'equal' if alike else 'different'}."
         tone = Tone.HIT if alike else Tone.MISS
         row = (
             Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
@@ -216,5 +213,5 @@ def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) ->
         for hit in hits[:_HITS]
     ]
     ruler = Ruler("The section, from its first record on", section.start, section.stop, (whole, *shown), "bytes")
-    caption = "Without a table each record is read, from the first to the end mark."
+    caption = "Without a table every record is read, up to the end mark."
     return Drawing("The walk", (ruler,), (), caption, more=len(hits) - len(shown))

@@ -1,4 +1,4 @@
-"""Drawing *Insert 10 bytes*: what must be stored again with fixed and with content-defined chunk boundaries."""
+"""Drawing *Insert 10 bytes*: the pieces to store again with fixed and with content-defined chunk boundaries."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ USUAL_CHUNK = 64 * 1024
 """Approximate average size of a chunk; also the size of fixed pieces."""
 
 FINEST = 128
-"""Largest divisor: the minimum chunk is then as long as the window of the hash, 64 bytes."""
+"""Largest divisor, with which the minimum chunk size equals the window of the hash, 64 bytes."""
 
 _TOP_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rule of chunk boundaries. `finer` divides the limits of Xet, a power of two up to `FINEST`."""
+    """Rule of chunk boundaries; the chunk sizes of Xet are divided by `finer`, a power of two up to `FINEST`."""
 
     finer: int = 1
 
@@ -55,7 +55,7 @@ class Rule:
         return np.flatnonzero(hashes < np.uint64(1 << (64 - self.bits))) + 1
 
     def ends(self, candidates: Sequence[int], size: int) -> list[int]:
-        """Return the chunk ends by the rule of `shardcore.codecs.xet.chunker.cut_ends`."""
+        """Return the chunk ends chosen from `candidates` as in `shardcore.codecs.xet.chunker.cut_ends`."""
         found, start = [], 0
         for end in (*candidates, size):
             while end - start > self.most:
@@ -71,7 +71,7 @@ class Rule:
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
-    """Return the least fine rule that cuts the content into `several` pieces; otherwise the finest one."""
+    """Return the rule with the largest chunks that gives `several` pieces; otherwise the one with the smallest."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -104,10 +104,10 @@ NEW = b"0123456789"
 """The inserted bytes."""
 
 MOST_BYTES = 1 << 20
-"""Bytes of a file that are read, from its start."""
+"""Bytes read from the start of a file."""
 
 SEVERAL = 6
-"""Number of pieces aimed at, so that the effect can be seen."""
+"""Number of pieces to aim for, so that the effect is visible."""
 
 FEW = 3
 """With fewer pieces, the caption says that the file is too small."""
@@ -116,9 +116,7 @@ SHOWN = 13
 """Number of pieces drawn per ruler."""
 
 _LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
-_PLACE = Control(
-    "place", "Insert at, in % of the file", ControlKind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
-)
+_PLACE = Control("place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes.")
 
 
 class CutsSketch:
@@ -136,7 +134,7 @@ class CutsSketch:
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
+            return Drawing(self.title, (), caption="This shard lists no files, only xorbs and their chunks.")
         cut = self._cut(wanted.get(FILE, self._scene.number))
         if isinstance(cut, str):
             return Drawing(self.title, (), caption=cut)
@@ -151,13 +149,13 @@ class CutsSketch:
         file = self._scene.file
         ref = MdbObjects(file).ref(number)
         if not ref.size:
-            return "This file is empty: there is nothing to cut."
+            return "This file is empty and has no pieces."
         try:
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                "Cutting a file needs its bytes, and they are in a xorb that cannot be read: "
-                f"{error.message}. Choose the folder of the xorbs to see the cuts."
+                "Its bytes are needed to cut a file, but they are in a xorb that cannot be read: "
+                f"{error.message}. Choose the folder of the xorbs."
             )
 
 
@@ -187,7 +185,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
-    """Return the pieces around a place, the byte range they cover, and the number of pieces left out."""
+    """Return the pieces around `place`, the byte range that they cover, and the number of pieces left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
     first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)
@@ -209,7 +207,7 @@ def _caption(totals: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> s
     part = f" Only the first {size:,} bytes of the file are used." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:
         return (
-            f"{plural(size, 'byte')} are too few for content-defined cuts, even with limits {rule.finer} times smaller "
+            f"{plural(size, 'byte')} are too few for content-defined cuts, even with chunks {rule.finer} times smaller "
             f"than in Xet. Choose a larger file.{part}"
         )
     costs = (
@@ -218,7 +216,7 @@ def _caption(totals: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> s
     )
     limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
     if rule.finer > 1:
-        limits += f"; the limits are {rule.finer} times smaller than in Xet, to get several chunks."
+        limits += f"; chunk sizes are {rule.finer} times smaller than in Xet, to get several chunks."
     else:
         limits += f", as in Xet: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
     return f"{costs} {limits}{part}"

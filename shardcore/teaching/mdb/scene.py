@@ -17,7 +17,7 @@ from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.model.drawing import Control, ControlKind
 
 AT_ONCE = 1 << 18
-"""Up to this size in bytes, a shard has controls before its first drawing."""
+"""Size in bytes up to which a shard has controls before its first drawing."""
 
 
 MOST_KEPT = 16
@@ -26,7 +26,7 @@ MOST_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Bytes of segments in listed xorbs, of segments in other xorbs, and of distinct listed chunks."""
+    """Uncompressed bytes of segments in listed xorbs, of segments in other xorbs, and of distinct listed chunks."""
 
     described: int
     elsewhere: int
@@ -57,7 +57,7 @@ class MdbScene:
 
     @cached_property
     def number(self) -> int:
-        """The file drawn first: the requested one, or one that uses the requested xorb or chunk."""
+        """Number of the file drawn first: the requested one, or one that uses the requested xorb or chunk."""
         index, row = self.index, self.row
         files = index.counts[0]
         if 0 <= row < files:
@@ -84,14 +84,14 @@ class MdbScene:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """The choice of a file; none for one file, or for a large shard before its first drawing."""
+        """Return the file selector; empty if there is only one file, or for a large shard before its first drawing."""
         known = self._ready.index if self._ready is not None else None
         if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
             return ()
         last = known.counts[0] - 1
         if last < 1:
             return ()
-        doc = "Which file of the shard is drawn, in the order of their records."
+        doc = "File to draw, in record order."
         return (Control(FILE, "File", ControlKind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:

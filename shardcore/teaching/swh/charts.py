@@ -21,7 +21,7 @@ from shardcore.progress import Progress
 def shares(file: SwhFile) -> tuple[Share, ...]:
     inside: dict[str, list[Share]] = {}
     if (trailing := file.section("trailing")) is not None:
-        doc = "Bytes after the hash function, allocated but not needed."
+        doc = "Unused bytes after the hash function."
         inside["trailing"] = [share_of(Use.SLACK, "trailing", trailing.start, trailing.stop, doc)]
     if (order := file.order) is not None:
         inside["objects"] = _objects(file, order)
@@ -45,7 +45,7 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     if not deleted:
         return [used, rest]
     # Unused slots and slots of deleted objects look alike; only their numbers are known.
-    doc = f"Of {plural(slots - live, 'slot')} without object, {deleted:,} were deleted; which ones is not stored."
+    doc = f"{plural(slots - live, 'slot')} without an object, of which {deleted:,} had one before its deletion."
     gone = replace(
         rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
     )

@@ -54,7 +54,7 @@ def directory_figure(located: Located) -> Cells:
 
 
 def unary_figure(located: Located) -> Bits | None:
-    """Return the unary bits around the one-bits of the bucket and the one before; None where they were not read."""
+    """Return the unary bits around the one-bits of the bucket and the one before; None if they were not read."""
     before, own = located.positions
     first = max(before, 0) // 8
     found = next((piece for piece in located.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -68,7 +68,7 @@ def unary_figure(located: Located) -> Bits | None:
     items = [_one_bit(hashing, bucket, own, 8 * first, Tone.HIT)]
     if before >= 8 * first:
         items.append(_one_bit(hashing, bucket - 1, before, 8 * first, Tone.KEY))
-    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: one one-bit per bucket"
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit per bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
@@ -117,7 +117,7 @@ def ends_figure(located: Located) -> Table:
     rows = [_end_row(bucket, located.positions[1], located.lows[1], r, stop)]
     if bucket:
         rows.insert(0, _end_row(bucket - 1, located.positions[0], located.lows[0], r, located.start, "before"))
-    headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
+    headings = ("bucket", "its one-bit at", "zeros before (high)", "low", f"value ends: high × {1 << r} + low")
     return Table("4 · Ends of the values", headings, tuple(rows))
 
 
@@ -197,7 +197,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items, drawn only where both items are."""
+"""Links between items; each is drawn only if both of its items are drawn."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
@@ -226,7 +226,7 @@ _STORE_BYTES = 4
 """Bytes of the value store drawn, unless the value is longer."""
 
 _BESIDE = 8
-"""Most neighbouring values drawn."""
+"""Maximum number of neighbouring values drawn."""
 
 
 class DisplacementSketch:
@@ -266,7 +266,7 @@ class DisplacementSketch:
         return store_figure(located, first, data, self._beside(placed.hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
-        """Return neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
+        """Return the neighbouring values in bytes `[first, last)` of the value store; empty for a large shard."""
         if not self._scene.few:
             return []
         try:

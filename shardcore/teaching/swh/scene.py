@@ -20,10 +20,10 @@ from shardcore.shards.trace import Trace
 I64 = NDArray[np.int64]
 
 HASHED_KEYS = 5000
-"""Most objects of a shard whose keys are all hashed, to draw the keys of a bucket."""
+"""Maximum number of objects in a shard whose keys are all hashed, to draw the keys of a bucket."""
 
 _FEW_SLOTS, _SOUGHT = 64, 4096
-"""Slots that are searched for a first key: first a few, then more."""
+"""Number of slots searched for a first key: at first, and then if none of them has a key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class KeyScene:
 
     @property
     def displacement(self) -> int | None:
-        """The displacement of the key's bucket; None where it is unknown without a read."""
+        """Displacement of the key's bucket; None if it has not been read yet."""
         placed = self.__dict__.get("placed") or self._looked_up()
         return placed.displacement if placed is not None else None
 

@@ -33,16 +33,16 @@ from shardcore.teaching.swh.displacement import value_span
 from shardcore.teaching.swh.scene import HASHED_KEYS, KeyScene
 
 WHOLE_RING = 24
-"""Most slots drawn as a whole ring; of more, only those around the key's slot."""
+"""Maximum number of slots drawn as a whole ring; of a larger index only those around the key's slot are drawn."""
 
 SLOTS_AROUND = 9
 BUCKETS = 9
 JUMPS = 8
-"""Most jumps drawn one by one; of more, `FIRST_JUMPS`."""
+"""Maximum number of jumps drawn one by one; of longer paths only `FIRST_JUMPS`."""
 
 FIRST_JUMPS = 3
 MANY = "…"
-"""Prefix of the text of several jumps, whose arrow is dashed."""
+"""Prefix of the label for several jumps, which are drawn as one dashed arrow."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
@@ -55,10 +55,10 @@ class KeyMove:
         first: f, its first slot.
         step: h.
         slot: Its slot at the tried displacement.
-        stored_slot: Its slot in the index; -1 where it is not stored.
+        stored_slot: Its slot in the index; -1 if it is not stored.
         spans: Location of the key in the file.
         selected: It is the key of the drawing.
-        verdict: Text about whether it fits.
+        verdict: Text that states if it fits.
         fits: The slot is free for it.
     """
 
@@ -75,7 +75,7 @@ class KeyMove:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Key in a slot, or None; `moving` for a key of the bucket while another displacement is tried."""
+    """Key in a slot, or None; `moving` is True for keys of the bucket while another displacement is tried."""
 
     key: bytes | None
     moving: bool = False
@@ -122,7 +122,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 
 
 def buckets_figure(placed: Placed, tried: int, known: Sequence[int] | None, *, fits: bool) -> Cells:
-    """Return the buckets around g, each with its displacement where known."""
+    """Return the buckets around g, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
     items = []
@@ -189,7 +189,7 @@ def _tone_of(moves: Sequence[KeyMove]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """Return the slots on the way of a key, each with the text of its jump, and False where jumps are left out."""
+    """Return the slots that a key visits, each with the label of its jump, and False if jumps are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -293,11 +293,11 @@ def title_of(placed: Placed, tried: int, group: BucketKeys) -> str:
     if tried != placed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
     lives = group.present and group.moves[0].fits
-    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, and is not there"
+    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, but is not stored there"
 
 
 def caption_of(layout: ShardLayout, placed: Placed, tried: int, group: BucketKeys, *, few: bool) -> str:
-    limit = f" The other keys of the bucket are not drawn: they are hashed up to {HASHED_KEYS:,} objects."
+    limit = f" The other keys of the bucket are drawn only for shards of up to {HASHED_KEYS:,} objects."
     own = [move for move in group.moves if move.stored_slot >= 0]
     bucket = placed.hashed.bucket
     if tried != placed.displacement:
@@ -326,9 +326,9 @@ def caption_of(layout: ShardLayout, placed: Placed, tried: int, group: BucketKey
 
 def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
     if own and all(move.slot == move.stored_slot for move in own):
-        return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
+        return f"With d = {tried} each key is in its slot: the stored displacement {stored} is damaged."
     losers, keys = sum(not move.fits for move in own), plural(len(own), "key")
-    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also find slots"
+    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also get free slots"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
     return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
 
@@ -344,13 +344,13 @@ def _absent_caption(group: BucketKeys) -> str:
 
 
 KEYS_DRAWN = 5
-"""Most keys of a bucket drawn with their sums."""
+"""Maximum number of keys of a bucket drawn with their sums."""
 
 KEYS_DRAWN_UNFOLDED = 2
-"""The same with the rounds of the hash shown, because the number of items is limited."""
+"""Maximum while the rounds of the hash are drawn, too, because the number of items is limited."""
 
 _SLID = 1 << 24
-"""Largest displacement with a slider; writers stay below."""
+"""Largest displacement for which a slider is offered; writers use smaller ones."""
 
 
 class SlotPlacementSketch:
@@ -364,7 +364,7 @@ class SlotPlacementSketch:
     def controls(self) -> tuple[Control, ...]:
         mixing = Control(
             "mixing",
-            "Unfold the mixing",
+            "Show mixing rounds",
             ControlKind.SWITCH,
             False,
             doc="Shows the state of the hash after each round.",

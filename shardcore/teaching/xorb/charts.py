@@ -1,4 +1,4 @@
-"""Charts of a xorb: use of the file's bytes, and stored against uncompressed chunk sizes."""
+"""Charts of a xorb: use of the file's bytes, stored and uncompressed chunk sizes."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "Chunks are cut by content, at 8 KiB to 128 KiB. The difference to the uncompressed size is what "
-        "compression saves.",
+        "Chunks are cut by content, at 8 KiB to 128 KiB. The line shows the uncompressed size of each chunk.",
         file.chunk_sizes().astype(np.float64),
         "uncompressed bytes",
         row_bounds=np.arange(file.records.count + 1, dtype=np.int64),

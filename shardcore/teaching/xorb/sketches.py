@@ -80,7 +80,7 @@ class RecordsSketch(_ChunkSketch):
         number = chosen(self.controls, values)["chunk"]
         file, records = self._file, self._file.records
         if not records.count:
-            return Drawing(self.title, (), caption="This xorb holds no chunk.")
+            return Drawing(self.title, (), caption="This xorb has no chunks.")
         shown = window(records.count, number, SHOWN)
         schemes = file.load()["compression_type"][shown.start : shown.stop].tolist()
         ends = np.cumsum(file.chunk_sizes())
@@ -98,7 +98,7 @@ class RecordsSketch(_ChunkSketch):
         # The same scale, so that widths can be compared.
         wide = max(plain[-1] - plain[0], lower[-1].at + lower[-1].size - first, 1)
         figure = Ribbon(
-            "Chunks and their records, to one scale",
+            "Chunks and their records at the same scale",
             Ruler("Uncompressed bytes", plain[0], plain[0] + wide, tuple(upper), "bytes"),
             Ruler("Stored bytes", first, first + wide, tuple(lower), "bytes"),
             tuple(bands),
@@ -121,7 +121,7 @@ class BytePlanesSketch(_ChunkSketch):
         wanted = chosen(self.controls, values)
         number = wanted["chunk"]
         if not self._file.records.count:
-            return Drawing(self.title, (), caption="This xorb holds no chunk.")
+            return Drawing(self.title, (), caption="This xorb has no chunks.")
         data, scheme = self._unpacked(number)
         stored = self._file.records.stored_span(number)
         source = decoded_name(stored.start, stored.stop) if scheme else ""

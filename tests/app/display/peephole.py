@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidg
 from shardcore.teaching.lessons.lesson import Answer
 from shardscope.__main__ import main
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.shell.drop_targets import DropPlace
+from shardscope.shell.drop_targets import DropTarget
 from shardscope.shell.main_window import MainWindow
 from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
@@ -41,7 +41,7 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
-    sandbox, player = shown.breaking.sandbox, shown.panels.panel(LessonPanel).player
+    sandbox, player = shown.sandbox_shell.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
@@ -105,7 +105,7 @@ def where(part: str) -> dict[str, Any]:
         return _middle(rings[int(name)], rings[int(name)].rect()) if int(name) < len(rings) else {}
     if kind == "drop":
         places = shown.drop_places
-        return _middle(places, places.rect_of(DropPlace[name]).toRect()) if places.isVisible() else {}
+        return _middle(places, places.rect_of(DropTarget[name]).toRect()) if places.isVisible() else {}
     top = QApplication.activeModalWidget() or shown
     found: list[QWidget]
     if kind == "button":

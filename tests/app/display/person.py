@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -24,13 +24,9 @@ class Person:
     def __init__(
         self, program: Program, shelf: Program, environment: dict[str, str], pictures: Path, middle: tuple[int, int]
     ) -> None:
-        self.program = program
-        self.shelf = shelf
-        self.mouse = Mouse(environment)
-        self._pictures = pictures
-        self._middle = middle
-        self._count = 0
-        self._moves = 0
+        self.program, self.shelf, self.mouse = program, shelf, Mouse(environment)
+        self._pictures, self._middle = pictures, middle
+        self._count = self._moves = 0
 
     # --- looking ---
 
@@ -38,22 +34,20 @@ class Person:
         self.program.tell(question)
         return self.program.expect(question.split(maxsplit=1)[0], SECONDS)
 
-    def until(self, so: Callable[[State], bool], what: str) -> State:
-        deadline = time.monotonic() + SECONDS
+    def soon(self, so: Callable[[State], bool], seconds: float = 3.0) -> State | None:
+        deadline = time.monotonic() + seconds
         while not so(state := self.ask("state")):
             if time.monotonic() > deadline:
-                self.look("stuck")
-                pytest.fail(f"it did not come to that: {what}; {state}")
+                return None
             time.sleep(BLINK)
         return state
 
-    def soon(self, so: Callable[[State], bool], seconds: float = 3.0) -> bool:
-        deadline = time.monotonic() + seconds
-        while not so(self.ask("state")):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(BLINK)
-        return True
+    def until(self, so: Callable[[State], bool], what: str) -> State:
+        state = self.soon(so, SECONDS)
+        if state is None:
+            self.look("stuck")
+            pytest.fail(f"it did not come to that: {what}; {self.ask('state')}")
+        return state
 
     def find(self, part: str) -> tuple[int, int]:
         deadline = time.monotonic() + SECONDS
@@ -89,7 +83,7 @@ class Person:
         self.mouse.go(x + 1, y)
         self.mouse.go(x, y)
 
-    def take_keyboard(self, title: str = "Shardscope$") -> None:
+    def take_focus(self, title: str = "Shardscope$") -> None:
         for _ in range(TRIES):
             if self.ask("state")["active"]:
                 return
@@ -98,6 +92,11 @@ class Person:
 
     def press(self, *keys: str) -> None:
         self.mouse.do("key", *keys)
+
+    def leave(self) -> None:
+        self.take_focus()
+        self.press("ctrl+q")
+        assert self.program.process.wait(30) == 0
 
     def type(self, text: str) -> None:
         self.mouse.do("key", "ctrl+a")
@@ -161,3 +160,7 @@ class Person:
     def _wobble(self) -> int:
         self._moves += 1
         return self._moves % 5
+
+
+class PersonFor(Protocol):
+    def __call__(self, name: str, format: str, *arguments: object) -> Person: ...

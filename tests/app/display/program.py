@@ -26,7 +26,6 @@ class Program:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
 
@@ -50,7 +49,6 @@ class Program:
         return line
 
     def tell(self, line: str) -> None:
-        assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 

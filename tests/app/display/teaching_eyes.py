@@ -57,14 +57,14 @@ def _walk(shown: MainWindow) -> State:
     session = shown.session
     walk = session.walk
     lit = shown.tree.lit
-    in_tree = {light.number for lights in (*lit.ends.values(), *lit.ways.values()) for light in lights}
+    in_tree = {light.number for highlights in (*lit.ends.values(), *lit.ways.values()) for light in highlights}
     return {
         "step": walk.step,
         "steps": walk.steps,
-        "lights": [[one.span.source, one.span.start, one.span.stop] for one in session.lights],
-        "numbers": [one.number for one in session.lights],
-        "in_bytes": [one.number for one in shown.hex.state.lights],
-        "in_strip": [one.number for one in shown.hex.overview.lights],
+        "lights": [[one.span.source, one.span.start, one.span.stop] for one in session.highlights],
+        "numbers": [one.number for one in session.highlights],
+        "in_bytes": [one.number for one in shown.hex.state.highlights],
+        "in_strip": [one.number for one in shown.hex.overview.highlights],
         "in_tree": sorted(in_tree),
     }
 
@@ -82,9 +82,9 @@ def _spans(item: Item) -> list[list[Any]]:
 
 
 def _asked(shown: MainWindow) -> State:
-    question = shown.panels.panel(Inspector).leads
+    question = shown.panels.panel(Inspector).references
     return {
-        "leads": len(question.links) if question.told.isVisible() else -1,
+        "leads": len(question.links) if question.status.isVisible() else -1,
         "arrows": len(shown.session.arrows),
     }
 

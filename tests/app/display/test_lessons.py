@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,37 +9,21 @@ import pytest
 from shardcore.teaching.lessons.lesson import Lesson
 from shardcore.teaching.lessons.library import lessons
 from shardcore.testing import rounds, sampled
-from tests.app.display.person import Person, State
-from tests.app.display.program import running
+from tests.app.display.person import Person, PersonFor, State
 
-HERE = Path(__file__).parent
 LESSONS = [lesson for lesson in lessons() if lesson.name.endswith("-2-find-a-key")]
 
 
 @pytest.fixture(params=sampled(LESSONS, rounds(3, 1), full=False), ids=lambda lesson: lesson.format)
 def lesson(request: pytest.FixtureRequest) -> Lesson:
-    found: Lesson = request.param
-    return found
-
-
-@pytest.fixture
-def person(x_display: dict[str, str], lesson: Lesson, tmp_path: Path) -> Iterator[Person]:
-    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
-    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"lesson-{lesson.format}"
-    pictures.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        errors = stack.enter_context((tmp_path / "errors.txt").open("w"))
-        program = stack.enter_context(running(HERE / "watched.py", ("--theme", "light"), environment, errors))
-        made = Person(program, program, environment, pictures, (0, 0))
-        made.until(lambda state: state["title"] == "Shardscope", "the window")
-        yield made
-        assert (tmp_path / "errors.txt").read_text() == ""
+    return request.param
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
-def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Path) -> None:
+def test_a_lesson_is_walked_through(person_for: PersonFor, lesson: Lesson, tmp_path: Path) -> None:
+    person = person_for("lesson", lesson.format)
     person.look("welcome")
     person.click(f"learn-{lesson.format}")
     at(person, 0)
@@ -62,7 +43,7 @@ def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Pa
     person.until(lambda state: state["lesson"] == "", "the end")
     person.look("finished")
 
-    person.take_keyboard()
+    person.take_focus()
     person.press("alt+l")
     person.until(lambda state: state["focus"] == "lessonList", "the list")
     tab_to(person, f"start-{lesson.name}")
@@ -71,8 +52,7 @@ def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Pa
     for number in range(started["lesson_step"], len(lesson.steps)):
         by_keys(person, lesson, number)
     person.until(lambda state: state["lesson"] == "", "the end")
-    person.press("ctrl+q")
-    assert person.program.process.wait(30) == 0
+    person.leave()
     assert not list(tmp_path.glob("shardscope-lesson-*"))
 
 

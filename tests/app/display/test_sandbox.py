@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,56 +11,31 @@ from shardcore.teaching import resources
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.library import missions
 from shardcore.testing import rounds, sampled
-from tests.app.display.person import Person
-from tests.app.display.program import Program, running
+from tests.app.display.person import Person, PersonFor
 
-HERE = Path(__file__).parent
-SHELF = (1480, 300, 320, 320)
-MIDDLE = (1640, 460)
-DARK = ("mdb", "bloscpack", "neuroglancer")
-"""Formats that are tried in the dark theme; the others in the light one."""
 BYTE, BIT = 40, 3
 
 
 @pytest.fixture(params=sampled(list(missions()), rounds(3, 1), full=False), ids=lambda one: one.format)
 def mission(request: pytest.FixtureRequest) -> Lesson:
-    found: Lesson = request.param
-    return found
-
-
-@pytest.fixture
-def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
-    sample = resources.resources() / "samples" / mission.sample
-    copy = tmp_path / sample.name
-    copy.write_bytes(sample.read_bytes())
-    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
-    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"mission-{mission.format}"
-    pictures.mkdir(parents=True, exist_ok=True)
-    theme = "dark" if mission.format in DARK else "light"
-    with ExitStack() as stack:
-        errors = stack.enter_context(errors_of.open("w"))
-        shelf: Program = stack.enter_context(running(HERE / "shelf.py", SHELF, environment))
-        program = stack.enter_context(running(HERE / "watched.py", ("--theme", theme, copy), environment, errors))
-        made = Person(program, shelf, environment, pictures, MIDDLE)
-        made.until(lambda state: copy.name in state["title"], "the file")
-        yield made
+    return request.param
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
-def test_a_person_finishes_a_mission_and_breaks_a_file(
-    person: Person, mission: Lesson, tmp_path: Path, errors_of: Path
-) -> None:
+def test_a_person_finishes_a_mission_and_breaks_a_file(person_for: PersonFor, mission: Lesson, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(resources.resources() / "samples" / mission.sample, tmp_path))
+    person = person_for("mission", mission.format, copy)
+    person.until(lambda state: copy.name in state["title"], "the file")
     finish(person, mission)
     break_it(person, tmp_path / "copy.bin")
-    assert person.program.process.wait(30) == 0
-    assert errors_of.read_text() == ""
+    person.leave()
 
 
 def finish(person: Person, mission: Lesson) -> None:
     number = [one.name for one in missions()].index(mission.name)
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+m")
     person.until(lambda state: not state["busy"], "the missions")
     person.look("missions")
@@ -70,7 +43,6 @@ def finish(person: Person, mission: Lesson) -> None:
     person.until(lambda state: state["lesson"] == mission.name, "the mission")
     for step, told in enumerate(mission.steps):
         person.until(lambda state, step=step: state["lesson_step"] == step and state["staged"], f"step {step}")
-        assert told.question is not None
         if told.question.hints:
             person.click("lessonHint")
         person.look(f"step-{step}")
@@ -85,7 +57,7 @@ def finish(person: Person, mission: Lesson) -> None:
 
 
 def break_it(person: Person, copy: Path) -> None:
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+b")
     person.until(lambda state: state["sandbox"] and state["compared"], "the sandbox")
     person.look("sandbox")
@@ -109,16 +81,15 @@ def break_it(person: Person, copy: Path) -> None:
     assert state["changes"] == [f"bit {BIT} of byte {BYTE:#x} flipped"]
     person.press("ctrl+alt+s")
     person.until(lambda state: state["sheet"] == "saveSandbox", "the dialog")
-    person.take_keyboard()
+    person.take_focus()
     person.fill(str(copy))
     person.look("saving")
     person.press("Return")
     person.until(lambda state: copy.is_file() and not state["busy"], "the copy")
     person.look("saved")
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+b")
     person.until(lambda state: not state["sandbox"], "nothing asked: the copy has the changes")
-    person.press("ctrl+q")
 
 
 def done(person: Person, count: int) -> dict[str, object]:

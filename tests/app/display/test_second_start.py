@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from tests.app.display.program import ROOT
 
 SECONDS = 60.0
+Start = Callable[..., subprocess.Popen[bytes]]
 
 pytestmark = pytest.mark.display("xdotool")
 
@@ -26,55 +28,50 @@ def environment(x_display: dict[str, str], tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    running: list[subprocess.Popen[bytes]] = []
+def start(environment: dict[str, str]) -> Iterator[Start]:
+    with ExitStack() as stack:
 
-    def begin(*arguments: object) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "shardscope", *map(str, arguments)]
-        running.append(subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE))
-        return running[-1]
+        def begin(*arguments: object) -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", "shardscope", *map(str, arguments)]
+            process = subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE)
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            return process
 
-    yield begin
-    for process in running:
-        process.kill()
-        process.communicate()
+        yield begin
 
 
 def titles(environment: dict[str, str]) -> list[str]:
-    find = ["xdotool", "search", "--onlyvisible", "--name", "Shardscope$"]
-    found = subprocess.run(find, env=environment, capture_output=True, text=True, check=False).stdout.split()
-    name = [["xdotool", "getwindowname", number] for number in found]
-    return [subprocess.run(one, env=environment, capture_output=True, text=True, check=False).stdout for one in name]
+    def ask(*words: str) -> str:
+        return subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, check=False).stdout
+
+    found = ask("search", "--onlyvisible", "--name", "Shardscope$").split()
+    return sorted(ask("getwindowname", number).split(" — ")[0] for number in found)
 
 
-def until(so: Callable[[], bool]) -> None:
+def until_shown(environment: dict[str, str], *names: str) -> None:
     deadline = time.monotonic() + SECONDS
-    while not so():
-        assert time.monotonic() < deadline, "it did not come to that"
-
-
-def shows(environment: dict[str, str], *names: str) -> Callable[[], bool]:
-    return lambda: sorted(title.split(" — ")[0] for title in titles(environment)) == sorted(names)
+    while titles(environment) != sorted(names):
+        assert time.monotonic() < deadline, names
 
 
 @pytest.mark.thorough
-def test_a_second_start_opens_a_tab(
-    start: Callable[..., subprocess.Popen[bytes]], environment: dict[str, str], data: Path, tmp_path: Path
-) -> None:
+def test_a_second_start_opens_a_tab(start: Start, environment: dict[str, str], data: Path, tmp_path: Path) -> None:
     folder = data / "swh"
     first = start(folder / "small.shard")
-    until(shows(environment, "small.shard"))
+    until_shown(environment, "small.shard")
     second = start(os.path.relpath(folder / "one.shard", ROOT))
     assert second.wait(SECONDS) == 0
-    until(shows(environment, "one.shard"))
+    until_shown(environment, "one.shard")
     other = start("--new-window", folder / "medium.shard")
-    until(shows(environment, "one.shard", "medium.shard"))
+    until_shown(environment, "one.shard", "medium.shard")
     other.send_signal(signal.SIGTERM)
-    assert other.wait(SECONDS) == 0
+    assert other.communicate(timeout=SECONDS) == (None, b"")
+    assert other.returncode == 0
     first.kill()
     first.wait(SECONDS)
     assert list(tmp_path.glob("shardscope-*")), "the killed window left no socket"
     start(folder / "medium.shard")
-    until(shows(environment, "medium.shard"))
+    until_shown(environment, "medium.shard")
     assert start(folder / "small.shard").wait(SECONDS) == 0
-    until(shows(environment, "small.shard"))
+    until_shown(environment, "small.shard")

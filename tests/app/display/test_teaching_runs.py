@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
 
 from shardcore.teaching import resources
 from shardcore.teaching.resources import Sample
 from shardcore.testing import sampled
-from tests.app.display.person import Person, State
-from tests.app.display.program import running
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture
-def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
-    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
-    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"teaching-{sample.format}"
-    pictures.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        errors = stack.enter_context(errors_of.open("w"))
-        program = stack.enter_context(running(HERE / "watched.py", ("--theme", "light"), environment, errors))
-        made = Person(program, program, environment, pictures, (0, 0))
-        made.until(lambda state: state["title"] == "Shardscope", "the window")
-        yield made
+from tests.app.display.person import Person, PersonFor, State
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("sample", sampled(resources.main_samples(), 1, full=False), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
-def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, errors_of: Path) -> None:
+def test_a_format_is_studied_by_the_mouse(person_for: PersonFor, sample: Sample) -> None:
+    person = person_for("teaching", sample.format)
     person.click(f"button:Open {sample.title}")
     person.until(lambda state: state["title"].startswith(sample.path.name), "the sample")
     walk(person)
@@ -43,10 +23,7 @@ def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, errors
     person.until(lambda state: bool(state["items"]), "the drawing")
     light_both_ways(person)
     find_references(person)
-    person.take_keyboard()
-    person.press("ctrl+q")
-    assert person.program.process.wait(30) == 0
-    assert errors_of.read_text() == ""
+    person.leave()
 
 
 def walk(person: Person) -> None:

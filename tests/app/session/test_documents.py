@@ -148,16 +148,16 @@ def test_everything_known_of_a_document_is_found_again(two: Session, qtbot: QtBo
     two.select_span(Span("", 72, 80))
     two.select_span(Span("", 4500, 4540))
     qtbot.waitUntil(lambda: two.selection.complete)
-    two.ask_leads()
-    qtbot.waitUntil(lambda: two.question is not None and two.question.leads is not None)
-    report, question, lights, arrows = two.report, two.question, two.lights, two.arrows
+    two.find_references()
+    qtbot.waitUntil(lambda: two.question is not None and two.question.references is not None)
+    report, question, highlights, arrows = two.report, two.question, two.highlights, two.arrows
     two.show(second)
-    assert (two.report, two.question, two.walk.key, two.lights, two.arrows) == (None, None, "", (), ())
+    assert (two.report, two.question, two.walk.key, two.highlights, two.arrows) == (None, None, "", (), ())
     assert not two.can_go_back
     two.show(first)
     assert two.report is report
     assert two.question is question
-    assert (two.lights, two.arrows) == (lights, arrows)
+    assert (two.highlights, two.arrows) == (highlights, arrows)
     assert (two.walk.key, two.walk.step) == (key, 2)
     assert two.selection.span == Span("", 4500, 4540)
     two.back()
@@ -291,7 +291,7 @@ def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtB
 
 def test_a_document_with_changes_is_shown_before_it_closes(two: Session) -> None:
     first, _ = two.documents
-    two.count_unsaved(lambda: two.document is first)
+    two.add_unsaved(lambda: two.document is first)
     asked: list[str] = []
     two.show(first)
     two.show(two.documents[1])
@@ -327,7 +327,7 @@ def test_a_result_for_a_closed_document_is_dropped(two: Session, qtbot: QtBot) -
     first, second = two.documents
     two.show(first)
     got: list[str] = []
-    dropped, kept = two.at_home(got.append), two.at_home(got.append, closed=True)
+    dropped, kept = two.when_shown(got.append), two.when_shown(got.append, closed=True)
     two.show(second)
     dropped("parked")
     assert got == []

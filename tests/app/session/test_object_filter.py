@@ -48,7 +48,7 @@ def sizes(shard: Shard, text: str) -> list[int]:
 )
 def test_sizes(shard: Shard, text: str, low: int, high: int) -> None:
     if text.startswith(">0.."):
-        with pytest.raises(UsageError, match="is not a size"):
+        with pytest.raises(UsageError, match="invalid size"):
             sizes(shard, text)
         return
     everything = shard.objects.known(0, len(shard.objects)).size.tolist()

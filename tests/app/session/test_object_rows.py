@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import shardcore
 from shardcore import Cancelled, Objects, Shard, State
-from shardscope.session.object_rows import View, rows_of, seek_file
+from shardscope.session.object_rows import View, find_file, rows_of
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_content_is_found_where_keys_are_no_digests(tmp_path: Path) -> None:
     path = tmp_path / "wanted.bin"
     path.write_bytes(bytes([7]) * 50)
     with shardcore.open(target) as shard:
-        found = seek_file(shard, path)
+        found = find_file(shard, path)
     assert found.ref.key == "00" * 31 + "07"
     assert "same content" in found.how
 

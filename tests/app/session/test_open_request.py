@@ -35,7 +35,7 @@ def read_first(session: Session, qtbot: QtBot) -> bytes:
 def test_lines_of_cards_have_no_secrets() -> None:
     store = RemoteOptions(endpoint_url="https://me:word@store.example.org", access_key="AK", secret_key="word")
     xorbs = {"xorbs": "https://x.example.org/xorbs/?X-Amz-Signature=word"}
-    how = OpenRequest("s3://b/a.mdb", options=xorbs, remote=store).again()
+    how = OpenRequest("s3://b/a.mdb", options=xorbs, remote=store).opened_with()
     line = " ".join(how.words) + how.arguments
     assert "word" not in line
     assert "AK" not in line

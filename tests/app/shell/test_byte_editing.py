@@ -44,13 +44,13 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     one.open(str(file))
-    until(lambda: one.session.uri == str(file) and bool(one.changing.switch.standing.verbs))
+    until(lambda: one.session.uri == str(file) and bool(one.changing.switch.edit_permission.verbs))
     settle(one)
     assert one.objects.table.model().rowCount() > 0
     one.activateWindow()
     until(lambda: one.isActiveWindow() and QApplication.activeModalWidget() is None)
     yield one
-    one.breaking.sandbox.drop()
+    one.sandbox_shell.sandbox.drop()
     one.byte_editing.typed.discard()
     one.session.close_all()
     settle(one, 20)
@@ -64,8 +64,8 @@ def until(there: Callable[[], bool]) -> None:
 
 
 def in_sandbox(window: MainWindow) -> None:
-    window.breaking.actions.switch.trigger()
-    until(lambda: window.breaking.sandbox.impact is not None)
+    window.sandbox_shell.actions.switch.trigger()
+    until(lambda: window.sandbox_shell.sandbox.impact is not None)
     settle(window, 20)
 
 
@@ -80,7 +80,7 @@ def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = 
 
 
 def opened(window: MainWindow) -> bytes:
-    sandbox = window.breaking.sandbox
+    sandbox = window.sandbox_shell.sandbox
     until(lambda: sandbox.source is not None and sandbox.source.changes == sandbox.changes)
     until(lambda: sandbox.impact is not None and sandbox.comparing is None)
     settle(window, 20)
@@ -116,7 +116,7 @@ def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow
     assert opened(window)[1500:1502] == b"\xde\xad"
     assert opened(window)[1502:] == before[1502:]
     assert window.hex.state.selection.caret == 1502
-    sandbox, actions = window.breaking.sandbox, window.breaking.actions
+    sandbox, actions = window.sandbox_shell.sandbox, window.sandbox_shell.actions
     assert sandbox.count == 2
     assert sandbox.impact is not None
     assert [one.fate.value for one in sandbox.impact.objects] == ["wrong"]
@@ -164,9 +164,9 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     asked.setTextValue('"abc"')
     asked.accept()
     assert opened(window) == was.replace(word, b"abc")
-    assert window.breaking.sandbox.changes[-1].what.endswith("replaced")
+    assert window.sandbox_shell.sandbox.changes[-1].what.endswith("replaced")
     assert hits >= 1
-    window.breaking.actions.undo.trigger()
+    window.sandbox_shell.actions.undo.trigger()
     assert opened(window) == was
     assert file.read_bytes() == before
 
@@ -190,7 +190,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     actions.allow.trigger()
     at(window, 1500)
     keys(window, "deadbe")
-    undos = [actions.undo, actions.undo_typed, window.breaking.actions.undo]
+    undos = [actions.undo, actions.undo_typed, window.sandbox_shell.actions.undo]
     assert [one for one in undos if one.isEnabled()] == [actions.undo_typed], "Ctrl+Z means one thing at a time"
     QTest.keySequence(window, actions.undo_typed.shortcut())
     assert typed.count == 2
@@ -223,7 +223,7 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     window.open(str(SAMPLE))
     until(lambda: tabs.count() == 2)
     window.session.show(window.session.documents[0])
-    until(lambda: bool(window.changing.switch.standing.verbs))
+    until(lambda: bool(window.changing.switch.edit_permission.verbs))
     window.changing.actions.allow.trigger()
     window.show_part("structure")
     window.show_part("inspector")
@@ -315,7 +315,7 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
     player.leave()
     until(lambda: window.session.uri == str(file))
     assert not window.session.request.sandbox
-    assert not window.breaking.sandbox.on
+    assert not window.sandbox_shell.sandbox.on
     source = window.session.shard.source if window.session.shard is not None else None
     assert source is not None
     assert source.read(0, source.size) == file.read_bytes()
@@ -328,7 +328,7 @@ def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: Ma
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
     in_sandbox(window)
     at(window, 1500)
-    window.breaking.sandbox.flip(0)
+    window.sandbox_shell.sandbox.flip(0)
     opened(window)
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
     settle(window, 20)

@@ -1,4 +1,4 @@
-"""Drop targets: Open, and Is it in here?"""
+"""Drop targets: Open, and Find in shard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardscope.shell.drop_targets import DropPlace
+from shardscope.shell.drop_targets import DropTarget
 from shardscope.shell.main_window import MainWindow
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from tests.app.conftest import open_in
@@ -62,7 +62,7 @@ class Dragging:
         return widget or self.window
 
 
-def middle(window: MainWindow, place: DropPlace) -> QPoint:
+def middle(window: MainWindow, place: DropTarget) -> QPoint:
     return window.drop_places.rect_of(place).center().toPoint()
 
 
@@ -74,14 +74,14 @@ def test_two_places_over_an_open_file(window: MainWindow, qtbot: QtBot, data: Pa
     dropped.write_bytes(shard.read(shard.objects.ref(0)))
     drag = Dragging(window, mime_of(dropped))
     drag.to(QPoint(600, 400))
-    assert window.drop_places.places == (DropPlace.OPEN, DropPlace.SEEK)
+    assert window.drop_places.places == (DropTarget.OPEN, DropTarget.SEEK)
     assert window.drop_places.geometry() == window.rect()
-    drag.drop(middle(window, DropPlace.SEEK))
+    drag.drop(middle(window, DropTarget.SEEK))
     qtbot.waitUntil(lambda: window.session.selection.row == 0)
     assert window.session.shard is shard
     drag = Dragging(window, mime_of(data / "swh" / "one.shard"))
     drag.to(QPoint(600, 400))
-    drag.drop(middle(window, DropPlace.OPEN))
+    drag.drop(middle(window, DropTarget.OPEN))
     qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
 
 
@@ -104,8 +104,8 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
             open_in(window.session, qtbot, data / "swh" / "small.shard")
         drag = Dragging(window, mime_of(*paths))
         drag.to(QPoint(600, 400))
-        assert window.drop_places.places == (DropPlace.OPEN, DropPlace.PACK)
-        drag.drop(middle(window, DropPlace.PACK))
+        assert window.drop_places.places == (DropTarget.OPEN, DropTarget.PACK)
+        drag.drop(middle(window, DropTarget.PACK))
         qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
         sheet = window.findChild(NewShardDialog)
         assert sheet is not None
@@ -115,7 +115,7 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
     window.session.close_all()
     drag = Dragging(window, mime_of(*paths))
     drag.to(QPoint(600, 400))
-    drag.drop(middle(window, DropPlace.OPEN))
+    drag.drop(middle(window, DropTarget.OPEN))
     qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
     qtbot.waitUntil(lambda: [one.request.name for one in window.session.documents] == ["one.shard", "small.shard"])
 

@@ -87,7 +87,7 @@ def away(name: str) -> Prepare:
 
 
 def sandbox_has(count: int) -> Does:
-    return lambda window: window.breaking.sandbox.on and len(window.breaking.sandbox.changes) == count
+    return lambda window: window.sandbox_shell.sandbox.on and len(window.sandbox_shell.sandbox.changes) == count
 
 
 def at(start: int, stop: int) -> Prepare:
@@ -133,22 +133,22 @@ def two_places(window: MainWindow) -> None:
 
 
 def flip(window: MainWindow) -> None:
-    window.breaking.sandbox.start_over()
+    window.sandbox_shell.sandbox.start_over()
     settle(window, 20)
     at(35, 36)(window)
-    window.breaking.sandbox.flip(0)
+    window.sandbox_shell.sandbox.flip(0)
     settle(window, 20)
 
 
 def undone(window: MainWindow) -> None:
     flip(window)
-    window.breaking.sandbox.undo()
+    window.sandbox_shell.sandbox.undo()
     settle(window, 20)
 
 
 def unchanged(start: int, stop: int) -> Prepare:
     def prepare(window: MainWindow) -> None:
-        window.breaking.sandbox.start_over()
+        window.sandbox_shell.sandbox.start_over()
         settle(window, 20)
         at(start, stop)(window)
 
@@ -174,7 +174,7 @@ def typed_bytes(count: int) -> Does:
 
 
 def with_hits(window: MainWindow) -> None:
-    window.breaking.sandbox.start_over()
+    window.sandbox_shell.sandbox.start_over()
     settle(window, 20)
     search(window)
     window.hex.search.look()
@@ -221,7 +221,7 @@ def changing(name: str, read: Callable[[MainWindow], object]) -> Row:
 
 def theme(name: str, other: str) -> Row:
     titles = {
-        "system": "As the system",
+        "system": "Follow system",
         "light": "Light",
         "dark": "Dark",
         "light-safe": "Light, colour-blind safe",
@@ -327,7 +327,7 @@ WELCOME = (
     Row("File > Open…", FILE_DIALOG),
     Row("File > Open folder…", FILE_DIALOG),
     Row("File > Open address…", dialog("AddressDialog")),
-    Row("File > Open as…", dialog("OpenWith")),
+    Row("File > Open as…", dialog("OpenAsDialog")),
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
@@ -361,7 +361,7 @@ SWH = (
     Row("File > Diff with > Address…", dialog("AddressDialog")),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
-    Row("File > Reopen with options…", dialog("OpenWith")),
+    Row("File > Reopen with options…", dialog("OpenAsDialog")),
     changing("File > Reload", lambda window: id(window.session.shard)),
     Row("Edit > Copy", copies("00"), at(32, 40)),
     Row("Edit > Copy as > Copy as hex", copies("53 57 48 53"), at(0, 8)),
@@ -481,8 +481,8 @@ SANDBOX = (
     Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
     Row(
         "Tools > Sandbox > Use sandbox",
-        lambda window: not window.breaking.sandbox.on,
-        lambda window: (window.breaking.sandbox.start_over(), settle(window, 20)),
+        lambda window: not window.sandbox_shell.sandbox.on,
+        lambda window: (window.sandbox_shell.sandbox.start_over(), settle(window, 20)),
     ),
 )
 """The sandbox of a shard."""
@@ -635,7 +635,7 @@ def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: 
     named = actions(window)
     named["Tools > Sandbox > Use sandbox"].trigger()
     settle(window, 60)
-    assert window.breaking.sandbox.on
+    assert window.sandbox_shell.sandbox.on
     run(window, SANDBOX, lambda window: None, qtbot)
 
 

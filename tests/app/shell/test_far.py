@@ -26,7 +26,7 @@ from shardcore import (
 from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import priority
 from shardscope.session.extraction import ExtractionRequest
-from shardscope.session.fetch_cost import Costly, verifying, whole
+from shardscope.session.fetch_cost import CostlyRead, verifying, whole
 from shardscope.session.jobs import JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.pages import PAGE, PageState
@@ -89,9 +89,9 @@ def test_much_is_asked_for_first_when_it_is_far(
 ) -> None:
     path = data / "swh" / "medium.shard"
     size = path.stat().st_size
-    asked: list[Costly] = []
+    asked: list[CostlyRead] = []
     window.session.costly.connect(asked.append)
-    monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
+    monkeypatch.setattr(type(window.session).with_consent, "__kwdefaults__", {"much": 1000})
     opened(qtbot, window, str(path))
     with qtbot.waitSignal(window.session.findings_changed):
         window.session.verify(Depth.CONTENT)
@@ -117,7 +117,7 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert len(server.log) == before
     window.hex.search.look_for("Text", "no such text")
     assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
-    sheet = window.breaking.salvaging.ask()
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     assert (asked[-1].what, asked[-1].size) == ("Scanning the file", size)
     sheet.close()
@@ -251,7 +251,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert asked is not None
     assert asked.text() == "Filtering and sorting fetches up to 175 MiB."
     asked.reject()
-    assert "reads the index first" in panel.status.text()
+    assert "load the index first" in panel.status.text()
     panel.load_button.click()
     again = question(window)
     assert again is not None
@@ -270,7 +270,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert asked is not None
     assert asked.text().startswith("Opening large.des fetches up to ")
     asked.reject()
-    assert "would be read at once" in window.notices.text
+    assert "would be fetched at once" in window.notices.text
     assert window.notices.button.text().startswith("Fetch ")
     with qtbot.waitSignal(session.opened):
         window.notices.button.click()
@@ -307,7 +307,7 @@ def test_an_extraction_goes_on_after_the_line_broke(
         assert first.stopped
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
-        assert jobs.model.index(0, 1).data() == "broken off"
+        assert jobs.model.index(0, 1).data() == "interrupted"
         qtbot.waitUntil(lambda: len(window.notices.all) == 2)
         upper, lower = (notice.geometry() for notice in window.notices.all)
         assert not upper.intersects(lower)

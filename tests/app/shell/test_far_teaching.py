@@ -19,7 +19,7 @@ from shardscope.learning.charts.count import ChartKind
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.fetch_cost import Costly
+from shardscope.session.fetch_cost import CostlyRead
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
@@ -71,7 +71,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         qtbot.waitUntil(lambda: not window.jobs.open_jobs, timeout=PATIENCE)
         settle(window)
 
-    asked: list[Costly] = []
+    asked: list[CostlyRead] = []
     session.costly.connect(asked.append)
     with qtbot.waitSignal(session.opened, timeout=PATIENCE):
         session.open(far.request)
@@ -93,7 +93,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         qtbot.waitUntil(lambda: session.walk.cold is not None, timeout=PATIENCE)
         assert len(far.log) == before
         window.trace.costs.warm.click()
-    looked_up = len(far.log)
+    trace_of_key = len(far.log)
     window.hex.drawings.show()
     idle()
     panel = window.hex.drawings.panel
@@ -103,11 +103,11 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     assert ref is not None
     session.select_span(ref.spans[0])
     idle()
-    session.ask_leads()
-    qtbot.waitUntil(lambda: session.question is not None and session.question.leads is not None, timeout=PATIENCE)
+    session.find_references()
+    qtbot.waitUntil(lambda: session.question is not None and session.question.references is not None, timeout=PATIENCE)
     assert session.question is not None
-    assert session.question.leads is not None
-    assert session.question.leads.found
+    assert session.question.references is not None
+    assert session.question.references.found
 
     # Charts, and a card.
     window.show_part("charts")
@@ -138,7 +138,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         assert session.request == far.request
         lesson.player.leave()
         idle()
-    assert len(far.log) == looked_up
+    assert len(far.log) == trace_of_key
 
     # Broken, and what can still be taken out.
     if isinstance(shard, DataSet):
@@ -150,7 +150,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     sandbox.flip(0)
     idle()
     qtbot.waitUntil(lambda: sandbox.comparing is None and sandbox.impact is not None, timeout=PATIENCE)
-    sheet = window.breaking.salvaging.ask()
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     idle()
     assert sheet.take.isEnabled()

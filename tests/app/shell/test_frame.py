@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, ShardError, Span
 from shardcore.testing import sampled
-from shardscope.session.error_words import ADVICE, plain_words
+from shardscope.session.error_words import ADVICE, error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.main_window import MainWindow
@@ -109,9 +109,10 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
 
 def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     before = docks(small)
-    small.notices.tell("Something is wrong with this file. " * 40, NoticeTone.ERROR, action="Do something about it")
+    long = "Something is wrong with this file. " * 40
+    small.notices.add_notice(long, NoticeTone.ERROR, action="Do something about it")
     small.session.message.emit("a very long sentence about what was done " * 60)
-    small.line.tell_format("swh 1", "because of many things " * 40)
+    small.line.show_format("swh 1", "because of many things " * 40)
     small.hex.actions_.find.trigger()
     small.hex.search.status.setText("not found " * 60)
     settle(small, 20)
@@ -214,7 +215,7 @@ ALWAYS = {
         "About Shardscope",
     ),
     *("Zoom in", "Zoom out", "100 %"),
-    *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
+    *("Follow system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Offsets in decimal", "Reduced motion"),
     "Save picture of the window…",
 }
@@ -270,12 +271,12 @@ def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
 def test_every_remedy_is_said_in_words_of_the_window() -> None:
     assert set(ADVICE) == set(Remedy)
     for remedy in Remedy:
-        said = plain_words(ShardError("It cannot be read", remedy=remedy))
+        said = error_text(ShardError("It cannot be read", remedy=remedy))
         assert said.startswith("It cannot be read. ")
         assert said.endswith(".")
         assert "--" not in said
         assert "=" not in said
-    assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
+    assert error_text(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
 
 
 def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: Path) -> None:

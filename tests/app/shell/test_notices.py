@@ -75,7 +75,7 @@ def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_
     extract(shown, tmp_path / "taken")
     assert tones(shown) == [NoticeTone.ERROR]
     assert shown.notices.text.startswith("0 of 12 files written to taken; stopped: cannot create the folder")
-    assert shown.notices.text.endswith("it is a file")
+    assert shown.notices.text.endswith("a file of that name exists")
     jobs = shown.transfers.jobs.model
     assert jobs.job(jobs.index(0, 0)).state is JobState.FAILED
     assert jobs.index(0, 4).data() == shown.notices.text
@@ -112,7 +112,7 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
 
 @pytest.mark.thorough
 def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_path: Path) -> None:
-    shown.notices.tell("Something about this file")
+    shown.notices.add_notice("Something about this file")
     job = extract_to(shown.objects.actions_, tmp_path / "out")
     shown.session.close()
     assert "Something" not in shown.notices.text
@@ -128,7 +128,7 @@ def test_a_success_goes_by_itself_and_an_error_stays(
     assert module.FADES_MILLISECONDS == 6_000
     monkeypatch.setattr(module, "FADES_MILLISECONDS", 20)
     for tone in NoticeTone:
-        window.notices.tell(f"This is {tone.name}", tone)
+        window.notices.add_notice(f"This is {tone.name}", tone)
     qtbot.waitUntil(lambda: "SUCCESS" not in window.notices.text)
     assert len(window.notices.all) == len(NoticeTone) - 1
     window.session.say("A picture was saved")
@@ -142,9 +142,9 @@ def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
     qtbot.addWidget(window)
     stack = Notices(window)
     for text in ("first", "second"):
-        stack.tell(text, about="the file")
-    stack.tell("other")
-    stack.tell("other")
+        stack.add_notice(text, about="the file")
+    stack.add_notice("other")
+    stack.add_notice("other")
     assert [notice.text for notice in stack.all] == ["second", "other"]
 
 
@@ -166,11 +166,11 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     assert button.text() in [one.text() for one in window.notices.buttons]
     button.click()
     settle(window, 60)
-    assert window.breaking.salvaging.sheet is not None
-    window.breaking.salvaging.sheet.reject()
+    assert window.sandbox_shell.salvaging.sheet is not None
+    window.sandbox_shell.salvaging.sheet.reject()
     window.notices.buttons[-1].click()
-    assert window.breaking.salvaging.sheet is not None
-    window.breaking.salvaging.sheet.reject()
+    assert window.sandbox_shell.salvaging.sheet is not None
+    window.sandbox_shell.salvaging.sheet.reject()
     settle(window, 60)
 
 
@@ -183,11 +183,11 @@ def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path
     window.open(str(folder))
     settle(window, 60)
     assert window.notices.text.startswith(f"{first.name} is damaged: ")
-    assert not window.breaking.actions.salvage.isEnabled()
+    assert not window.sandbox_shell.actions.salvage.isEnabled()
     window.notices.buttons[0].click()
     settle(window, 60)
     assert window.session.uri == str(first)
-    assert window.breaking.actions.salvage.isEnabled()
+    assert window.sandbox_shell.actions.salvage.isEnabled()
 
 
 def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:

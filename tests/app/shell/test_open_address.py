@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from shardcore import RemoteOptions
-from shardscope.session.connections import Connections, Who, from_json, to_json, who_of
+from shardscope.session.connections import Connections, LoginKind, from_json, login_kind_of, to_json
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
@@ -52,16 +52,16 @@ def test_ways_are_remembered_without_secrets() -> None:
     # Where nobody chose, what was signed with the usual credentials is not asked for anonymously the next time.
     assert from_json(to_json(RemoteOptions(region="eu-west-1"))) == RemoteOptions(region="eu-west-1")
     keys = RemoteOptions(access_key="AKIAEXAMPLE", secret_key="hidden", session_token="alsohidden")
-    assert who_of(keys) is Who.KEYS
+    assert login_kind_of(keys) is LoginKind.KEYS
     made = Connections({})
     made.remember("s3://b/k", keys)
-    assert made.way_to("s3://b/other") is keys
-    assert made.way_to("s3://c/k") is None
+    assert made.connection_for("s3://b/other") is keys
+    assert made.connection_for("s3://c/k") is None
     assert "hidden" not in str(made.kept)
     assert "AKIA" not in str(made.kept)
     later = Connections(made.kept)
     assert later.needs_keys("s3://b/k")
-    assert later.way_to("s3://b/k") == RemoteOptions(anonymous=True)
+    assert later.connection_for("s3://b/k") == RemoteOptions(anonymous=True)
     assert from_json("no json") is None
     assert from_json('{"who": 3}') is None
 
@@ -73,15 +73,15 @@ def test_a_bucket_stays_at_its_store() -> None:
     later = Connections(made.kept)
     assert later.needs_keys("arn:aws:s3:::private/k")
     for uri in ("s3://private/other", "s3a://private/other", "arn:aws:s3:::private/other"):
-        way = later.way_to(uri)
+        way = later.connection_for(uri)
         assert way is not None
         assert (way.endpoint_url, way.anonymous) == (lab, True)
-    assert later.way_to("https://private.s3.amazonaws.com/k") is None
-    assert later.way_to("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
-    assert later.is_unplaced("s3://next/k")
-    assert not later.is_unplaced("s3://private/k")
-    assert not later.is_unplaced("https://next.s3.amazonaws.com/k")
-    assert not Connections({}).is_unplaced("s3://next/k")
+    assert later.connection_for("https://private.s3.amazonaws.com/k") is None
+    assert later.connection_for("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
+    assert later.is_ambiguous("s3://next/k")
+    assert not later.is_ambiguous("s3://private/k")
+    assert not later.is_ambiguous("https://next.s3.amazonaws.com/k")
+    assert not Connections({}).is_ambiguous("s3://next/k")
 
 
 def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
@@ -90,7 +90,7 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
     window.connecting.connections.remember("s3://private/k", way)
     window.open("s3://next/k")
     (sheet,) = window.findChildren(AddressDialog)
-    assert window.session.tape is None
+    assert window.session.request_log is None
     assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
     assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
     assert [sheet.endpoint.itemText(row) for row in range(2)] == ["Default (Amazon, Google)", lab]
@@ -165,7 +165,7 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     assert sheet.allowed.isHidden()
     height = sheet.height()
     QTest.keyClick(sheet, Qt.Key.Key_K, Qt.KeyboardModifier.AltModifier)
-    sheet.who.choose(Who.KEYS)
+    sheet.who.choose(LoginKind.KEYS)
     assert sheet.height() > height, "no room is kept for fields that are not shown"
     assert not sheet.open_button.isEnabled()
     QTest.keyClicks(sheet.who.access_key, stored.key)
@@ -182,8 +182,8 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     with qtbot.waitSignal(window.session.opened):
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
-    assert window.session.tape is not None
-    assert window.session.tape.requests
+    assert window.session.request_log is not None
+    assert window.session.request_log.requests
 
 
 @pytest.mark.thorough
@@ -198,7 +198,7 @@ def test_no_secret_is_kept(
     address = f"{server.put('/small.shard', data / 'swh' / 'small.shard')}?{SIGNATURE}"
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
-    tape = window.session.tape
+    tape = window.session.request_log
     assert tape is not None
     with qtbot.waitSignal(window.session.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
@@ -221,7 +221,7 @@ def test_no_secret_is_kept(
     window.connecting.connections = Connections(settings.connections)
     window.open("s3://shards/some/small.shard")
     (sheet,) = window.findChildren(AddressDialog)
-    assert sheet.who.who is Who.KEYS
+    assert sheet.who.who is LoginKind.KEYS
     sheet.reject()
 
 
@@ -235,12 +235,12 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
         assert window.notices.button.text() == "Choose a profile…"
         window.notices.button.click()
         (sheet,) = window.findChildren(AddressDialog)
-        assert sheet.who.who is Who.PROFILE
+        assert sheet.who.who is LoginKind.PROFILE
         assert sheet.endpoint_url == shut.url
         sheet.reject()
         keys = RemoteOptions(endpoint_url=shut.url, addressing="path", access_key="a", secret_key="b")
         with qtbot.waitSignal(window.session.failed):
-            window.session.open(request.reached(keys))
+            window.session.open(request.with_remote(keys))
         assert window.notices.button.text() == "Try anonymous"
         shut.faults = ()
     with qtbot.waitSignal(window.session.failed):

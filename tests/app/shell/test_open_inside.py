@@ -119,8 +119,8 @@ def test_what_is_inside_is_read_only(qtbot: QtBot, window: MainWindow, archive: 
     opened(qtbot, window.session, f"{swh}#/inner")
     switch = window.changing.switch
     qtbot.waitUntil(lambda: "part of another file" in switch.why_not)
-    assert "inside another file" in window.breaking.sandbox.why_not
-    assert not window.breaking.actions.switch.isEnabled()
+    assert "inside another file" in window.sandbox_shell.sandbox.why_not
+    assert not window.sandbox_shell.actions.switch.isEnabled()
 
 
 def test_what_comes_out_of_a_sandbox_is_one(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
@@ -129,13 +129,13 @@ def test_what_comes_out_of_a_sandbox_is_one(qtbot: QtBot, window: MainWindow, ar
         assert shard.source is not None
         expects = shard.source.identity
     change = Change.overwrite(at, np.float32(42).tobytes())
-    request = OpenRequest(str(archive)).broken((change,), expects)
+    request = OpenRequest(str(archive)).with_changes((change,), expects)
     inner = OpenRequest(request.uri, sandbox=True, changes=request.changes, expects=expects, inside=("a/b#c",))
     opened(qtbot, window.session, inner)
     assert window.session.shard is not None
     assert window.session.shard.array("all").ravel()[0] == 42
     assert "(sandbox)" in window.windowTitle()
-    assert not window.breaking.sandbox.on
+    assert not window.sandbox_shell.sandbox.on
     assert not window.objects.actions_.extract_all.isEnabled()
 
 
@@ -145,7 +145,7 @@ def test_a_remote_object_opens_inside(qtbot: QtBot, window: MainWindow, archive:
         assert window.session.request == OpenRequest(
             f"{server.url}/archive.des", remote=window.session.request.remote, inside=("2090",)
         )
-        assert window.session.tape is not None
+        assert window.session.request_log is not None
         assert len(server.log) < 8
         window.session.close()
 

@@ -15,7 +15,7 @@ import shardcore
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices
-from shardscope.shell.open_with import OpenWays, OpenWith, guess_text
+from shardscope.shell.open_with import OpenAs, OpenAsDialog, guess_text
 from shardscope.widgets.option_fields import FlagField, FolderField, JsonField, json_problem
 
 FORMATS = shardcore.shards.registry.all_formats()
@@ -27,29 +27,29 @@ def bare(data: Path) -> Path:
 
 
 @pytest.fixture
-def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
+def ways(qtbot: QtBot, session: Session) -> tuple[OpenAs, Notices, QWidget]:
     window = QWidget()
     qtbot.addWidget(window)
     bar = Notices(window)
-    made = OpenWays(session, bar, window)
-    session.opened.connect(made.tell_guess)
+    made = OpenAs(session, bar, window)
+    session.opened.connect(made.show_guess)
     return made, bar, window
 
 
-def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
-    qtbot.waitUntil(lambda: window.findChild(OpenWith) is not None)
-    found = window.findChild(OpenWith)
-    assert isinstance(found, OpenWith)
+def dialog_of(qtbot: QtBot, window: QWidget) -> OpenAsDialog:
+    qtbot.waitUntil(lambda: window.findChild(OpenAsDialog) is not None)
+    found = window.findChild(OpenAsDialog)
+    assert isinstance(found, OpenAsDialog)
     return found
 
 
-def spec_of(dialog: OpenWith) -> JsonField:
+def spec_of(dialog: OpenAsDialog) -> JsonField:
     field = dialog.fields["spec"]
     assert isinstance(field, JsonField)
     return field
 
 
-def deleted_of(dialog: OpenWith) -> FlagField:
+def deleted_of(dialog: OpenAsDialog) -> FlagField:
     field = dialog.fields["deleted"]
     assert isinstance(field, FlagField)
     return field
@@ -61,12 +61,12 @@ def deleted_of(dialog: OpenWith) -> FlagField:
         ("", ""),
         (" \n", ""),
         ('{"a": 1}', ""),
-        ('{"a": 1', "The specification is not JSON: it ends too early (column 8)"),
-        ('{\n "a" 1}', "The specification is not JSON: a colon is missing after a name (line 2, column 6)"),
-        ("[1]", "A specification is an object"),
-        ("7", "A specification is an object"),
-        ("[" * 100_000, "The specification: nested more than 200 deep"),
-        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number of 5000 digits"),
+        ('{"a": 1', "The specification is not JSON: unexpected end of the text (column 8)"),
+        ('{\n "a" 1}', "The specification is not JSON: expected a colon after a name (line 2, column 6)"),
+        ("[1]", "A specification must be"),
+        ("7", "A specification must be"),
+        ("[" * 100_000, "The specification: nested deeper than 200 levels"),
+        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number has 5000 digits"),
     ],
 )
 def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
@@ -77,7 +77,7 @@ def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
 
 def test_fields_make_a_request(qtbot: QtBot) -> None:
     """What is filled in is what is opened."""
-    dialog = OpenWith(OpenRequest(""), FORMATS)
+    dialog = OpenAsDialog(OpenRequest(""), FORMATS)
     qtbot.addWidget(dialog)
     assert not dialog.apply.isEnabled()
     dialog.path.setText(" some.shard ")
@@ -93,7 +93,7 @@ def test_fields_make_a_request(qtbot: QtBot) -> None:
 
 
 def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
-    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    dialog = OpenAsDialog(OpenRequest("a.shard"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
     assert all(field.toolTip() == field.option.help for field in dialog.fields.values())
@@ -106,7 +106,7 @@ def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
 
 def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:
     with shardcore.open(bare) as shard:
-        dialog = OpenWith(OpenRequest(str(bare)), FORMATS, shard)
+        dialog = OpenAsDialog(OpenRequest(str(bare)), FORMATS, shard)
         qtbot.addWidget(dialog)
         assert json.loads(spec_of(dialog).editor.toPlainText()) == json.loads(shard.parameters)
         for sentence in shard.evidence:
@@ -119,7 +119,7 @@ def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> No
 
 
 def test_a_guess_is_told_and_can_be_changed(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], bare: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenAs, Notices, QWidget], bare: Path
 ) -> None:
     _, bar, window = ways
     with qtbot.waitSignal(session.opened):
@@ -138,7 +138,7 @@ def test_a_guess_is_told_and_can_be_changed(
 
 
 def test_a_stated_specification_is_not_told(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenAs, Notices, QWidget], data: Path
 ) -> None:
     made, bar, _ = ways
     assert made.change() is None
@@ -148,7 +148,7 @@ def test_a_stated_specification_is_not_told(
 
 
 def test_open_with_asks_for_everything(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenAs, Notices, QWidget], data: Path
 ) -> None:
     made, _, window = ways
     made.ask()

@@ -109,13 +109,13 @@ def test_the_message_bar(qtbot: QtBot) -> None:
     bar = Notices(window)
     assert bar.text == ""
     done: list[str] = []
-    bar.tell("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
+    bar.add_notice("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
     assert bar.text == "The file changed."
     assert bar.all[0].sign.text() == NoticeTone.WARNING.value
     bar.button.click()
     assert done == ["reloaded"]
     assert bar.text == ""
-    bar.tell("Only words.")
+    bar.add_notice("Only words.")
     assert bar.buttons == []
     bar.all[0].dismiss.click()
     assert bar.text == ""
@@ -146,7 +146,7 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     assert Path(caught.args[0]).parts[-2:] == ("mdb", "cache")
     assert {card.sample.format for card in page.samples.cards} == set(FORMATS)
     others = page.samples.cards[0].more.menu().actions()
-    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Odd"]
+    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Unusual"]
     with qtbot.waitSignal(page.chosen) as caught:
         others[0].trigger()
     assert Path(caught.args[0]).name == "damaged.shard"

@@ -208,7 +208,7 @@ def test_a_tab_comes_back_as_it_was(two: MainWindow) -> None:
     header = two.tree.nodes.index(0, 0, two.tree.nodes.index(0, 0))
     two.tree.expand(header)
     two.show_part("trace")
-    two.notices.tell("Something about medium")
+    two.notices.add_notice("Something about medium")
     settle(two, 20)
     rows = two.objects.model.rowCount()
     assert top > 0
@@ -247,7 +247,7 @@ def test_a_decoded_source_is_in_its_tab_again(window: MainWindow, qtbot: QtBot, 
 
 @pytest.mark.thorough
 def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
-    sandbox = two.breaking.sandbox
+    sandbox = two.sandbox_shell.sandbox
     two.session.select_span(Span("", 0, 1))
     sandbox.switch(True)
     settle(two, 20)
@@ -275,7 +275,7 @@ def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
 
 @pytest.mark.thorough
 def test_quitting_asks_about_a_sandbox_behind(two: MainWindow, qtbot: QtBot) -> None:
-    sandbox = two.breaking.sandbox
+    sandbox = two.sandbox_shell.sandbox
     sandbox.switch(True)
     settle(two, 20)
     two.session.select_span(Span("", 0, 1))
@@ -300,7 +300,7 @@ def test_permission_to_change_belongs_to_its_file(
     shutil.copy(small, mine)
     opened(window, qtbot, small, mine)
     switch, typed = window.changing.switch, window.byte_editing.typed
-    qtbot.waitUntil(lambda: not switch.standing.why_not)
+    qtbot.waitUntil(lambda: not switch.edit_permission.why_not)
     switch.allow(True)
     typed.put([(3, b"!")])
     assert typed.count == 1

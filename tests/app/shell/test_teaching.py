@@ -107,7 +107,7 @@ def test_what_a_lesson_does_to_the_window(
     qtbot.waitUntil(lambda: player.astray == "bare_chunks.xorb")
     assert panel.on.isVisible()
     assert not panel.next.isEnabled()
-    assert "leave it" in panel.trouble.text()
+    assert "leave the lesson" in panel.trouble.text()
     panel.on.click()
     qtbot.waitUntil(lambda: not player.astray and player.stage is not None)
     assert not panel.on.isVisible()

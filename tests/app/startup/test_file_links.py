@@ -20,10 +20,7 @@ from shardscope.startup.file_links import pasted_link, split_link
         ("#0x10-0x18", Span("", 16, 24)),
         ("#@100-200:5", Span("@100-200", 5, 6)),
         ("#xorb:6d9a:5-9", Span("xorb:6d9a", 5, 9)),
-        ("", None),
-        ("#", None),
-        ("#top", None),
-        ("#-5", None),
+        *((link, None) for link in ("", "#", "#top", "#-5")),
     ],
 )
 def test_a_link_is_a_file_and_a_place(tmp_path: Path, link: str, place: Span | None) -> None:

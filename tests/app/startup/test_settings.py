@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,55 +11,39 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QByteArray
 
+from shardscope.__main__ import quick_start
 from shardscope.startup.settings import MAX_RECENT, Settings, settings_file
 
 
 def test_recent_files(tmp_path: Path) -> None:
     """The latest is first, none is there twice, and the list is bounded; it survives the program."""
     settings = Settings(tmp_path / "s.json")
-    assert settings.recent == []
     for number in range(MAX_RECENT + 5):
         settings.add_recent(f"/data/{number}.shard")
     settings.add_recent("/data/9.shard")
     settings.add_recent("https://example.org/x.shard")
     again = Settings(tmp_path / "s.json")
     assert again.recent[:2] == ["https://example.org/x.shard", "/data/9.shard"]
-    assert len(again.recent) == MAX_RECENT
-    assert len(set(again.recent)) == MAX_RECENT
+    assert len(again.recent) == len(set(again.recent)) == MAX_RECENT
     again.clear_recent()
     assert again.recent == []
 
 
 def test_theme_and_layout(tmp_path: Path) -> None:
-    """The theme is one of those there are; a layout comes back byte by byte."""
-    settings = Settings(tmp_path / "s.json")
+    """The theme is one of those there are; one given for one start is not remembered; a layout comes back as it was."""
+    path = tmp_path / "s.json"
+    settings = Settings(path)
     assert settings.theme == "system"
-    settings.theme = "dark"
+    settings.theme = "light"
     settings.set_layout("state", QByteArray(b"\0\1\2\xff"))
-    again = Settings(tmp_path / "s.json")
-    assert again.theme == "dark"
+    again, once = Settings(path), Settings(path, theme="dark")
+    assert (again.theme, once.theme) == ("light", "dark")
     assert again.layout("state") == QByteArray(b"\0\1\2\xff")
     assert again.layout("geometry") is None
-    settings.theme = "pink"
-    assert settings.theme == "system"
-
-
-def test_theme_of_one_start(tmp_path: Path) -> None:
-    """A theme given for one start is shown and not remembered; one that is chosen then is both."""
-    path = tmp_path / "settings.json"
-    Settings(path).theme = "light"
-    once = Settings(path, theme="dark")
-    assert once.theme == "dark"
-    assert Settings(path).theme == "light"
     once.theme = "light-safe"
     assert (once.theme, Settings(path).theme) == ("light-safe", "light-safe")
-
-
-KINDS = ("", "_done")
-
-
-def is_stored(attribute: object) -> bool:
-    return hasattr(attribute, "__set_name__")
+    settings.theme = "pink"
+    assert settings.theme == "system"
 
 
 PLANT = """
@@ -116,8 +101,9 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
 
 @pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"])
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
-    path, names = tmp_path / "s.json", ["theme", *(name for name, one in vars(Settings).items() if is_stored(one))]
-    keys = ["layout/state", "columns/swh", *(f"lessons{kind}/small" for kind in KINDS), *names]
+    stored = [name for name, one in vars(Settings).items() if hasattr(one, "__set_name__")]
+    path, names = tmp_path / "s.json", ["theme", *stored]
+    keys = ["layout/state", "columns/swh", "lessons/small", "lessons_done/small", *names]
     path.write_text("{" + ", ".join(f'"{key}": {value}' for key in keys) + "}")
     settings, empty = Settings(path), Settings(tmp_path / "none.json")
     assert [type(getattr(settings, name)) for name in names] == [type(getattr(empty, name)) for name in names]
@@ -146,3 +132,13 @@ def test_settings_that_cannot_be_written_are_reported_once(tmp_path: Path, monke
     settings.theme = "dark"
     settings.zoom = 2.0
     assert (settings.theme, len(told)) == ("dark", 1)
+
+
+def test_the_collector_works_again_after_the_start() -> None:
+    with quick_start():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ImportError), quick_start():
+        raise ImportError("a library that Qt needs is missing")
+    assert gc.isenabled()
+    gc.unfreeze()

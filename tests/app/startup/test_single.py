@@ -27,7 +27,7 @@ from shardscope.startup.single import (
     message_of,
     read_message,
     socket_name,
-    turn_of,
+    start_lock,
 )
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a socket is a file on Unix")
@@ -82,18 +82,13 @@ def test_a_message_carries_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "uri",
-    [
-        "https://user:secret@host/a",
-        "https://host/a?X-Amz-Signature=secret",
-        "https://host/a?X-Amz-Signature=secret#/x",
-        "https://host/a#token=secret",
-    ],
+    "rest", ["user:secret@host/a", *(f"host/a{rest}=secret" for rest in ("?X-Amz-Signature", "#token"))]
 )
-def test_no_credential_is_sent_or_taken(uri: str) -> None:
-    assert message_of([Handover(uri)]) == b""
-    with pytest.raises(ValueError, match="credential"):
-        read_message(json.dumps({"version": 1, "open": [{"uri": uri}]}).encode())
+def test_no_credential_is_sent_or_taken(rest: str) -> None:
+    for uri in (f"https://{rest}", f"https://{rest}#/x"):
+        assert message_of([Handover(uri)]) == b""
+        with pytest.raises(ValueError, match="credential"):
+            read_message(json.dumps({"version": 1, "open": [{"uri": uri}]}).encode())
 
 
 def test_a_message_is_bounded() -> None:
@@ -109,23 +104,10 @@ def test_a_message_is_bounded() -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        "text",
-        {},
-        {"uri": 5},
-        {"uri": ""},
-        {"uri": "relative"},
-        {"uri": "/a\x00b"},
-        {"uri": "/a\nb"},
-        {"uri": "/" + "a" * 5000},
-        {"uri": "/a", "format": "nonsense"},
-        {"uri": "/a", "format": 5},
-        {"uri": "/a", "select": 5},
-        {"uri": "/a", "select": ["", 5]},
-        {"uri": "/a", "select": ["", 5, 4]},
-        {"uri": "/a", "select": ["", -1, 4]},
-        {"uri": "/a", "select": ["", True, 4]},
-        {"uri": "/a", "select": ["", 1, 1 << 80]},
-        {"uri": "/a", "select": [5, 1, 2]},
+        *("text", {}, {"uri": 5}, {"uri": ""}, {"uri": "relative"}, {"uri": "/a\x00b"}, {"uri": "/a\nb"}),
+        *({"uri": "/" + "a" * 5000}, {"uri": "/a", "format": "nonsense"}, {"uri": "/a", "format": 5}),
+        *({"uri": "/a", "select": select} for select in (5, ["", 5], ["", 5, 4], ["", -1, 4], ["", True, 4])),
+        *({"uri": "/a", "select": select} for select in (["", 1, 1 << 80], [5, 1, 2])),
     ],
 )
 def test_what_is_no_file_is_refused(entry: object) -> None:
@@ -152,28 +134,24 @@ def test_the_name_has_the_user_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @posix
-def test_only_the_user_may_write_to_the_socket(server: SingleWindow, name: str) -> None:
-    assert server.listens
+def test_only_the_user_writes_to_the_socket(server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket of another user is not trusted."""
     assert stat.S_IMODE(Path(name).stat().st_mode) & 0o077 == 0
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert not hand_over(name, message_of([Handover("/a")]))
 
 
-def test_a_second_start_hands_its_files_over(server: SingleWindow, name: str, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(server.wanted) as caught:
-        answer = sent(qtbot, name, message_of([Handover("/a/b.shard")]))
-    assert caught.args == [(Handover("/a/b.shard"),)]
-    assert answer == b"ok\n"
-
-
-def test_a_message_may_arrive_in_pieces(server: SingleWindow, name: str, qtbot: QtBot) -> None:
-    socket = QLocalSocket()
+@pytest.mark.parametrize("length", [7, 1000])
+def test_a_message_may_arrive_in_pieces(server: SingleWindow, name: str, qtbot: QtBot, length: int) -> None:
+    socket, message = QLocalSocket(), message_of([Handover("/a/b.shard")])
     socket.connectToServer(name)
-    message = message_of([Handover("/a/b.shard")])
     with qtbot.waitSignal(server.wanted) as caught:
-        for at in range(0, len(message), 7):
-            socket.write(message[at : at + 7])
+        for at in range(0, len(message), length):
+            socket.write(message[at : at + length])
             qtbot.waitUntil(lambda: socket.flush() or not socket.bytesToWrite())
     assert caught.args == [(Handover("/a/b.shard"),)]
     qtbot.waitUntil(lambda: socket.state() is QLocalSocket.LocalSocketState.UnconnectedState)
+    assert socket.readAll().data() == b"ok\n"
 
 
 @pytest.mark.parametrize("data", [b"nonsense\n", b"x" * (LONGEST + 10), b'{"version": 1, "open": [{"uri": "a"}]}\n'])
@@ -219,25 +197,15 @@ def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypat
     looks: list[bool] = []
 
     def looked(*_: object) -> bool:
-        looks.append(turn_of(name).tryLock(0))
+        looks.append(start_lock(name).tryLock(0))
         return False
 
     monkeypatch.setattr(single, "hand_over", looked)
     made = claim(name, message_of([]))
-    assert made is not None
     assert made.listens
     assert looks == [False]
-    assert turn_of(name).tryLock(0)
+    assert start_lock(name).tryLock(0)
     made.close()
     monkeypatch.setattr(single, "hand_over", lambda *_: True)
     assert claim(name, message_of([])) is None
-    assert turn_of(name).tryLock(0)
-
-
-@posix
-def test_a_socket_of_another_user_is_not_trusted(
-    server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert server.listens
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert not hand_over(name, message_of([Handover("/a")]))
+    assert start_lock(name).tryLock(0)

@@ -18,40 +18,37 @@ from tests.app.conftest import open_in
 
 
 class ManyObjects(Objects):
-    """As many rows as one likes; keeps no row."""
+    """As many rows as one likes, row number times 100, with a state that depends on the row; keeps no row."""
 
     def __init__(self, count: int) -> None:
-        self.count = count
-        self.asked: list[int] = []
-        self.broken = False
+        self.count, self.asked, self.broken = count, list[int](), False
 
     def __len__(self) -> int:
         return self.count
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Row number times 100, with a state that depends on the row."""
         if self.broken:
             raise SourceError("the connection is gone")
         self.asked.append(int(rows[0]))
         return ObjectColumns.of(rows, rows * 100, rows * 100 + 50, 50, state=rows % 3)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The row number as text."""
         return [str(row) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Not needed."""
         raise IndexError(row)
 
 
+Many = Callable[[int], tuple[ObjectModel, ManyObjects]]
+
+
 @pytest.fixture
-def many(session: Session, qtbot: QtBot, data: Path) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
+def many(session: Session, qtbot: QtBot, data: Path) -> Many:
     """Makes a model over many rows, which stand in for those of what is open."""
     open_in(session, qtbot, data / "swh" / "one.shard")
 
     def make(count: int) -> tuple[ObjectModel, ManyObjects]:
-        objects = ManyObjects(count)
-        model = ObjectModel(session)
+        objects, model = ManyObjects(count), ObjectModel(session)
         session.listing = objects
         model.load()
         return model, objects
@@ -61,19 +58,22 @@ def many(session: Session, qtbot: QtBot, data: Path) -> Callable[[int], tuple[Ob
 
 def shown(qtbot: QtBot, model: ObjectModel, row: int, column: str) -> str:
     """The text of a cell, when it has come."""
-    number = [c.name for c in model.columns].index(column)
-    index = model.index(row, number)
+    index = model.index(row, [c.name for c in model.columns].index(column))
     qtbot.waitUntil(lambda: index.data(STATE_ROLE) is not None)
     return str(index.data())
 
 
-def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:
+def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     model = ObjectModel(session)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     open_in(session, qtbot, data / "swh" / "small.shard")
     model.load()
     assert model.rowCount() == 13
-    shown(qtbot, model, 12, "key")
+    assert [column.name for column in model.columns] == ["row", "key", "state", "size", "stored", "start", "codec"]
+    assert shown(qtbot, model, 0, "key").startswith("94d9c5e7")
+    for row, column, text in ((0, "size", "1,790"), (0, "start", "0x48f"), (9, "state", "unused"), (9, "key", "—")):
+        assert shown(qtbot, model, row, column) == text
+    assert model.index(4, 0).data(ROW_ROLE) == 4
     model.set_rows(np.array([3, 1], np.int64))
     assert model.rowCount() == 2
     session.close()
@@ -81,20 +81,7 @@ def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: P
     assert model.rowCount() == 0
 
 
-def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
-    open_in(session, qtbot, data / "swh" / "small.shard")
-    model = ObjectModel(session)
-    model.load()
-    assert [column.name for column in model.columns] == ["row", "key", "state", "size", "stored", "start", "codec"]
-    assert shown(qtbot, model, 0, "key").startswith("94d9c5e7")
-    assert shown(qtbot, model, 0, "size") == "1,790"
-    assert shown(qtbot, model, 0, "start") == "0x48f"
-    assert shown(qtbot, model, 9, "state") == "unused"
-    assert shown(qtbot, model, 9, "key") == "—"
-    assert model.index(4, 0).data(ROW_ROLE) == 4
-
-
-def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Many) -> None:
     """Of 46 million rows only the pages on the screen are read."""
     model, objects = many(46_000_000)
     assert model.rowCount() == 1 << 24
@@ -107,7 +94,7 @@ def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tupl
     assert len(objects.asked) == 2
 
 
-def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Many) -> None:
     model, _ = many(PAGE * 1000)
     for page in range(1000):
         model.index(page * PAGE, 1).data()
@@ -115,7 +102,7 @@ def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Callable[[int], tupl
     assert shown(qtbot, model, 999 * PAGE, "key") == str(999 * PAGE)
 
 
-def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Many) -> None:
     """Rows beyond 32 bits of pixels can be reached."""
     model, _ = many(10**11)
     model.set_most(10**8)
@@ -127,7 +114,7 @@ def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[
     assert shown(qtbot, model, 5, "key") == str(3 * 10**8 + 5)
 
 
-def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Many) -> None:
     model, objects = many(PAGE * 3)
     objects.broken = True
     with qtbot.waitSignal(model.page_failed) as caught:

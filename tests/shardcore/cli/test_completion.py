@@ -59,8 +59,7 @@ def test_completing_loads_next_to_nothing() -> None:
     line = "shardcore pack des out.des --force -O "
     code = "import sys\nfrom shardcore.cli.program import run\nrun([])\nprint(*sys.modules, file=sys.stderr)"
     asked = {"_SHARDCORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "6"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **asked}
-    )
+    command, environment = [sys.executable, "-c", code], {**os.environ, **asked}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert "codec=zstd" in done.stdout
     assert not {"numpy", "rich", "pydantic", "botocore"} & set(done.stderr.split())

@@ -58,9 +58,8 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
     one = next(row for row in rows if row["key"] == A)
     assert (one["size"], one["stored_size"], one["stop"] - one["start"], one["state"]) == (1, 1, 1, "live")
     assert run(["ls", small]) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["live", "object", str(row["size"]), row["key"]] for row in rows
-    ]
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["live", "object", str(row["size"]), row["key"]] for row in rows]
 
 
 def test_ls_lists_what_can_be_had(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

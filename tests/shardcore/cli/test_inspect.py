@@ -35,9 +35,7 @@ def small(data: Path) -> str:
 def damaged(data: Path, tmp_path: Path) -> str:
     content = bytearray((data / "swh/small.shard").read_bytes())
     with shardcore.open(bytes(content)) as shard:
-        at = shard.find(KEY).row
-        index = shard.fields["header.index_position"]
-        assert isinstance(index, int)
+        at, index = shard.find(KEY).row, shard.fields["header.index_position"]
     content[index + 40 * at + 32 : index + 40 * at + 40] = b"\x7f" * 8
     (tmp_path / "damaged.shard").write_bytes(content)
     return str(tmp_path / "damaged.shard")
@@ -66,7 +64,6 @@ def test_sizes_are_those_of_the_file_system() -> None:
         except NotAShard:
             continue
         with shard:
-            assert isinstance(shard, shardcore.DataSet)
             sizes = [(Path(shard.folder.uri) / member.name).stat().st_size for member in shard.members]
             assert [member.size for member in shard.members] == sizes
             assert shard.size == (None if shard.key_spaces else sum(sizes))
@@ -138,18 +135,15 @@ def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixtur
 
 def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 0 for found, 1 for absent, 3 for damaged."""
-    for where, key, outcome, code in [
-        (small, KEY, "found", 0),
-        (small, ABSENT, "absent", 1),
-        (damaged, KEY, "damaged", 3),
-    ]:
+    cases = [(small, KEY, "found", 0), (small, ABSENT, "absent", 1), (damaged, KEY, "damaged", 3)]
+    for where, key, outcome, code in cases:
         assert run(["trace", where, key, "--json"]) == code
         trace = told(capsys)
         assert list(trace) == ["key", "outcome", "steps", "ending"]
         assert (trace["key"], trace["outcome"]) == (key, outcome)
         for step in trace["steps"]:
-            assert list(step)[:6] == ["title", "text", "spans", "values", "requests", "bytes"]
-            assert list(step)[6:] == ["why", "inputs", "meanings", "drawing"]
+            names = ["title", "text", "spans", "values", "requests", "bytes", "why", "inputs", "meanings", "drawing"]
+            assert list(step) == names
         assert run(["trace", where, key]) == code
         assert f"{outcome}: {key}" in capsys.readouterr().out
     assert run(["trace", small, "no hex"]) == 2
@@ -159,7 +153,7 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     assert run(["trace", small, KEY]) == 0
     text = capsys.readouterr().out
     assert text.count("    why: ") == 11
-    assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
+    assert "    computed (not stored); from 0x1390–0x1393 · 4 bytes\n" in text
     assert "    2: 0x210 · 1 byte\n" in text
     assert "    h = 5 slots    slots per jump\n" in text
     assert run(["trace", small, KEY, "--cold"]) == 0
@@ -210,14 +204,8 @@ def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     spec = SHARDING | {"minishard_bits": 1, "shard_bits": 4}
     assert run(["locate", "neuroglancer", "5", "-O", f"spec={json.dumps(spec)}", "--json"]) == 0
     assert "2.shard" in json.dumps(told(capsys))
-    for wrong in (
-        ["locate", "swh", KEY],
-        ["locate", "nope", "1"],
-        ["locate", "neuroglancer", "5"],
-        ["locate", "neuroglancer", "5", "-O", "spec"],
-        ["locate", "neuroglancer", "5", "-O", "no_such=1"],
-    ):
-        assert run(wrong) == 2
+    for wrong in ("swh 5", "nope 1", "neuroglancer 5", "neuroglancer 5 -O spec", "neuroglancer 5 -O no_such=1"):
+        assert run(["locate", *wrong.split()]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -252,9 +240,8 @@ def test_verify_never_claims_more_than_was_checked(
 @pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
 def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / name
-    file.write_bytes(
-        (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
-    )
+    damaged = SAMPLES / "des" / "damaged" / "20260105_2A_0000.des"
+    file.write_bytes(damaged.read_bytes() if ".des" in name else b"x" * 99)
     assert run(["verify", str(file), "--json"]) == 3
     captured = capsys.readouterr()
     report = json.loads(captured.out)
@@ -284,7 +271,7 @@ def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str
     error = LimitExceeded("a chunk of 2 GiB")
     assert program.report_error(error, "draw") == program.report_error(error, "get") == 3
     first, second = capsys.readouterr().err.splitlines()
-    assert first.endswith("; get and extract read it with a higher --limit-bytes")
+    assert first.endswith("; raise --limit-bytes of get or extract")
     assert second.endswith("; --limit-bytes raises the limit")
     trace = Trace("0", "damaged", (), error="a chunk of 2 GiB", remedy=Remedy.LIMIT)
-    assert "get and extract" in "".join(trace_lines(trace))
+    assert "get or extract" in "".join(trace_lines(trace))

@@ -17,9 +17,8 @@ from tests.shardcore.formats.des.made import Stored, write
 def folder(tmp_path: Path) -> Path:
     for number in range(40):
         uids = [f"{number + 256 * n}" for n in range(2)]
-        path = write(
-            tmp_path / "set", f"20261103_{number:02X}_0000.des", [Stored(u.encode(), u.encode()) for u in uids]
-        )
+        stored = [Stored(uid.encode(), uid.encode()) for uid in uids]
+        path = write(tmp_path / "set", f"20261103_{number:02X}_0000.des", stored)
         if number == 10:
             path.write_bytes(path.read_bytes()[:-1])
     return tmp_path / "set"
@@ -45,9 +44,9 @@ def test_rows_come_member_by_member(
     assert run([*base, "--skip", "3", "--limit", "5"]) == 0  # the damaged one comes later
     assert [line["key"] for line in _lines(capsys)] == wanted[3:8]
     assert run([*base[:-1], "--kind", "nothing"]) == 2
-    assert "no objects of kind 'nothing' here, only object" in capsys.readouterr().err
-    asked = rows.RowsAsked
-    monkeypatch.setattr("shardcore.shards.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
+    assert "no objects of kind 'nothing' (available: object, bigfile)" in capsys.readouterr().err
+    asked = rows.RowsRequest
+    monkeypatch.setattr("shardcore.shards.member_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1

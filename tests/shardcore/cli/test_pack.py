@@ -30,13 +30,7 @@ def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.Captur
     line = json.loads(capsys.readouterr().out)
     assert list(line) == ["path", "objects", "size", "sha256", "unchecked"]
     content = out.read_bytes()
-    assert line == {
-        "path": str(out),
-        "objects": 3,
-        "size": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "unchecked": [],
-    }
+    assert list(line.values()) == [str(out), 3, len(content), hashlib.sha256(content).hexdigest(), []]
     with shardcore.open(out) as shard:
         for data in (b"first", b"", b"third" * 1000):
             assert shard.read(shard.find(hashlib.sha256(data).hexdigest())) == data
@@ -58,12 +52,8 @@ def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytes
         assert planned["sections"] == sections
         for planned_object in planned["objects"]:
             ref = shard.find(planned_object["key"])
-            assert planned_object == {
-                "key": ref.key,
-                "size": ref.size,
-                "start": ref.spans[0].start,
-                "stop": ref.spans[0].stop,
-            }
+            place = ref.spans[0]
+            assert planned_object == {"key": ref.key, "size": ref.size, "start": place.start, "stop": place.stop}
 
 
 def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
@@ -77,14 +67,12 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
     key = "ab" * 32
     (inputs / "m.jsonl").write_text(json.dumps({"path": "deep/b", "key": key}) + "\n" + json.dumps({"path": "c"}))
     assert run(["pack", "swh", str(tmp_path / "one"), "--manifest", str(inputs / "m.jsonl")]) == 0
-    with shardcore.open(tmp_path / "one") as shard:
-        assert shard.read(shard.find(key)) == b""
-        assert shard.declared_objects == 2
     assert run(["extract", str(tmp_path / "one"), str(tmp_path / "x")]) == 0
     assert run(["pack", "swh", str(tmp_path / "two"), "--manifest", str(tmp_path / "x/manifest.json")]) == 0
-    with shardcore.open(tmp_path / "two") as shard:
-        assert shard.read(shard.find(key)) == b""
-        assert shard.declared_objects == 2
+    for name in ("one", "two"):
+        with shardcore.open(tmp_path / name) as shard:
+            assert shard.read(shard.find(key)) == b""
+            assert shard.declared_objects == 2
     (tmp_path / "empty").write_text("")
     assert run(["pack", "swh", str(tmp_path / "none"), "--manifest", str(tmp_path / "empty")]) == 0
     with shardcore.open(tmp_path / "none") as shard:
@@ -95,14 +83,12 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
 def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for out in (str(tmp_path), f"{tmp_path}/new/"):
         assert run(["pack", "swh", out, str(inputs)]) == 2
-        assert "one file: give the name of a file" in capsys.readouterr().err
+        assert "one file: give a file name" in capsys.readouterr().err
 
 
 def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [
-        {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
-        {"path": "c", "key": "2", "created_at": "2026-11-04"},
-    ]
+    lines = [{"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}}]
+    lines += [{"path": "c", "key": "2", "created_at": "2026-11-04"}]
     (inputs / "m").write_text("\n".join(map(json.dumps, lines)))
     arguments = ["pack", "des", f"{tmp_path}/set/", "--manifest", str(inputs / "m"), "-O", "threshold=4K", "--json"]
     assert run([*arguments, "--plan"]) == 0

@@ -58,13 +58,7 @@ def test_every_remedy_names_a_flag() -> None:
         *_format_flags(OptionPurpose.OPEN),
         *_format_flags(OptionPurpose.WRITE),
         *(name.replace("_", "-") for name in _REMOTE),
-        "limit-bytes",
-        "limit-work",
-        "force",
-        "key",
-        "hard-links",
-        "trust",
+        *("limit-bytes", "limit-work", "force", "key", "hard-links", "trust", "manifest", "skip-unreadable", "yes"),
     }
-    known |= {"manifest", "skip-unreadable", "yes"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known

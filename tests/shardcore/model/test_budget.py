@@ -127,14 +127,8 @@ def test_threads_of_an_operation_spend_from_its_budget() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        MemoryError(),
-        RecursionError("too deep"),
-        OverflowError("too large"),
-        struct.error("too short"),
-        IndexError("index 5"),
-        ValueError("no number"),
-        KeyError("name"),
-        EOFError(),
+        *(MemoryError(), RecursionError("too deep"), OverflowError("too large"), struct.error("too short")),
+        *(IndexError("index 5"), ValueError("no number"), KeyError("name"), EOFError()),
     ],
     ids=lambda one: type(one).__name__,
 )

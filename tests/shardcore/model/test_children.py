@@ -14,11 +14,8 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 
-ROW = Record(
-    "row",
-    source="test",
-    fields=(Field("number", "<u4", FieldRole.COUNT, "A number."), Field("raw", ("u1", 4), FieldRole.HASH, "Bytes.")),
-)
+FIELDS = (Field("number", "<u4", FieldRole.COUNT, "A number."), Field("raw", ("u1", 4), FieldRole.HASH, "Bytes."))
+ROW = Record("row", source="test", fields=FIELDS)
 
 
 class Reads:
@@ -103,9 +100,8 @@ def test_what_could_not_be_made_is_tried_again() -> None:
 
 def test_fields_tell_value_place_and_trouble() -> None:
     row = ROW.read(b"\x07\0\0\0wxyz")[0]
-    number, raw = field_nodes(
-        ROW, row, 10, "@0-9", texts={"number": "seven"}, targets={"number": Span("", 7, 8)}, errors={"raw": "bad"}
-    )
+    seven = {"texts": {"number": "seven"}, "targets": {"number": Span("", 7, 8)}}
+    number, raw = field_nodes(ROW, row, 10, "@0-9", **seven, errors={"raw": "bad"})
     assert (number.value, number.text, number.target, number.error) == (7, "seven", Span("", 7, 8), "")
     assert (raw.value, raw.text, raw.error, raw.span) == (b"wxyz", "7778797a", "bad", Span("@0-9", 14, 18))
 
@@ -126,11 +122,8 @@ def test_gaps_are_what_nothing_covers(ranges: list[tuple[int, int]], expected: l
 
 
 def test_sections_become_nodes() -> None:
-    sections = (
-        Section("header", SectionRole.HEADER, 0, 8, "Says."),
-        Section("data", SectionRole.DATA, 8, 20, "Holds."),
-        Section("rest", SectionRole.UNKNOWN, 20, 21),
-    )
+    head, rest = Section("header", SectionRole.HEADER, 0, 8, "Says."), Section("rest", SectionRole.UNKNOWN, 20, 21)
+    sections = (head, Section("data", SectionRole.DATA, 8, 20, "Holds."), rest)
     made = section_nodes(sections, {"header": lambda s: section_leaf(s, FieldRole.GROUP, "8")}, "a.des")
     assert [(n.name, n.text, n.role, n.doc) for n in made] == [
         ("header", "8", FieldRole.GROUP, "Says."),

@@ -1,8 +1,30 @@
-"""A drawing is data that cannot be wrong in silence."""
+"""Drawings: items, links, values of controls, and which cells of many are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
-from shardcore.model.drawing import MOST_ITEMS, Band, Bits, Cells, Drawing, Item, Link, Ribbon, Ruler, Table, moved
+from shardcore.errors import UsageError
+from shardcore.model.drawing import (
+    MOST_ITEMS,
+    Band,
+    Bits,
+    Cells,
+    Control,
+    ControlKind,
+    Drawing,
+    Item,
+    Link,
+    Ribbon,
+    Ruler,
+    Table,
+    chosen,
+    moved,
+    value_from,
+    window,
+)
 from shardcore.model.span import Span
 
 HEAD, BODY = Span("", 0, 8), Span("", 8, 20)
@@ -44,3 +66,55 @@ def test_a_drawing_of_a_member_is_told_in_the_words_of_the_data_set() -> None:
     sources = {span.source for item in drawing.items for span in item.spans}
     assert sources == {"a.shard/"}
     assert [item.computed for item in drawing.items] == [item.computed for item in _one_of_each().items]
+
+
+CONTROLS = (
+    Control("bits", "Bits", ControlKind.SLIDER, 8, 4, 16),
+    Control("shuffled", "Shuffled", ControlKind.SWITCH, True),
+    Control("order", "Order", ControlKind.CHOICE, "file", choices=("file", "size")),
+    Control("uid", "Uid", ControlKind.TEXT, "12"),
+)
+
+
+def test_what_is_not_said_is_as_the_file_says() -> None:
+    assert chosen(CONTROLS, {"bits": 4}) == {"bits": 4, "shuffled": True, "order": "file", "uid": "12"}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"bits": 17}, "bits is a whole number from 4 to 16, not 17"),
+        ({"bits": True}, "a whole number"),
+        ({"shuffled": 1}, "shuffled is yes or no, not 1"),
+        ({"order": "key"}, "order is one of file, size, not 'key'"),
+        ({"uid": 12}, "uid is a text"),
+        ({"seed": 1}, "unknown control 'seed'; available: bits, shuffled, order, uid"),
+    ],
+)
+def test_wrong_values(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        chosen(CONTROLS, values)
+
+
+def test_texts() -> None:
+    texts = ("0x10", "off", "size", "0x10")
+    found = [value_from(control, text) for control, text in zip(CONTROLS, texts, strict=True)]
+    assert found == [16, False, "size", "0x10"]
+    for control, text in zip(CONTROLS[:3], ("many", "perhaps", "key"), strict=True):
+        with pytest.raises(UsageError, match="not"):
+            value_from(control, text)
+
+
+@pytest.mark.parametrize(
+    ("count", "around", "most", "shown"),
+    [
+        (5, 2, 9, range(5)),
+        (100, 50, 9, range(46, 55)),
+        (100, 0, 9, range(9)),
+        (100, 99, 9, range(91, 100)),
+        (2**64, 2**64 - 1, 2, range(2**64 - 2, 2**64)),
+        (0, 0, 9, range(0)),
+    ],
+)
+def test_what_matters_is_in_the_middle(count: int, around: int, most: int, shown: range) -> None:
+    assert window(count, around, most) == shown

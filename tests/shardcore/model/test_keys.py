@@ -18,7 +18,7 @@ def test_a_key_is_text_where_the_format_has_no_other() -> None:
     shard = LineShard(b"a=1\n")
     assert shard["a"] == b"1"
     for wrong in (b"a", 1):
-        with pytest.raises(UsageError, match=r"a key of a lines shard is text, not (bytes|int)"):
+        with pytest.raises(UsageError, match=r"a key of a lines shard must be text, not (bytes|int)"):
             shard[wrong]
     with (
         shardcore.open(DATA / "bloscpack" / "tiny.blp") as file,
@@ -77,6 +77,6 @@ def test_one_value_is_no_list(tmp_path: Path, value: str) -> None:
             lambda: shardcore.extract(shard, tmp_path / "out", value),
             lambda: shard.find_many(value),
         ):
-            with pytest.raises(UsageError, match=r"is a list, not one value: give \[b?'abc'\]"):
+            with pytest.raises(UsageError, match=r"must be a list: give \[b?'abc'\]"):
                 call()
     assert path.read_bytes() == before

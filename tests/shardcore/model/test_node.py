@@ -16,13 +16,8 @@ from shardcore.model.span import Span
 
 SIZE = 60
 
-claims = st.builds(
-    Section,
-    st.sampled_from("abc"),
-    st.sampled_from(SectionRole),
-    st.integers(-10, SIZE + 20),
-    st.integers(-10, SIZE + 20),
-)
+offsets = st.integers(-10, SIZE + 20)
+claims = st.builds(Section, st.sampled_from("abc"), st.sampled_from(SectionRole), offsets, offsets)
 
 
 @given(st.lists(claims, max_size=12), st.integers(0, SIZE))
@@ -74,9 +69,8 @@ def agree(root: Node, size: int, source: str = "") -> None:
         assert np.array_equal(np.repeat(part.role, part.stop - part.start), roles[first : first + 11])
 
 
-pairs = st.lists(
-    st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda p: (min(p), max(p))), max_size=14
-).map(sorted)
+places = st.integers(0, SIZE)
+pairs = st.lists(st.tuples(places, places).map(lambda p: (min(p), max(p))), max_size=14).map(sorted)
 
 
 def nodes_of(spans: list[tuple[int, int]]) -> list[Node]:
@@ -112,11 +106,8 @@ def test_parity_does_not_depend_on_the_window() -> None:
         assert np.repeat(part.parity, part.stop - part.start).tolist() == expected[start:].tolist()
 
 
-ROW = Record(
-    "row",
-    source="test",
-    fields=(Field("a", "<u2", FieldRole.KEY, "First."), Field("b", ("u1", 3), FieldRole.HASH, "Second.")),
-)
+FIELDS = (Field("a", "<u2", FieldRole.KEY, "First."), Field("b", ("u1", 3), FieldRole.HASH, "Second."))
+ROW = Record("row", source="test", fields=FIELDS)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])

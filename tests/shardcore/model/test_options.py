@@ -56,10 +56,8 @@ def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:
 
 def test_only_declared_options_pass() -> None:
     declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", OptionPurpose.WRITE, hidden=True))
-    assert read_options(declared, {"seed": "5", "codec": "zstd"}, OptionPurpose.WRITE, "toy") == {
-        "seed": 5,
-        "codec": "zstd",
-    }
+    found = read_options(declared, {"seed": "5", "codec": "zstd"}, OptionPurpose.WRITE, "toy")
+    assert found == {"seed": 5, "codec": "zstd"}
     for given in ({"where": "x"}, {"progress": 1}):
         with pytest.raises(UsageError, match=r"unknown option '(where|progress)' for toy; available: seed, codec$"):
             read_options(declared, given, OptionPurpose.WRITE, "toy")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,29 +22,10 @@ from shardcore.model.text import key_text, shell_line
 from tests.shardcore.formats.des.made import Stored, shard
 
 HOSTILE = (
-    "\x1b[201~\ntouch pwned\n",
-    "\x9b201~;touch pwned;",
-    "a\nb",
-    "a\rtouch pwned\r",
-    "tab\there",
-    "bidi\u202etouch\u2066",
-    "zero\u200bwidth",
-    "-rf",
-    "--help",
-    "'; touch pwned; '",
-    '"; touch pwned; "',
-    "$(touch pwned)",
-    "`touch pwned`",
-    "$HOME *~?[a-z]{1,2}",
-    "!! !touch",
-    "back\\slash\\n%s%%",
-    "\\u0041\x7f",
-    "'!\x1b'!",
-    "```\n# heading",
-    "<img src=x onerror=1> [a](b) |x| $y$",
-    "\u00e9\u4e2d\U0001f600",
-    "\u00a0 space ",
-    "#comment",
+    *("\x1b[201~\ntouch pwned\n", "\x9b201~;touch pwned;", "a\nb", "a\rtouch pwned\r", "tab\there", "-rf", "--help"),
+    *("bidi\u202etouch\u2066", "zero\u200bwidth", "'; touch pwned; '", '"; touch pwned; "', "$(touch pwned)"),
+    *("`touch pwned`", "$HOME *~?[a-z]{1,2}", "!! !touch", "back\\slash\\n%s%%", "\\u0041\x7f", "'!\x1b'!"),
+    *("```\n# heading", "<img src=x onerror=1> [a](b) |x| $y$", "\u00e9\u4e2d\U0001f600", "\u00a0 space ", "#comment"),
 )
 SHELLS = tuple(name for name in ("sh", "bash", "dash", "zsh") if shutil.which(name))
 
@@ -139,3 +121,29 @@ def test_a_name_that_begins_with_a_dash_is_no_option() -> None:
     assert explain_command("-x.shard", Span("", 0, 1)) == "shardcore explain ./-x.shard 0x0"
     assert get_command("-x.shard", "-k") == "shardcore get ./-x.shard -- -k"
     assert link_command("-x.shard", Span("", 0, 1)) == "shardscope './-x.shard#0'"
+
+
+def test_commands_are_quoted() -> None:
+    command = explain_command("a file; rm -rf x.shard", Span("@4-9", 2, 3), OpenedWith("swh"))
+    words = ["shardcore", "explain", "a file; rm -rf x.shard", "0x2", "--in", "@4-9", "--format", "swh"]
+    assert shlex.split(command) == words
+
+
+def test_lines_of_python_run(data: Path) -> None:
+    path = data / "swh" / "small.shard"
+    found: dict[str, bytes] = {}
+    exec(read_lines(str(path), Span("", 32, 40), OpenedWith("swh")), found)  # noqa: S102 - what is copied must run
+    assert found["data"] == path.read_bytes()[32:40]
+
+
+@pytest.mark.parametrize(
+    ("uri", "span", "command"),
+    [
+        ("https://h/a b.shard", Span("", 72, 80), "curl --fail --range 72-79 --output bytes.bin 'https://h/a b.shard'"),
+        ("a.shard", Span("", 0, 8), ""),
+        ("https://example.org/a", Span("@0-8", 0, 8), ""),
+        ("https://example.org/a", Span("", 8, 8), ""),
+    ],
+)
+def test_a_range_of_the_web(uri: str, span: Span, command: str) -> None:
+    assert curl_command(uri, span) == command

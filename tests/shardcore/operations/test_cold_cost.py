@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,9 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
-from shardcore.shards.opening import head_bytes
-from shardcore.shards.registry import format_of, writes_of
 from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.local import LocalFolder
-from shardcore.sources.memory import BytesFolder, BytesSource
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
-from shardcore.teaching.comparison.contents import ComparedObject
-from shardcore.teaching.comparison.measure import pack_in_memory
+from shardcore.sources.memory import BytesSource
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
@@ -85,21 +79,3 @@ def test_nothing_is_fetched_unasked() -> None:
     with pytest.raises(UsageError, match="3 bytes of bytes must be fetched"):
         ColdSource(Far(b"abc"), CostRecorder(fetch=False), None, owned=False)
     assert ColdSource(Far(b"abc"), CostRecorder(fetch=True), None, owned=False).read(0, 3) == b"abc"
-
-
-@pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])
-def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
-    """The trace of each format reads the object, too: its total is the cost that the comparison shows."""
-    objects = [ComparedObject(f"{number}.txt", random.Random(number).randbytes(4_000)) for number in range(200)]
-    packed = pack_in_memory(format_of(format), objects, writes_of(format_of(format)).uncompressed)
-    files, recorder = BytesFolder(packed.files), CostRecorder(fetch=True)
-    name = packed.file_of(100)
-    with packed.open(files.open(name)) as shard:
-        refs = [ref for ref in shard.objects[:] if ref.size > 0 and ref.kind in ("object", "file", "chunk")]
-        key = str(refs[len(refs) // 2].key)
-        total = cold_trace(shard, key, fetch=True).total
-    base = files.open(name)
-    cold = ColdSource(base, recorder, ColdFolder(files, recorder), first=head_bytes(base.name), owned=False)
-    with packed.open(cold) as shard, reading_for(ReadPurpose.LOOKUP):
-        assert b"".join(shard.stream(shard.find(key)))
-    assert total == recorder.cost

@@ -83,7 +83,6 @@ def planned(source: Path, format: str, out: Path) -> list[tuple[str, int, list[s
     with shardcore.open(source, xorbs=source.parent / "mdb/xorbs") as shard:
         for _ in range(2):
             plan = convert(shard, format, target, options=TARGETS[format], plan=True, unread=True).plan
-    assert plan is not None
     return [(file.name, file.size, file.objects.keys[:]) for file in plan.files]
 
 
@@ -150,15 +149,8 @@ def test_few_members_are_open(
     checked: list[tuple[int, int]] = []
     with shardcore.open(many) as shard:
         shard.jobs, members = jobs, Open(monkeypatch)
-        done = convert(
-            shard,
-            "des",
-            tmp_path / "x.des",
-            verify=Depth.INDEX,
-            progress=lambda *at: told.append(at),
-            verifying=no_progress,
-            checking=lambda *at: checked.append(at),
-        )
+        watched = {"progress": lambda *at: told.append(at), "checking": lambda *at: checked.append(at)}
+        done = convert(shard, "des", tmp_path / "x.des", verify=Depth.INDEX, verifying=no_progress, **watched)
         assert done.written[0].objects == 80
         assert 0 < members.most <= jobs + 1
         assert not members.now
@@ -178,11 +170,9 @@ def test_a_lost_member_is_an_error_with_its_place(
     damaged.write_bytes(damaged.read_bytes()[:-1])
     (tmp_path / "out").mkdir()
     with shardcore.open(many) as shard:
-        assert isinstance(shard, DataSet)
         before = shard.member("20261103_00_0000.des")
         with pytest.raises(FormatError) as found:
             convert(shard, "des", tmp_path / "out/x.des", keys=keys)
-        assert found.value.span is not None
         assert found.value.span.source == damaged.name
         assert before.read(before.find("0")) == b"0" * 10
     assert run(["convert", str(many), "swh", str(tmp_path / "out/x.shard"), "--jobs", "3"]) != 0

@@ -1,4 +1,4 @@
-"""Converting: from every format into every other."""
+"""Converting: from every format into every other, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from shardcore.shards.registry import FORMATS
 from shardcore.shards.shard import Shard
 from shardcore.writing.manifest import RESULT
 
-COMMON = {"1": b"alpha" * 400, "2": b"beta" * 900, "3": b"gamma" * 50}
 FOLDERS = ("neuroglancer", "bloscpack")
 """Formats of which several objects make a folder."""
 OPTIONS = {"neuroglancer": {"kind": "skeleton"}}
@@ -25,46 +24,6 @@ OPTIONS = {"neuroglancer": {"kind": "skeleton"}}
 
 def place(folder: Path, name: str, format: str) -> str:
     return f"{folder / name}/" if format in FOLDERS else str(folder / f"{name}.{format}")
-
-
-def contents(path: str) -> list[bytes]:
-    """The contents of all objects that are not parts of others; the whole content where there is one."""
-    with shardcore.open(path.rstrip("/"), xorbs=Path(path).parent / "xorbs") as shard:
-        if shard.views:
-            return [shard.read(shard.find(view)) for view in shard.views]
-        refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        outer = [ref for ref in refs if ref.state is not State.UNUSED and ref.kind in ("file", refs[0].kind)]
-        return [shard.read(ref) for ref in outer]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("pairs")
-    for key, data in COMMON.items():
-        (made / key).write_bytes(data)
-    for format in FORMATS:
-        inputs = [made / key for key in COMMON]
-        pack(format, place(made, f"from-{format}", format), inputs, options=OPTIONS.get(format, {}))
-    return made
-
-
-@pytest.mark.parametrize("target", FORMATS)
-@pytest.mark.parametrize("source", FORMATS)
-def test_every_format_becomes_every_other(folder: Path, source: str, target: str) -> None:
-    out = place(folder, f"{source}-to-{target}", target)
-    there = place(folder, f"from-{source}", source)
-    with shardcore.open(there.rstrip("/"), xorbs=folder / "xorbs") as shard:
-        done = convert(shard, target, out, options=OPTIONS.get(target, {}))
-    assert done.report is not None
-    assert done.report.ok
-    found, wanted = contents(out), contents(there)
-    if target == "xorb":
-        (joined,) = found
-        assert len(joined) == sum(map(len, COMMON.values()))
-        assert all(data in joined for data in COMMON.values())
-    else:
-        assert sorted(found) == sorted(wanted)
-        assert sum(map(len, found)) == sum(map(len, COMMON.values()))
 
 
 DATA = Path(__file__).parents[2] / "data"
@@ -126,6 +85,7 @@ def test_every_format_comes_back(tmp_path: Path, rich: dict[str, Path], source: 
     between = Path(place(tmp_path, "between", target))
     with reopened(rich[source]) as shard:
         done = convert(shard, target, place(tmp_path, "between", target))
+        assert done.report.ok
         assert {loss.text for loss in done.losses} <= set(done.notes)
     manifest: Path | None = between / "manifest.json" if between.is_dir() else between.with_name(between.name + RESULT)
     if manifest is None or not manifest.exists():
@@ -136,7 +96,6 @@ def test_every_format_comes_back(tmp_path: Path, rich: dict[str, Path], source: 
     spec = done.opening.get("spec")
     with reopened(between, **({"spec": spec} if spec else {})) as shard:
         again = convert(shard, format, out, manifest=manifest)
-    assert again.report is not None
     assert again.report.ok
     back = Path(out)
     if format == "neuroglancer" and settings["spec"].get("scales"):
@@ -145,6 +104,5 @@ def test_every_format_comes_back(tmp_path: Path, rich: dict[str, Path], source: 
     if format == "bloscpack" and not folder:
         found = dict(zip(objects, found.values(), strict=True))
     assert found == objects
-    assert {name: value for name, value in kept.items() if name in settings} == {
-        name: value for name, value in settings.items() if name != "key_spaces"
-    }
+    settings = {name: value for name, value in settings.items() if name != "key_spaces"}
+    assert {name: value for name, value in kept.items() if name in settings} == settings

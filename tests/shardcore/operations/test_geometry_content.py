@@ -12,7 +12,7 @@ import pytest
 import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
-from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, mesh_level
+from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, mesh_level
 from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
 from shardcore.operations.content.shade import DOT, LINE, Camera, shade
 from tests.hostile.neuroglancer import SHARDING
@@ -65,13 +65,11 @@ def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
     path.write_bytes(data)
     with shardcore.open(path) as shard:
         found = content(shard, "42")
-        assert isinstance(found, MeshContent)
         assert found.level == -1
         assert "fragment 0 of level 1" in found.note
         assert found.points().tolist() == [[0, 0, 0], [1024, 1024, 1024]]
         with pytest.raises(FormatError, match="DRACO") as caught:
             mesh_level(shard, "42", 1)
-        assert caught.value.span is not None
         assert (caught.value.span.start, caught.value.span.stop) == (at, span.stop)
 
 
@@ -89,7 +87,6 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_skeleton_has_the_bytes_of_its_vertices() -> None:
     with shardcore.open(ROOT / "skeletons") as shard:
         found = content(shard, "1001")
-    assert isinstance(found, SkeletonContent)
     start, stop = found.vertex_bytes(5)
     assert np.frombuffer(found.data[start:stop], "<f4").tolist() == found.skeleton.vertices[5].tolist()
     assert found.vertex_at(start + 11) == 5
@@ -103,11 +100,8 @@ def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
     info = {**ANNOTATION_INFO, "annotation_type": kind}
     values = b"".join(row(number)[12 if kind == "POINT" else 0 :] for number in range(count))
     data = count.to_bytes(8, "little") + values + b"".join(at.to_bytes(8, "little") for at in range(count))
-    info |= {
-        "@type": "neuroglancer_annotations_v1",
-        "by_id": {"key": "by_id"},
-        "relationships": [{"id": "pre", "key": "pre", "sharding": SHARDING}],
-    }
+    relation = {"id": "pre", "key": "pre", "sharding": SHARDING}
+    info |= {"@type": "neuroglancer_annotations_v1", "by_id": {"key": "by_id"}, "relationships": [relation]}
     (folder / "pre").mkdir()
     with shardcore.create(folder / "pre", format="neuroglancer", spec=SHARDING, info=False) as writer:
         writer.add("3", data)

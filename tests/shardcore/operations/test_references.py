@@ -11,16 +11,9 @@ from shardcore.model.span import Span
 from shardcore.operations.references import References, references_to
 
 SHARDS = (
-    "swh/small.shard",
-    "des/tiny.des",
-    "des/v1.des",
-    "bloscpack/codec_lz4_1.blp",
-    "bloscpack/no_offsets.blp",
-    "neuroglancer/tiny_worked_example/0.shard",
-    "neuroglancer/skeletons_murmur_gzip/0.shard",
-    "neuroglancer/mesh",
-    "des/sidecar",
-    "mdb/cas/shard-cache",
+    *("swh/small.shard", "des/tiny.des", "des/v1.des", "bloscpack/codec_lz4_1.blp", "bloscpack/no_offsets.blp"),
+    *("neuroglancer/tiny_worked_example/0.shard", "neuroglancer/skeletons_murmur_gzip/0.shard", "neuroglancer/mesh"),
+    *("des/sidecar", "mdb/cas/shard-cache"),
 )
 
 

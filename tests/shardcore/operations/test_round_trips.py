@@ -19,12 +19,8 @@ DATA = Path(__file__).parents[2] / "data"
 XORBS = DATA / "mdb" / "cas" / "xorbs"
 
 FOLDERS = (
-    "des/big",
-    "des/sidecar",
-    "mdb/cas/shard-cache",
-    "bloscpack/files",
-    "neuroglancer/volume/4_4_40",
-    "neuroglancer/volume/8_8_80",
+    *("des/big", "des/sidecar", "mdb/cas/shard-cache", "bloscpack/files"),
+    *("neuroglancer/volume/4_4_40", "neuroglancer/volume/8_8_80"),
 )
 """Data sets of several files."""
 

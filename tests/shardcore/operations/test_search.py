@@ -121,18 +121,12 @@ def test_a_search_goes_around_once(start: int, chunk: int) -> None:
     assert hits == Hits(wanted, len(every), len(ahead), (0,) * len(every))
 
 
-def test_listing_stops_counting_does_not() -> None:
-    """Beyond the limit hits are counted only."""
-    hits = search(BytesSource(b"a" * 100), parse_text("a"), quiet, limit=10, chunk=7)
-    assert (len(hits.offsets), hits.count) == (10, 100)
-
-
-def test_hits_stream_in() -> None:
-    """What each chunk holds is told while the search goes on, also beyond the limit."""
+def test_hits_stream_in_and_are_counted_beyond_the_limit() -> None:
+    """Hits of each chunk are reported while the search goes on, also beyond the limit."""
     told: list[list[int]] = []
     keep = lambda at: told.append(at.tolist())  # noqa: E731
-    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=keep, limit=1, chunk=4)
-    assert told == [[0, 3], [6], [9]]
+    hits = search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=keep, limit=1, chunk=4)
+    assert (told, len(hits.offsets), hits.count) == ([[0, 3], [6], [9]], 1, 4)
 
 
 def test_progress_covers_the_source_and_stops_the_search() -> None:
@@ -200,7 +194,6 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     told = [(offset, patterns[number].name) for offset, number in zip(hits.offsets, hits.which, strict=True)]
     assert told == [(5, "u64 big-endian"), (17, "u32 little-endian")]
     found = find_next(BytesSource(data), patterns, quiet, 6, chunk=chunk)
-    assert found is not None
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     offsets, _ = find_any(data, patterns)
     assert offsets.tolist() == [5, 17]

@@ -66,7 +66,7 @@ def test_who_waits_can_be_stopped() -> None:
 
 def test_a_value_that_needs_itself_is_a_mistake() -> None:
     once: Once[int] = Once()
-    with pytest.raises(RuntimeError, match="needs that value"):
+    with pytest.raises(RuntimeError, match="depends on itself"):
         once.get(lambda: once.get(lambda: 1))
 
 

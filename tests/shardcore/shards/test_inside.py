@@ -88,7 +88,6 @@ def test_a_shard_in_a_zip_in_des(tmp_path: Path) -> None:
     assert link == f"{path}#/x%2Fy%23z/in%2Fc.zip/array.npy"
     with shardcore.open(link) as inner:
         assert np.array_equal(inner.array("all"), ARRAY)
-        assert inner.source is not None
         assert inner.source.uri == link
 
 
@@ -98,7 +97,6 @@ def test_safetensors_in_mdb(tmp_path: Path) -> None:
     xorbs = tmp_path / "shards" / "xet" / "xorbs" / "xorbs"
     with shardcore.open(path, xorbs=xorbs) as outer:
         key = next(ref.key for ref in outer.objects if ref.kind == "file")
-        assert key is not None
         with shardcore.open_inside(outer, key) as inner:
             assert np.array_equal(inner.array("weight"), ARRAY)
 
@@ -153,11 +151,10 @@ def test_what_is_no_shard_is_refused_and_nothing_stays_open(tmp_path: Path) -> N
             shardcore.open(f"{path}#/{link}")
     with pytest.raises(UsageError):
         shardcore.open(f"{path}#/" + "/".join(["text"] * 17))
-    with pytest.raises(UsageError, match="byte offset"):
+    with pytest.raises(UsageError, match="range of bytes"):
         shardcore.open(f"{path}#/text#12")
     with shardcore.open(f"{path}#/text", partial=True) as shard:
         assert shard.format == "unknown"
-        assert shard.source is not None
         assert shard.source.read(0, 4) == b"just"
 
 
@@ -180,7 +177,6 @@ def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(outer, "stream", lambda ref: (calls.append(ref.key), stream(ref))[1])
         inner = shardcore.open_inside(outer, "a.z")
         assert np.array_equal(inner.array("all"), np.arange(10_000))
-        assert inner.source is not None
         assert inner.source.read(0, 6) == b"\x93NUMPY"
         assert calls == ["a.z"]
         inner.close()
@@ -206,7 +202,6 @@ def test_identity_follows_the_file_and_the_key(tmp_path: Path) -> None:
     found = set()
     for link in (f"{one}#/a", f"{one}#/b", f"{two}#/a"):
         with shardcore.open(link) as shard:
-            assert shard.source is not None
             found.add(shard.source.identity)
     assert len(found) == 3
 
@@ -217,10 +212,8 @@ def test_identity_follows_the_file_and_the_key(tmp_path: Path) -> None:
 def test_a_stored_object_costs_ranges_only(tmp_path: Path) -> None:
     """8 MB lie around it in a remote archive."""
     big = np.random.default_rng(1).bytes(4 << 20)
-    path = packed(
-        tmp_path / "a.des", "des", {"x": big, "m": (CONTAINERS / "model.safetensors").read_bytes(), "y": big},
-        codec="none",
-    )  # fmt: skip
+    objects = {"x": big, "m": (CONTAINERS / "model.safetensors").read_bytes(), "y": big}
+    path = packed(tmp_path / "a.des", "des", objects, codec="none")
     with RangeServer({"/a.des": path}) as server:
         with shardcore.open(f"{server.url}/a.des#/m") as inner:
             opened = len(server.log)

@@ -43,10 +43,10 @@ def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool)
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("swh/small.shard", "begins with SWHShard: it is swh, and spec is an option of neuroglancer"),
-        ("bloscpack/meta_0.blp", "begins with blpk: it is bloscpack"),
-        ("mdb/derived/plain_no_tables.mdb", "begins with HFRepoMetaData: it is mdb"),
-        ("des/tiny.des", "begins with DES2: it is des"),
+        ("swh/small.shard", "begins with SWHShard .swh., but spec is an option of neuroglancer"),
+        ("bloscpack/meta_0.blp", "begins with blpk .bloscpack"),
+        ("mdb/derived/plain_no_tables.mdb", "begins with HFRepoMetaData .mdb"),
+        ("des/tiny.des", "begins with DES2 .des"),
     ],
 )
 def test_an_option_does_not_override_a_magic(data: Path, name: str, sentence: str) -> None:

@@ -15,13 +15,10 @@ from shardcore.shards.viewer_link import Layer, layers_of
 from tests.remote.servers import RangeServer
 
 VIEWER = "https://neuroglancer-demo.appspot.com/#!"
+CELLS = 'it\'s "cells", 1_2'
 LAYERS = [
     {"type": "image", "name": "raw", "source": "precomputed://gs://bucket/em"},
-    {
-        "type": "segmentation",
-        "name": 'it\'s "cells", 1_2',
-        "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"],
-    },
+    {"type": "segmentation", "name": CELLS, "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"]},
     {"type": "annotation", "name": "points", "source": "local://annotations"},
 ]
 
@@ -30,14 +27,11 @@ def link(layers: object) -> str:
     return VIEWER + quote(json.dumps({"layers": layers, "showSlices": False}))
 
 
-FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer('it\'s "cells", 1_2', "segmentation", "s3://b/c/"))
+FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer(CELLS, "segmentation", "s3://b/c/"))
 
 
-def test_layers_with_precomputed_sources() -> None:
+def test_layers_with_precomputed_sources_also_without_quotes_and_commas() -> None:
     assert layers_of(link(LAYERS)) == FOUND
-
-
-def test_links_without_quotes_and_commas() -> None:
     state = (
         "{'layers':[{'type':'image'_'name':'raw'_'source':'precomputed://gs://bucket/em'}_"
         "{'type':'segmentation'_'name':'it\\'s \"cells\", 1_2'_'source':{'url':'precomputed://s3://b/c'}}]}"
@@ -48,11 +42,11 @@ def test_links_without_quotes_and_commas() -> None:
 @pytest.mark.parametrize(
     ("rest", "words"),
     [
-        ("gs://bucket/state.json", "refers to its state"),
+        ("gs://bucket/state.json", "only the address of its state"),
         ("{'layers'", "not JSON"),
         ("{}", "no layer"),
         ('{"layers": 3}', "no layer"),
-        ("[" * 10_000, "refers to its state"),
+        ("[" * 10_000, "only the address of its state"),
         ('{"a":' + "[" * 10_000, "deep"),
     ],
 )

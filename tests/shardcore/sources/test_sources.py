@@ -19,8 +19,8 @@ from shardcore.model.objects import State
 from shardcore.shards import opening
 from shardcore.sources import local
 from shardcore.sources.base import Entry, Source, check_name
-from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
-from shardcore.sources.memory import BytesSource
+from shardcore.sources.local import FileSource, LocalFolder, OnDemandSource, open_side_file, read_side_file
+from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.testing import SourceContract
 
 DATA = Path(__file__).parents[2] / "data"
@@ -172,7 +172,6 @@ def test_files_that_may_not_be_read(tmp_path: Path) -> None:
 def test_file_addresses_are_decoded(tmp_path: Path) -> None:
     (tmp_path / "a b").write_bytes(b"x")
     source = opening.source_of((tmp_path / "a b").as_uri())
-    assert isinstance(source, FileSource)
     with source:
         assert source.read(0, 1) == b"x"
 
@@ -210,10 +209,8 @@ def test_listing_is_sorted_and_says_sizes(tmp_path: Path) -> None:
     assert folder.list("a") == [Entry("a/x", 1, False)]
     with folder.open("a/x") as source:
         assert (source.name, source.read(0, 1)) == ("x", b"1")
-        assert source.folder is not None
         assert source.folder.has("x")
     parent = folder.parent()
-    assert parent is not None
     assert parent.folder(tmp_path.name).has("b")
     assert LocalFolder("/").parent() is None
 
@@ -263,3 +260,55 @@ def test_a_system_that_refuses_is_no_damage(
             assert caught.value.remedy is None
             refused = False
             act(opened[0] if opened else stack.enter_context(shardcore.open(path)))
+
+
+def test_files_in_memory() -> None:
+    root = BytesFolder({"d/b": b"22", "a": b"1", "d/e/c": b"333"})
+    assert [(one.name, one.size, one.is_folder) for one in root.list()] == [("a", 1, False), ("d", -1, True)]
+    assert [(one.name, one.size) for one in root.list("d")] == [("d/b", 2), ("d/e", -1)]
+    inner = root.folder("d").folder("e")
+    assert (inner.name, [one.name for one in inner.list()]) == ("e", ["c"])
+    assert inner.open("c").read(1, 3) == b"33"
+    assert root.open("d/b").uri == "memory/d/b"
+    assert not root.has("x")
+    for name in ("../a", "d", "/a"):
+        with pytest.raises(SourceError):
+            root.open(name)
+    assert root.parent() is None
+
+
+class TestOnDemandSource(SourceContract):
+    def opened(self, tmp_path: Path) -> Source:
+        (tmp_path / "file").write_bytes(self.data)
+        return OnDemandSource(LocalFolder(tmp_path), "file")
+
+    def test_a_replaced_file_is_noticed(self, tmp_path: Path) -> None:
+        source = self.opened(tmp_path)
+        assert source.read(0, 2) == b"\0\1"
+        other = tmp_path / "other"
+        other.write_bytes(bytes(len(self.data)))
+        other.replace(tmp_path / "file")
+        for use in (lambda: source.read(0, 2), source.check_unchanged, lambda: source.read_many([(0, 1)])):
+            with pytest.raises(SourceChanged):
+                use()
+        (tmp_path / "file").unlink()
+        with pytest.raises(SourceError):
+            source.read(0, 2)
+
+    def test_closed_is_closed(self, tmp_path: Path) -> None:
+        source = self.opened(tmp_path)
+        source.close()
+        with pytest.raises(SourceError, match="closed"):
+            source.read(0, 1)
+
+    def test_many_sources_hold_no_files(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(self.data)
+        import resource
+
+        allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
+        try:
+            sources = [OnDemandSource(LocalFolder(tmp_path), "file") for _ in range(300)]
+            assert {source.read(5, 6) for source in sources} == {b"\5"}
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from shardcore.teaching import impact as comparing
 from shardcore.teaching.impact import Fate, FindingBaseline, Impact, before, compare, noting, touched
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+SMALL = SAMPLES / "swh" / "small.shard"
 
 
 def impact_of(path: Path, *changes: Change) -> Impact:
@@ -38,111 +38,78 @@ def checks(impact: Impact) -> list[str]:
     return [check.name for check in impact.checks if check.notices]
 
 
-def first_object(path: Path, key: str | None = None) -> tuple[str, int, int]:
-    """The key and the place of an object."""
-    with shardcore.open(path) as shard:
-        shard.load_index()
-        ref = (
-            shard.find(key)
-            if key
-            else next(
-                one
-                for one in map(shard.objects.ref, range(len(shard.objects)))
-                if one.key and one.spans and one.size > 2
-            )
-        )
-        assert ref.key is not None
-        return ref.key, ref.spans[0].start, ref.spans[0].stop
-
-
 def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() -> None:
-    """swh: a lookup compares the key of the slot alone, so wrong bytes are served; only the sha256 tells."""
-    key, start, stop = first_object(SAMPLES / "swh" / "small.shard")
-    with FileSource(SAMPLES / "swh" / "small.shard") as file:
-        old = file.read(stop - 1, stop)[0]
-    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(stop - 1, 0, old))
+    """swh: a lookup compares the key of the slot alone, so wrong bytes are returned; only the sha256 shows it."""
+    with shardcore.open(SMALL) as shard:
+        ref = next(one for one in map(shard.objects.ref, range(len(shard.objects))) if one.key and one.size > 2)
+    start, stop = ref.spans[0].start, ref.spans[0].stop
+    impact = impact_of(SMALL, Change.flip(stop - 1, 0, SMALL.read_bytes()[stop - 1]))
     assert fates(impact) == {"wrong": 1, "same": 11}
     assert checks(impact) == ["content"]
     (wrong,) = impact.objects
-    assert (wrong.key, wrong.noticed) == (key, ("swh.content-hash",))
-    assert start <= wrong.place[1] if wrong.place else False
+    assert (wrong.key, wrong.noticed) == (ref.key, ("swh.content-hash",))
+    assert start <= wrong.place[1]
     assert not impact.silent
 
 
-def plain_des(folder: Path) -> Path:
-    """Two objects for which nothing vouches; the first begins at byte 8."""
-    path = folder / "a.des"
-    with shardcore.create(path, format="des") as writer:
+@pytest.fixture
+def plain_des(tmp_path: Path) -> Path:
+    """Two objects without a checksum; the first begins at byte 8."""
+    with shardcore.create(tmp_path / "a.des", format="des") as writer:
         writer.add("a", b"hello")
         writer.add("b", b"shard")
-    return path
+    return tmp_path / "a.des"
 
 
-def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> None:
-    """des: nothing vouches for a payload that is stored plain; no check at any depth says a word."""
-    path = plain_des(tmp_path)
-    impact = impact_of(path, Change.overwrite(9, b"E"))
+def test_plain_content_without_a_digest_is_wrong_in_silence_and_a_changed_key_is_lost(plain_des: Path) -> None:
+    """des: uncompressed content has no checksum; the uid is in the index alone."""
+    impact = impact_of(plain_des, Change.overwrite(9, b"E"))
     assert fates(impact) == {"wrong": 1, "same": 1}
     assert checks(impact) == []
     assert [one.key for one in impact.silent] == ["a"]
+    at = plain_des.read_bytes().rindex(b"\x01\x00b")
+    assert fates(impact_of(plain_des, Change.overwrite(at + 2, b"c"))) == {"lost": 1, "same": 1}
 
 
 @pytest.mark.parametrize(("severity", "silent"), [(Severity.WARNING, ["a"]), (Severity.ERROR, [])])
 def test_an_old_warning_tells_nothing_of_new_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, severity: Severity, silent: list[str]
+    plain_des: Path, monkeypatch: pytest.MonkeyPatch, severity: Severity, silent: list[str]
 ) -> None:
     """A warning about the bytes of an object that was there before; an error would make its reader careful."""
     known = Finding(severity, "des.example", Span("", 8, 10), "It was there before.")
     monkeypatch.setattr(comparing, "_verified", lambda shard, depth: (Report(depth, 1, (known,)), None))
-    impact = impact_of(plain_des(tmp_path), Change.overwrite(9, b"E"))
+    impact = impact_of(plain_des, Change.overwrite(9, b"E"))
     assert impact.new == ()
     assert [one.key for one in impact.silent] == silent
 
 
-def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
-    """A file without its end the file cannot be opened: opening tells, and no object gives wrong bytes."""
-    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.cut(600, 5064))
+def test_a_cut_file_refuses_what_it_cannot_find() -> None:
+    """A file without its end cannot be opened: opening reports it, and no object gives wrong bytes."""
+    impact = impact_of(SMALL, Change.cut(600, 5064))
     assert checks(impact)[0] == "opening"
     assert fates(impact) == {"refused": 12}
     assert all(one.why for one in impact.objects)
 
 
-def test_a_changed_key_is_lost(tmp_path: Path) -> None:
-    """des: the uid is in the index alone."""
-    path = tmp_path / "a.des"
-    with shardcore.create(path, format="des") as writer:
-        writer.add("a", b"hello")
-        writer.add("b", b"shard")
-    at = path.read_bytes().rindex(b"\x01\x00b")
-    impact = impact_of(path, Change.overwrite(at + 2, b"c"))
-    assert fates(impact) == {"lost": 1, "same": 1}
-
-
-def test_bytes_that_nobody_reads_harm_nothing(tmp_path: Path) -> None:
-    """Taking back a change, or changing padding, leaves every object as it was."""
-    with FileSource(SAMPLES / "swh" / "small.shard") as file:
-        padding = file.read(200, 201)[0]
-    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(200, 1, padding))
+def test_bytes_that_nobody_reads_harm_nothing() -> None:
+    """Changing padding, or taking back a change, leaves every object as it was."""
+    data = SMALL.read_bytes()
+    impact = impact_of(SMALL, Change.flip(200, 1, data[200]))
     assert fates(impact) == {"same": 12}
     assert not impact.objects
-    again = impact_of(
-        SAMPLES / "swh" / "small.shard",
-        Change.flip(600, 1, 0),
-        Change.overwrite(600, (SAMPLES / "swh" / "small.shard").read_bytes()[600:601]),
-    )
-    assert fates(again) == {"same": 12}
-    assert checks(again) == []
+    again = impact_of(SMALL, Change.flip(600, 1, 0), Change.overwrite(600, data[600:601]))
+    assert (fates(again), checks(again)) == ({"same": 12}, [])
 
 
 def test_what_is_compared_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more objects than the bound some are compared, spread over all; the others are told as left out."""
     monkeypatch.setattr(comparing, "MOST_OBJECTS", 5)
-    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    impact = impact_of(SMALL, Change.overwrite(200, b"x"))
     assert sum(impact.counts.values()) == 5
     assert impact.left_out == 7
     monkeypatch.setattr(comparing, "MOST_OBJECTS", 3000)
     monkeypatch.setattr(comparing, "MOST_BYTES", 10)
-    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    impact = impact_of(SMALL, Change.overwrite(200, b"x"))
     assert impact.left_out > 5
 
 
@@ -150,15 +117,14 @@ def test_what_was_changed_is_compared_whatever_is_left_out(monkeypatch: pytest.M
     """Of more objects than the bound, rows spread over all are noted; the object whose bytes change is, besides."""
     monkeypatch.setattr(comparing, "MOST_OBJECTS", 4)
     monkeypatch.setattr(comparing, "MOST_LISTED", 5)
-    path = SAMPLES / "swh" / "small.shard"
-    with shardcore.open(path) as shard:
+    with shardcore.open(SMALL) as shard:
         was = before(shard)
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
         other = next(ref for ref in rows if ref.key and ref.key not in was.served and ref.size > 2)
     assert len(was.served) + was.left_out == 12
     place = other.spans[0].start
-    change = Change.flip(place, 0, path.read_bytes()[place])
-    with shardcore.open(PatchedSource(FileSource(path), [change])) as shard, shardcore.open(path) as original:
+    change = Change.flip(place, 0, SMALL.read_bytes()[place])
+    with shardcore.open(PatchedSource(FileSource(SMALL), [change])) as shard, shardcore.open(SMALL) as original:
         keys = touched(was, shard)
         assert keys == (other.key,)
         impact = compare(noting(was, original, keys), shard)
@@ -173,19 +139,17 @@ def test_comparing_can_be_stopped() -> None:
         if done > 3:
             raise Cancelled
 
-    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(Cancelled):
+    with shardcore.open(SMALL) as shard, pytest.raises(Cancelled):
         before(shard, stop)
 
 
-def sample_files() -> Sequence[Path]:
-    """One small file of each format."""
-    found = [SAMPLES / name for name in ("swh/small.shard", "bloscpack/array.blp", "xorb/chunks.xorb")]
-    found.append(SAMPLES / "des" / "archive" / "20260105_2A_0000.des")
-    found += [sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))[0], SAMPLES / "neuroglancer" / "hashed" / "0.shard"]
-    return found
+FILES = (
+    *(SMALL, SAMPLES / "bloscpack/array.blp", SAMPLES / "xorb/chunks.xorb", SAMPLES / "neuroglancer/hashed/0.shard"),
+    *(SAMPLES / "des/archive/20260105_2A_0000.des", sorted(SAMPLES.glob("mdb/cache/*.mdb"))[0]),
+)
 
 
-@pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.suffix[1:])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.suffix[1:])
 def test_every_format_survives_any_change(path: Path) -> None:
     """Whatever byte is overwritten or cut, the comparison comes to its end, and every object has a fate."""
     with shardcore.open(path, partial=True) as shard:
@@ -206,27 +170,19 @@ def test_a_cut_that_moves_what_was_known_is_not_newly_noticed() -> None:
     def said(place: Span | None, text: str, key: str | None = None) -> Finding:
         return Finding(Severity.ERROR, "x.y", place, text, key)
 
-    was = [
-        said(Span("", 12, 20), "12"),
-        said(Span("", 40, 90), "40"),
-        said(Span("@64-70", 1, 2), "64"),
-        said(None, "3"),
-    ]
+    def reported(*places: tuple[int, int]) -> list[Finding]:
+        """Findings at places of the file, at one of decoded bytes, and without a place; each text has a number."""
+        *spans, (start, stop) = places
+        found = [said(Span("", *span), str(span[0])) for span in spans]
+        return [*found, said(Span(f"@{start}-{stop}", 1, 2), str(start)), said(None, str(start))]
+
+    was, moved = reported((12, 20), (40, 90), (64, 70)), reported((10, 16), (36, 76), (50, 56))
     known = FindingBaseline(was, source)
-    moved = [
-        said(Span("", 10, 16), "10"),
-        said(Span("", 36, 76), "36"),
-        said(Span("@50-56", 1, 2), "50"),
-        said(None, "2"),
-    ]
     assert known.gone(was, moved) == ()
     assert known.fresh(moved) == ()
     more = said(Span("", 40, 90), "40")
-    assert known.fresh([*moved, more, said(None, "2"), said(None, "2", "k")]) == (
-        more,
-        said(None, "2"),
-        said(None, "2", "k"),
-    )
+    other = (said(None, "2"), said(None, "2", "k"))
+    assert known.fresh([*moved, more, *other]) == (more, *other)
     assert known.fresh([*moved, more]) == ()
     assert known.gone(was, moved[1:]) == (was[0],)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.model.drawing import Drawing, Item, Link, Ruler, Table
+from shardcore.model.drawing import Drawing, Item, Link, Ruler
 from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons, sample_key
 from shardcore.teaching.lessons.stage import staged
@@ -42,7 +42,6 @@ def test_a_lookup_step_by_step(data: Path) -> None:
     slides = trace_slides(trace)
     assert [slide.title for slide in slides] == [step.title for step in trace.steps]
     walk = next(slide for slide in slides if slide.title == "The slot")
-    assert walk.drawing is not None
     stages = walk.drawing.stages
     assert [beat.stage for beat in walk.beats] == [0, *range(1, len(stages) + 1), None, None]
     assert "slot 4" in stages[-1]
@@ -65,11 +64,10 @@ WALKS = {
 
 
 def test_every_format_walks() -> None:
-    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows what the lookup arrives at."""
+    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows the result of the lookup."""
     for place, (key, title, count) in WALKS.items():
         with shardcore.open(str(resources.resources() / "samples" / place)) as shard:
             step = next(step for step in shard.trace(key).steps if step.title == title)
-        assert step.drawing is not None
         assert len(step.drawing.stages) == count, place
         assert len(set(step.drawing.stages)) == count, place
 
@@ -80,7 +78,7 @@ def test_sections_one_by_one(data: Path) -> None:
         slides = section_slides(shard)
         assert [slide.title for slide in slides] == [section.name for section in shard.sections if section.size]
         assert [slide.spans[0].size for slide in slides] == [section.size for section in shard.sections if section.size]
-        assert slides[0].beats[0].text.startswith("Has the offsets of the sections")
+        assert slides[0].beats[0].text.startswith("Contains the offsets of the sections")
     with shardcore.open(str(resources.resources() / "samples" / "des" / "archive")) as archive:
         assert section_slides(archive)[0].title == "20260105_2A_0000.des"
 
@@ -90,9 +88,7 @@ def test_fields_are_beside_each_other(data: Path) -> None:
     with shardcore.open(str(data / "swh" / "small.shard")) as shard:
         drawn = {slide.title: slide.drawing for slide in section_slides(shard) if slide.drawing is not None}
     wide, high = drawn["header"].figures[0], drawn["index"].figures[0]
-    assert isinstance(wide, Table)
     assert (len(wide.rows), wide.headings[:2]) == (1, ("magic", "version"))
-    assert isinstance(high, Table)
     assert (len(high.rows), high.headings) == (6, ("name", "value"))
 
 

@@ -19,16 +19,11 @@ OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
 def made(path: Path, *, grow: bool = False) -> Edit:
     """An edit of each kind of change: bytes, zeros, and a stream over the end or a cut."""
-    changes = (
-        FileChange(100, b"hello", "a word"),
-        FileChange(5000, Zeros(9000), "zeros"),
-        FileChange(30_000, b"x" * 20_000),
-    )
+    changes = (FileChange(100, b"hello", "a word"), FileChange(5000, Zeros(9000)), FileChange(30_000, b"x" * 20_000))
     if grow:
         more = Stream(5000, lambda: iter([b"m" * 2000, b"n" * 3000]))
-        return edit_of(
-            FileSource(path), "change and add", (*changes, FileChange(len(OLD) - 100, more)), len(OLD) + 4900
-        )
+        changes = (*changes, FileChange(len(OLD) - 100, more))
+        return edit_of(FileSource(path), "change and add", changes, len(OLD) + 4900)
     return edit_of(FileSource(path), "change and cut", changes, len(OLD) - 2000)
 
 
@@ -38,6 +33,21 @@ def new_bytes(*, grow: bool) -> bytes:
     if grow:
         return bytes(data[: len(OLD) - 100]) + b"m" * 2000 + b"n" * 3000
     return bytes(data[: len(OLD) - 2000])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "file").write_bytes(OLD)
+    return tmp_path / "file"
+
+
+def applied(path: Path, *, grow: bool = False) -> Path:
+    """Make the edit of a file; return its journal."""
+    edit = made(path, grow=grow)
+    try:
+        return journals.apply(edit)
+    finally:
+        edit.source.close()
 
 
 class Killed:
@@ -50,9 +60,7 @@ class Killed:
         chain.forget(target)
 
     def run(self, target: Path) -> None:
-        edit = made(target, grow=self.grow)
-        journals.apply(edit)
-        edit.source.close()
+        applied(target, grow=self.grow)
 
     def judged(self, target: Path) -> str:
         """What is there, and whether it can be undone: `untouched`, `undone`, or what is wrong."""
@@ -123,9 +131,7 @@ def test_killed_with_an_earlier_journal(tmp_path: Path) -> None:
     assert "undone2" in outcomes
 
 
-def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
+def test_edits_are_undone_one_after_the_other(path: Path, tmp_path: Path) -> None:
     states = []
     for number in range(3):
         states.append(path.read_bytes())
@@ -139,10 +145,8 @@ def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-def test_journals_of_another_file_go(tmp_path: Path) -> None:
+def test_journals_of_another_file_go(path: Path, tmp_path: Path) -> None:
     """Journals of a file that was replaced undo nothing."""
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
     for _ in range(2):
         with FileSource(path) as source:
             journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
@@ -164,18 +168,10 @@ def test_killed_at_any_moment(tmp_path: Path, case: type[Killed]) -> None:
 
 
 @pytest.mark.parametrize("grow", [False, True])
-def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
+def test_made_and_undone(path: Path, tmp_path: Path, grow: bool) -> None:
     edit = made(path, grow=grow)
-    told = edit.to_json()
-    assert told["changes"][0] == {
-        "what": "a word",
-        "start": 100,
-        "stop": 105,
-        "old": OLD[100:105].hex(),
-        "new": b"hello".hex(),
-    }
+    old, new = OLD[100:105].hex(), b"hello".hex()
+    assert edit.to_json()["changes"][0] == {"what": "a word", "start": 100, "stop": 105, "old": old, "new": new}
     journal = journals.apply(edit)
     edit.source.close()
     assert path.read_bytes() == new_bytes(grow=grow)
@@ -191,24 +187,19 @@ def test_zeros_are_kept_as_lengths(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 100 + bytes(5_000_000) + b"y")
     with FileSource(path) as source:
         journal = journals.apply(edit_of(source, "cut", (), 100))
-    assert journal is not None
     assert journal.stat().st_size < 10_000
     journals.undo(path)
     assert path.read_bytes() == b"x" * 100 + bytes(5_000_000) + b"y"
 
 
-def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
+def test_a_file_that_changed_is_refused(path: Path) -> None:
     edit = made(path)
     path.write_bytes(OLD + b"more")
     with pytest.raises(SourceChanged):
         journals.apply(edit)
     edit.source.close()
     path.write_bytes(OLD)
-    edit = made(path)
-    journals.apply(edit)
-    edit.source.close()
+    applied(path)
     for other in (b"another file altogether", new_bytes(grow=False)[:-1] + b"!", b"hello" + new_bytes(grow=False)[5:]):
         path.write_bytes(other)
         with pytest.raises(UsageError, match="was changed after the edit"):
@@ -216,29 +207,17 @@ def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
         assert path.read_bytes() == other
 
 
-def test_an_interrupted_edit_is_told_and_not_edited_over(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    first = made(path)
-    journals.apply(first)
-    first.source.close()
-    journals._mark(journals.journal_of(path), journals.BEGUN)
+def test_an_interrupted_edit_is_told_and_not_edited_over(path: Path) -> None:
+    journals._mark(applied(path), journals.BEGUN)
     assert "was interrupted" in journals.interrupted(path)
-    second = made(path)
     with pytest.raises(UsageError, match="interrupted"):
-        journals.apply(second)
-    second.source.close()
+        applied(path)
     journals.undo(path)
     assert path.read_bytes() == OLD
 
 
-def test_damaged_journals_change_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    edit = made(path)
-    journal = journals.apply(edit)
-    edit.source.close()
-    assert journal is not None
+def test_damaged_journals_change_nothing(path: Path) -> None:
+    journal = applied(path)
     sound, now = journal.read_bytes(), path.read_bytes()
     for at in (0, 5, 10, 20, 300, len(sound) // 2, len(sound) - 1):
         for damaged in (sound[:at], sound[:at] + bytes([sound[at] ^ 0x41]) + sound[at + 1 :]):
@@ -249,17 +228,13 @@ def test_damaged_journals_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [(FileChange(5, b"xx"), FileChange(6, b"y")), (FileChange(len(OLD), b"x"),)])
-def test_changes_that_make_no_sense(tmp_path: Path, changes: tuple[FileChange, ...]) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
+def test_changes_that_make_no_sense(path: Path, changes: tuple[FileChange, ...]) -> None:
     with FileSource(path) as source, pytest.raises(UsageError, match="overlap"):
         journals.apply(edit_of(source, "nonsense", changes))
     assert path.read_bytes() == OLD
 
 
-def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
+def test_a_file_that_may_not_be_written(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edit = made(path)
     opens = os.open
 
@@ -278,12 +253,8 @@ def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-def test_putting_back_is_shown_first(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    edit = made(path)
-    journals.apply(edit)
-    edit.source.close()
+def test_putting_back_is_shown_first(path: Path) -> None:
+    applied(path)
     changed = path.read_bytes()
     with FileSource(path) as source:
         journal, back = journals.planned_undo(source)

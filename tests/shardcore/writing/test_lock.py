@@ -33,16 +33,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def holder(path: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    command = [sys.executable, "-c", HOLD, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "held\n"
     return process
 
 
 def release(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
     process.stdin.close()
 
 

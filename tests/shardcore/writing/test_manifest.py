@@ -26,17 +26,11 @@ def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any
 
 
 def test_json_lines(tmp_path: Path) -> None:
-    first, second, third = items(
-        tmp_path,
-        '\ufeff{"path": "a/b.txt", "key": "k", "meta": {"x": 1}}\n\n{"path": "c"}\n'
-        '{"path": "/d", "key": "", "meta": null}',
-    )
-    assert (first.key, first.content, first.name, first.facts) == (
-        "k",
-        str(tmp_path / "a/b.txt"),
-        "a/b.txt",
-        {"meta": {"x": 1}},
-    )
+    line = '{"path": "a/b.txt", "key": "k", "meta": {"x": 1}}'
+    text = f'\ufeff{line}\n\n{{"path": "c"}}\n{{"path": "/d", "key": "", "meta": null}}'
+    first, second, third = items(tmp_path, text)
+    place = str(tmp_path / "a/b.txt")
+    assert (first.key, first.content, first.name, first.facts) == ("k", place, "a/b.txt", {"meta": {"x": 1}})
     assert (second.key, second.content) == (None, str(tmp_path / "c"))
     assert (third.key, third.content, third.facts) == ("", "/d", {})
 
@@ -60,11 +54,8 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
         "indented": json.dumps(whole, indent=4),
     }[form]
     five, six = items(tmp_path, text)
-    assert (five.key, five.content, dict(five.parts)) == (
-        "5",
-        str(tmp_path / "5.index"),
-        {"fragments": str(tmp_path / "5")},
-    )
+    parts = {"fragments": str(tmp_path / "5")}
+    assert (five.key, five.content, dict(five.parts)) == ("5", str(tmp_path / "5.index"), parts)
     assert (six.key, six.content, dict(six.parts)) == ("6", str(tmp_path / "six"), {})
 
 
@@ -78,13 +69,27 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
         ('{"path": "a", "key": 5}', "line 2: a key must be a string, not 5"),
         ('{"path": "a", "colour": 1}', "line 2: des cannot store 'colour' \\(supported: meta\\)"),
         ('{"path": "", "key": "k", "error": "damaged"}', "line 2: 'k' has no file: damaged"),
-        ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' has no object before it"),
+        ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' must follow its object"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
         items(tmp_path, f'{{"path": "a"}}\n{line}\n')
     assert str(caught.value).count("line 2") == 1
+
+
+EXTRACTED = '{\n "format": "des",\n "objects": [\n  {"path": "a"},\n  {"key": "k", "state": "deleted"}\n ]\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one", "count"),
+    [("", True, 0), ('{"path": "a", "key": "k"}\n', True, 1), ('{"text": "else"}\n', False, 0), (EXTRACTED, True, 1)],
+)
+def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count: int) -> None:
+    (tmp_path / "m.jsonl").write_text(text)
+    manifest = ManifestReader(tmp_path / "m.jsonl", (), "")
+    assert (manifest.is_one, len(list(manifest.paths()))) == (is_one, count)
+    manifest.close()
 
 
 def test_what_is_no_manifest(tmp_path: Path) -> None:

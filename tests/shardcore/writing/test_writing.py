@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -104,12 +103,8 @@ def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
         assert not (tmp_path / "set").exists()
     written = output.commit()
     assert names(tmp_path) == ["set"]
-    assert [(w.path.relative_to(tmp_path / "set").as_posix(), w.objects) for w in written] == [
-        ("_bigFiles/9f", 0),
-        ("a/b/0.shard", 3),
-        ("info", 0),
-    ]
-    assert [w.path.read_bytes() for w in written] == [b"_bigFiles/9f", b"a/b/0.shard", b"info"]
+    found = [(w.path.relative_to(tmp_path / "set").as_posix(), w.objects, w.path.read_bytes()) for w in written]
+    assert found == [("_bigFiles/9f", 0, b"_bigFiles/9f"), ("a/b/0.shard", 3, b"a/b/0.shard"), ("info", 0, b"info")]
 
 
 def test_files_join_a_folder_that_is_there(tmp_path: Path) -> None:
@@ -139,7 +134,7 @@ def test_a_folder_given_up_leaves_nothing(tmp_path: Path, there: bool) -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../b", "", "a\\b"])
 def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SourceError, match="plain relative name"):
+    with pytest.raises(SourceError, match="not a relative name inside the folder"):
         Output(tmp_path / "set", folder=True).open(name)
 
 
@@ -197,25 +192,6 @@ print(oct(os.stat({str(tmp_path / "out")!r}).st_mode & 0o777), sorted(seen))
     assert done.stdout.split() == ["0o640", "[]"]
 
 
-def test_killed_in_the_middle_nothing_has_the_final_name(tmp_path: Path) -> None:
-    code = f"""
-import shardcore, sys
-writer = shardcore.create({str(tmp_path / "out.shard")!r}, format="swh")
-writer.add(None, b"x" * 3_000_000)
-print("ready", flush=True)
-sys.stdin.read()
-"""
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGKILL)
-    assert not (tmp_path / "out.shard").exists()
-    with shardcore.create(tmp_path / "out.shard", format="swh") as writer:
-        writer.add(None, b"x")
-    with shardcore.open(tmp_path / "out.shard") as shard:
-        assert shard.declared_objects == 1
-
-
 def test_a_finished_writer_takes_nothing_more(tmp_path: Path) -> None:
     writer = shardcore.create(tmp_path / "out.shard", format="swh")
     writer.add(None, b"x")
@@ -236,17 +212,6 @@ def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[s
     assert names(tmp_path) == []
     with pytest.raises(UsageError, match="unknown format"):
         shardcore.create(tmp_path / "out", format="nope")
-
-
-def test_a_full_disk_is_our_error() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full here")
-    file = TemporaryFile.__new__(TemporaryFile)
-    file.at, file.final, file._pending, file._proof = 0, Path("out"), None, None
-    with open("/dev/full", "wb", buffering=0) as full:
-        file._file = full  # type: ignore[assignment]
-        with pytest.raises(SourceError, match="space"):
-            file.write(b"x")
 
 
 @pytest.mark.parametrize(
@@ -308,9 +273,8 @@ def test_many_files_are_durable_before_any_appears(
         file.write(b"%d" % number)
         file.complete()
     written = output.commit()
-    assert [one.sha256 for one in written] == [
-        hashlib.sha256(b"%d" % number).hexdigest() for number in range(2 * temporary.FEW)
-    ]
+    digests = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(2 * temporary.FEW)]
+    assert [one.sha256 for one in written] == digests
     before = order[: order.index("rename")]
     assert before.count("file") == (2 * temporary.FEW if fails or sys.platform != "linux" else 0)
     assert before[0] == "all" or sys.platform != "linux"

@@ -1,4 +1,4 @@
-"""Byte shares as a table: use, bytes, and a bar each."""
+"""Table of byte shares: use, bytes, and a bar per row."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
 )
-"""Section role whose colour and hatch the bars of a use have."""
+"""Section role that gives the bars of each use their colour and hatch."""
 
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}
 )
-"""Letter on the bars of each use."""
+"""Letter shown on the bars of each use."""
 
 
 ROW = 26

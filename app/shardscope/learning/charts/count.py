@@ -1,4 +1,4 @@
-"""Counting for the charts, in jobs; expensive reads only after consent. No Qt."""
+"""Counts for the charts, made in jobs; expensive reads need consent. No Qt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.teaching.charts.charts import (
 from shardscope.session.fetch_cost import whole
 
 CHEAP = 64 << 20
-"""Bytes of a local file that are read for a chart without consent."""
+"""Maximum number of bytes of a local file that a chart reads without consent."""
 
 
 class ChartKind(Enum):
@@ -32,7 +32,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Result of counting; `cost` is the number of bytes to read for it, where consent is missing."""
+    """Counts for a chart; if consent is missing, `cost` is the number of bytes that counting would read."""
 
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
@@ -47,7 +47,7 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """Words for bins, and what a click does: filter, row or bytes."""
+    """Text of some bins, and the target of a click on them: a filter, a row or bytes."""
 
     words: str
     filter: str = ""
@@ -70,7 +70,7 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
 
 def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     if not shard.loaded:
-        return ChartData(why="How large the objects are is known once the index is read.")
+        return ChartData(why="Load the index to see the sizes of the objects.")
     sizes = object_sizes(shard.objects, kind, progress)
     if not sizes.objects:
         lost = "No size of an object is known." if sizes.unknown else "There are no objects."
@@ -86,7 +86,7 @@ def _kinds(sizes: Sizes) -> tuple[tuple[str, str], ...]:
 def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
     low, high = int(sizes.edges[first]), int(sizes.edges[last]) - 1
     if last == len(sizes.counts):
-        # The last bin of a histogram has its upper edge, too.
+        # The last bin of a histogram includes its upper edge.
         high = max(high, sizes.largest)
     count = int(sizes.counts[first:last].sum())
     noun = sizes.kind if count == 1 else _many(sizes.kind)

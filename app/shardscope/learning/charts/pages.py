@@ -1,4 +1,4 @@
-"""The charts of the open file: counted in jobs when they are shown, and kept until another file is open."""
+"""Charts of the open file: counted in jobs when they are shown, and kept until another file is opened."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shardscope.learning.charts.count import (
 )
 from shardscope.learning.charts.plot import Plot
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped
@@ -43,6 +43,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.wrap_text import WrapText
 
 LOW = 230
+
 
 class ChartPages(QWidget):
     spoken_role = QAccessible.Role.Grouping
@@ -74,16 +75,16 @@ class ChartPages(QWidget):
         self.kinds.setObjectName("chartKind")
         self.kinds.setAccessibleName(self.tr("Charts"))
         kinds = {
-            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
-            ChartKind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
-            ChartKind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
+            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("Use of the bytes of the file")),
+            ChartKind.SIZES: (self.tr("Sizes"), self.tr("Sizes of the objects")),
+            ChartKind.LOAD: (self.tr("Load"), self.tr("Number of objects per slot, minishard, xorb or file")),
         }
         for number, (kind, (name, meaning)) in enumerate(kinds.items()):
             self.kinds.addItem(name, kind)
             self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
         self.choice = QComboBox(self)
         self.choice.setObjectName("chartChoice")
-        self.choice.setAccessibleName(self.tr("What is counted"))
+        self.choice.setAccessibleName(self.tr("Chart data"))
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.turn = QToolButton(self)
@@ -215,12 +216,12 @@ class ChartPages(QWidget):
         self._session.ask(
             work,
             partial(self._take, kind),
-            failed=lambda error: self._take(kind, ChartData(why=plain_words(error), lost=source_lost(error))),
+            failed=lambda error: self._take(kind, ChartData(why=error_text(error), lost=source_lost(error))),
             stopped=lambda: self._stopped(kind, chosen),
             key=("chart", kind, self),
             pool=Pool.CPU,
             priority=JobPriority.PREFETCH,
-            title=self.tr("Chart: read all bytes") if agreed else "",
+            title=self.tr("Reading all bytes for a chart") if agreed else "",
         )
 
     def _take(self, kind: ChartKind, found: ChartData) -> None:
@@ -239,13 +240,12 @@ class ChartPages(QWidget):
         found, is_open = self.found, self._session.shard is not None
         chart = self.chart
         shares = found.shares if found is not None else ()
-        why = self._why(found, is_open=is_open)
-        self.why.set_text(grouped(why))
+        self.why.set_text(grouped(self._why(found, is_open=is_open)))
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)
-            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
-            self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
+            self.title.set_text(self.tr("{0} by use").format(plural(total, "byte")))
+            self.note.set_text(self.tr("Click a row to go to its bytes, or to the first of several ranges."))
             self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
@@ -274,7 +274,7 @@ class ChartPages(QWidget):
 
     def _why(self, found: ChartData | None, *, is_open: bool) -> str:
         if not is_open:
-            return self.tr("Open a shard to see what its bytes are for.")
+            return self.tr("Open a shard to see the use of its bytes.")
         if found is None:
             return self.tr("Counting …")
         return found.why
@@ -351,7 +351,7 @@ class ChartPages(QWidget):
             self._show()
             self._count(anew=True)
 
-        self._session.when_agreed(what, found.cost, go)
+        self._session.with_consent(what, found.cost, go)
 
     def _target(self, first: int, last: int) -> BinTarget | None:
         found, chart = self.found, self.chart

@@ -1,4 +1,4 @@
-"""Chart drawn by pyqtgraph: bars, the ideal as a line, axes with units; bins are chosen by mouse and keys.
+"""Chart drawn by pyqtgraph: bars, expected numbers as a line, axes with units; bins are chosen by mouse and keys.
 
 The only module that imports pyqtgraph.
 """
@@ -21,18 +21,16 @@ from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
-TICK_ROOM = 62
+TICK_SPACE = 62
 
 DRAG = 4
-"""Pixels that a press moves before it is a drag."""
-
-
+"""Distance in pixels that the pressed pointer moves before it is a drag."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
-    """Return positions on the axis; sizes by their logarithm to base 2, 0 at -1."""
+    """Return positions on the axis: the base-2 logarithm for sizes (-1 for size 0), else the value."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -46,7 +44,7 @@ def size_words(size: float) -> str:
 
 
 def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return positions and texts of ticks, at most about `most`."""
+    """Return positions and labels of about `most` ticks between `low` and `high`."""
     if high <= low or most < 1:
         return []
     if scale is AxisScale.SIZES:
@@ -63,7 +61,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
         found = ticks(AxisScale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
     if chart.scale is AxisScale.SIZES and len(edges) <= most and chart.edges[0]:
-        # So few that each has room.
+        # So few that each one fits.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(chart.scale, low, high, most)
     return [(-0.5, text) if chart.scale is AxisScale.SIZES and at == -1 else (at, text) for at, text in found]
@@ -82,7 +80,7 @@ def _size_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     first = max(ceil(low), 0)
     first += -first % step
     if found and step > 1 and first == 0:
-        # It would stand on the 0 before it.
+        # It would overlap the 0 before it.
         first = step
     return found + [(float(at), size_words(2.0**at)) for at in range(first, floor(high + 1e-9) + 1, step)]
 
@@ -148,7 +146,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if chart is None or not len(chart):
             return
         self._edges = positions(chart.scale, chart.edges)
-        self._dress()
+        self._apply_style()
         self._bars(chart)
         self._ideal(chart)
         low, high = float(self._edges[0]), float(self._edges[-1])
@@ -167,14 +165,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._items.append(item)
         self.getPlotItem().addItem(item)
 
-
     def _bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
         gap = 1.2 / self._pixels_each()
         colours, mine = theme.of(self), chart.values > 0
-        stops = np.where(wide, right - gap, right)
-        bars = {"x0": left[mine], "x1": stops[mine], "height": chart.values[mine]}
+        bars = {"x0": left[mine], "x1": np.where(wide, right - gap, right)[mine], "height": chart.values[mine]}
         for brush in colours.brushes(SectionRole.DATA):
             self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(SectionRole.DATA))))
 
@@ -185,12 +181,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         pen.setCosmetic(True)
         self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
 
-
     def _pixels_each(self) -> float:
         span = float(self._edges[-1] - self._edges[0]) or 1.0
         return max(float(self.getViewBox().width()), 1.0) / span
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         colours, chart = theme.of(self), self.chart
         assert chart is not None
         self.setBackground(colours.base)
@@ -206,17 +201,17 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         chart, view = self.chart, self.getViewBox()
         if chart is None or not len(chart):
             return
-        across = chart_ticks(chart, max(int(view.width() / TICK_ROOM), 2))
+        across = chart_ticks(chart, max(int(view.width() / TICK_SPACE), 2))
         up = ticks(AxisScale.LINEAR, 0.0, self._top(), max(int(view.height() / 30), 2))
         if not (chart.values % 1).any():
-            # There is no half of an object.
+            # Numbers of objects are integers.
             up = [(at, text) for at, text in up if at == round(at)]
         self.getPlotItem().getAxis("bottom").setTicks([across])
         self.getPlotItem().getAxis("left").setTicks([up])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # The base class resizes once before our own parts are there.
+        # The base class resizes before the parts of this class exist.
         if getattr(self, "chart", None) is not None:
             self._again.start()
 
@@ -228,7 +223,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
-        """Return the bin at a place of the widget, clamped to the first and last one."""
+        """Return the bin at a point of the widget; points outside give the first or last bin."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)

@@ -1,4 +1,4 @@
-"""Strips side by side, to one scale: the same objects in each format."""
+"""Strips of the same objects in each format, one above the other and to one scale."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Strips(WithTips):
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
         self.rows = tuple(rows)
-        self.setAccessibleDescription("; ".join(f"{row.format} {told(row)}" for row in self.rows))
+        self.setAccessibleDescription("; ".join(f"{row.format} {result_text(row)}" for row in self.rows))
         self.updateGeometry()
         self.update()
 
@@ -68,7 +68,7 @@ class Strips(WithTips):
 
     @property
     def scale(self) -> float:
-        """Pixels per byte: the largest format ends at the edge."""
+        """Pixels per byte; the largest format fills the width."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
@@ -82,7 +82,7 @@ class Strips(WithTips):
             self._paint_row(painter, colours, number, row)
         bottom = _TOP + len(self.rows) * self._step
         if content := max((row.content for row in self.rows), default=0):
-            # Contents alone would end here.
+            # Line at the size of the contents alone.
             painter.setPen(QPen(colours.text, 1, Qt.PenStyle.DashLine))
             x = round(_SIDE + content * self.scale)
             painter.drawLine(x, 2, x, round(bottom))
@@ -107,11 +107,11 @@ class Strips(WithTips):
         line.setLeft(_SIDE + 14 + max(painter.fontMetrics().horizontalAdvance(one.format) for one in self.rows))
         painter.setFont(self.font())
         painter.setPen(colours.error if row.error else colours.muted)
-        text = painter.fontMetrics().elidedText(told(row), Qt.TextElideMode.ElideRight, int(line.width()))
+        text = painter.fontMetrics().elidedText(result_text(row), Qt.TextElideMode.ElideRight, int(line.width()))
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, text)
         x = strip.left()
         for piece in row.pieces:
-            # What is narrower than a pixel is a pixel: to scale it would not be there at all.
+            # At least one pixel, so that every piece is visible.
             body = QRectF(x, strip.top(), max(piece.size * self.scale, 1), strip.height())
             paint_ground(painter, colours, piece.role, body)
             if body.width() > _SWATCH:
@@ -122,8 +122,7 @@ class Strips(WithTips):
         x = _SIDE
         there = {piece.role for row in self.rows for piece in row.pieces}
         for role in (role for role in SectionRole if role in there):
-            box = QRectF(x, top, _SWATCH, _SWATCH)
-            paint_swatch(painter, colours, role, box)
+            paint_swatch(painter, colours, role, QRectF(x, top, _SWATCH, _SWATCH))
             painter.setPen(colours.muted)
             words = QRectF(x + _SWATCH + 5, top - 2, 200, _SWATCH + 4)
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, role.value)
@@ -166,7 +165,7 @@ class Strips(WithTips):
         return f"<b>{escape(row.title)}</b><br>{escape(row.purpose)}"
 
 
-def told(row: FormatRow) -> str:
+def result_text(row: FormatRow) -> str:
     if row.error or not row.pieces:
         return grouped(row.error) or "…"
     return f"{plural(row.size, 'byte')} · {overhead_text(row)}"

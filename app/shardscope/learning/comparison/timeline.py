@@ -1,4 +1,4 @@
-"""Timeline of one cold lookup in each format: a lane per format, a bar per round trip."""
+"""Timeline of one lookup in each format on a cold start: a row per format, a bar per round trip."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class LookupTimeline(WithTips):
         painter.end()
 
     def _heading(self) -> str:
-        words = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · filled: bytes")
+        words = self.tr("One cold lookup at {0} ms per round trip and {1} Mbit/s · O: opening · filled: transfer")
         return words.format(round(ROUND_TRIP_MS), round(BYTES_PER_MS * 8 / 1000))
 
     def _paint_lane(self, painter: QPainter, colours: theme.Palette, number: int, row: FormatRow) -> None:
@@ -144,10 +144,7 @@ class LookupTimeline(WithTips):
         sizes = f"{plural(len(trip.ranges), 'request')}, {plural(trip.bytes, 'byte')}"
         head = f"{what}: {sizes}, {trip.milliseconds:.0f} ms"
         none = self.tr("no bytes")
-        listed = [
-            f"{span.source}: {span_words(span) if span.size else none}"
-            for span in trip.ranges[:_MOST_RANGES]
-        ]
+        listed = [f"{span.source}: {span_words(span) if span.size else none}" for span in trip.ranges[:_MOST_RANGES]]
         return "\n".join([head, *listed, *(["…"] if len(trip.ranges) > _MOST_RANGES else [])])
 
 

@@ -23,7 +23,7 @@ from shardcore.teaching.comparison.contents import built_in
 from shardcore.teaching.comparison.measure import HEADINGS, FormatRow, blank, cells, compared_formats, measured
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.timeline import LookupTimeline
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.words import grouped
 from shardscope.widgets.elided import Elided
@@ -37,13 +37,13 @@ _WIDTHS = (15, 15, 24, 42)
 """Width of the columns in digits; the last one fills the rest, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
 _LINES, _PADDING = 3, 4
-"""Lines of a cell, and pixels above and below them."""
+"""Maximum lines of a cell, and its padding in pixels."""
 
 _MEANINGS = (
     "The format.",
-    "Bytes of all files that the objects became.",
-    "Bytes over those of the contents, and as a share of these.",
-    "Cold cost to open it, find one key and read its object; a round trip is one wait for an answer.",
+    "Total size of the files.",
+    "Bytes in addition to the contents, also as a percentage of them.",
+    "Cost of opening the shard, finding one key and reading its object on a cold start.",
     "Limits of the format.",
 )
 
@@ -177,7 +177,7 @@ class CompareWindow(QDialog):
         below.addWidget(self.timeline)
         below.addWidget(self.table, 1)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
-        # Its parts take the keyboard.
+        # The focus goes to its parts.
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
@@ -200,16 +200,16 @@ class CompareWindow(QDialog):
         self.timeline.show_rows(rows)
         self.table.show_rows(rows)
         content = sum(len(one.data) for one in self.objects)
-        about = self.tr("{0} of ten kinds, {1}, uncompressed in all formats")
-        self.headline.tell(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
-        waiting = self.tr("Packing: {0} to go …").format(plural(len(self.stale), "format"))
-        self.line.tell(waiting if self.stale else self.tr("Packed in memory and read back cold"))
+        about = self.tr("{0} of ten kinds ({1}), uncompressed in all formats")
+        self.headline.set_text(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
+        waiting = self.tr("Packing: {0} left …").format(plural(len(self.stale), "format"))
+        self.line.set_text(waiting if self.stale else self.tr("Packed in memory, then read on a cold start"))
 
     def _measure(self, name: str) -> None:
         def done(row: FormatRow | None, error: BaseException | None) -> None:
             if not alive(self.refresh) or job.cancelled:
                 return
-            self.rows[name] = row or FormatRow(name, name, error=plain_words(error))
+            self.rows[name] = row or FormatRow(name, name, error=error_text(error))
             self.stale.discard(name)
             self.refresh()
 
@@ -247,5 +247,5 @@ class CompareFormats(QObject):
 
     def _closed(self, _: int) -> None:
         self.sheet = None
-        # Not every desktop gives the keyboard back to the window by itself.
+        # Some desktops do not return the keyboard to the window.
         self._window.window().activateWindow()

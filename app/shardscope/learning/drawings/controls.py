@@ -1,4 +1,4 @@
-"""Controls of a drawing: a slider, a switch, a choice or a text each, and *Reset*."""
+"""Controls of a drawing: sliders, switches, choices and texts, and *Reset*."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _MOST = 2**31 - 1
 
 class Controls(QWidget):
     changed = Signal(str, object)
-    """Carries a control and its new value."""
+    """Carries a control of the drawing and its new value."""
     reset_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -114,7 +114,7 @@ class Controls(QWidget):
         self._parts: list[QWidget] = []
         self.reset = QPushButton(self.tr("Reset"))
         self.reset.setObjectName("drawingReset")
-        self.reset.setToolTip(self.tr("Back to what the file says"))
+        self.reset.setToolTip(self.tr("Restore the values of the file"))
         self.reset.clicked.connect(self.reset_wanted)
         self._row = FlowLayout(self)
         self._row.setContentsMargins(12, 6, 12, 6)

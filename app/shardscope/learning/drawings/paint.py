@@ -45,7 +45,7 @@ def paint_arriving(
     for shape in coming:
         if isinstance(shape, Path) and shape.link is not None:
             count = pieces[id(shape.link)]
-            # An arrow around a ring leaves at one side first, and comes back at the other.
+            # An arrow around a ring starts on one side and ends on the other.
             part = min(max(share * count - (count - 1) * shape.arrow, 0.0), 1.0)
             if part > 0:
                 _path(painter, _grown(shape, part), colours)

@@ -23,8 +23,8 @@ from shardscope.learning.drawings.controls import Controls
 from shardscope.learning.drawings.paint import paint_picture
 from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.learning.drawings.walk import WalkBar
-from shardscope.session.error_words import plain_words
+from shardscope.learning.drawings.walk import PlaybackBar
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -61,7 +61,7 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
 
 
 def ask_save(
-    parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
+    parent: QWidget, drawing: Drawing, width: float, name: str, report: Callable[[str, bool], object]
 ) -> QFileDialog:
     text = svg_of(drawing, width)
 
@@ -69,17 +69,17 @@ def ask_save(
         try:
             Path(path).write_text(text, encoding="utf-8")
         except OSError:
-            refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
-            told(refused.format(path), True)
+            refused = QCoreApplication.translate("Drawings", "Cannot write {0}. Choose another folder.")
+            report(refused.format(path), True)
         else:
-            told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
+            report(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
     title = QCoreApplication.translate("Drawings", "Save drawing")
     return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the numbers of the items at the spans, of those the ones of the most similar size."""
+    """Return the indices of the items that show the spans; of several, those of the most similar size."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}
@@ -98,7 +98,7 @@ def _overlap(a: Span, b: Span) -> bool:
 
 class DrawingPanel(QWidget):
     item_chosen = Signal(object)
-    """The `Item` that was clicked, or chosen by the keyboard."""
+    """Carries the `Item` that was clicked or chosen by keyboard."""
     bytes_wanted = Signal()
     drawn = Signal()
     sketch_chosen = Signal(str)
@@ -136,7 +136,7 @@ class DrawingPanel(QWidget):
         column.addWidget(self.tabs)
         column.addWidget(self.controls)
         column.addWidget(self.notice)
-        column.addWidget(WalkBar(self.view.walk))
+        column.addWidget(PlaybackBar(self.view.walk))
         column.addWidget(self.view, 1)
         self._connect()
 
@@ -263,7 +263,7 @@ class DrawingPanel(QWidget):
             return sketch.draw(values)
 
         def take(drawing: Drawing) -> None:
-            if self.name == sketch.name:  # a drawing that was at hand may have come to the front meanwhile
+            if self.name == sketch.name:  # another drawing may have been shown meanwhile
                 self._take(drawing)
 
         self._session.ask(work, take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
@@ -279,7 +279,7 @@ class DrawingPanel(QWidget):
         self.notice.hide()
         self._drawn = self._sketch
         if drawing is not None and self._sketch is not None:
-            # Where a value has to be read, a control is there from the first drawing on.
+            # A control whose value must be read exists only once something is drawn.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
         self.drawing = drawing
@@ -289,26 +289,26 @@ class DrawingPanel(QWidget):
 
     def _show_drawing(self) -> None:
         self.view.show_drawing(self.drawing)
-        self.light_spans(())
+        self.highlight_spans(())
 
     def _failed(self, error: BaseException) -> None:
         if self._drawn is not self._sketch:
-            # What is shown is of another sketch, or of other bytes.
+            # The drawing shown belongs to another sketch, or to other bytes.
             self._take(None)
-        self.notice.set_text(self.tr("This cannot be drawn: {0}").format(plain_words(error)))
+        self.notice.set_text(self.tr("Cannot draw this: {0}").format(error_text(error)))
         self.notice.show()
 
     # --- both ways ---
 
-    def light_spans(self, spans: Iterable[Span]) -> None:
+    def highlight_spans(self, spans: Iterable[Span]) -> None:
         found = frozenset[int]().union(*(items_with(self.drawing, (span,)) for span in spans))
         selected = self._session.selection.span
-        self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
+        self.view.highlight(found or items_with(self.drawing, (selected,) if selected is not None else ()))
 
     def _selected(self, selection: Selection) -> None:
         if selection.origin is not self and self._follow(selection):
             self._draw()
-        self.light_spans(())
+        self.highlight_spans(())
 
     def _follow(self, selection: Selection) -> bool:
         sketch, ref = self._sketch, selection.ref
@@ -330,7 +330,7 @@ class DrawingPanel(QWidget):
         item = self.item(number)
         spans = item.spans if item is not None else ()
         self._session.point_at(spans)
-        self.light_spans(spans)
+        self.highlight_spans(spans)
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)

@@ -1,4 +1,4 @@
-"""Size of the area for drawings. No Qt widgets here: it is loaded at start."""
+"""Size of the area for drawings, without Qt widgets: loaded at program start."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
-from shardscope.learning.drawings.walk import Walk
+from shardscope.learning.drawings.walk import StagePlayback
 from shardscope.session.debounce import Debounce
 from shardscope.session.words import grouped, span_words
 from shardscope.widgets import fonts as type_
@@ -50,7 +50,7 @@ from shardscope.widgets.fonts import ZOOMS
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0
-"""Weight of the distance aside when the arrow keys look for the next item."""
+"""Weight of the sideways distance when an arrow key searches for the next item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ def spoken(picture: Picture, stop: Stop) -> str:
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
-    spans = ", ".join(map(span_words, item.spans)) or "computed, no bytes"
+    spans = ", ".join(map(span_words, item.spans)) or "computed (not stored)"
     return ", ".join(part.rstrip(".") for part in (item.text, item.doc, spans) if part)
 
 
 _LIT = 0.20
 _HOVER = 0.12
 _MOST_PIXELS = 24_000_000
-"""Limit of a cached picture; a larger one is painted each time."""
+"""Maximum number of pixels of a cached picture; a larger one is painted each time."""
 
 
 class _Page(QGraphicsItem):
@@ -167,7 +167,7 @@ class HighlightLayer(_Page):
         self._stage: int | None = None
 
     def reach(self, stage: int | None, share: float) -> None:
-        """Show the stages up to one; None shows all."""
+        """Show highlights up to a stage only; None for all stages."""
         self._stage = stage
         self.paper.reach(stage, share)
         self.update()
@@ -178,7 +178,7 @@ class HighlightLayer(_Page):
         self.paper.show_picture(picture, colours, fonts)
         self.update()
 
-    def light(self, items: frozenset[int]) -> None:
+    def highlight(self, items: frozenset[int]) -> None:
         if items != self._lit:
             self._lit = items
             self.update()
@@ -217,7 +217,7 @@ class HighlightLayer(_Page):
         if stop.grip is not None:
             paint_grip(painter, stop.grip, accent, wide=4.0)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        # A line in the colour of the page beside it: the frame is seen on any tint.
+        # A line in the page colour beside the frame makes it visible on any tint.
         for grown, colour, width in ((2.0, base, 1.5), (3.5, accent, 2.0)):
             painter.setPen(QPen(colour, width))
             painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)
@@ -227,7 +227,7 @@ _PAGES = (
     *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
     *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
 )
-"""Widths and columns that are tried to fit a drawing into its view."""
+"""Page widths in pixels, with numbers of columns, that are tried to fit a drawing into its view."""
 _REACH = 4.0
 
 
@@ -250,11 +250,11 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 class DrawingView(QGraphicsView):
     pointed = Signal(int)
-    """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
+    """Carries the item under the pointer or with the keyboard focus; `NO_ITEM` for none."""
     chosen = Signal(int)
     activated = Signal(int)
     dragged = Signal(str, int)
-    """Carries a control, and the units by which its handle was moved since the drag began."""
+    """Carries a control, and how far its handle was dragged, in units of its value."""
     drag_began = Signal(str)
     menu_wanted = Signal(object)
 
@@ -287,7 +287,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._sheet)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        self.walk = Walk(self)
+        self.walk = StagePlayback(self)
         self.walk.changed.connect(self._reach)
 
     @property
@@ -303,9 +303,9 @@ class DrawingView(QGraphicsView):
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
 
-    def light(self, items: frozenset[int]) -> None:
+    def highlight(self, items: frozenset[int]) -> None:
         self.lit = items
-        self._sheet.light(items)
+        self._sheet.highlight(items)
 
     def show_items(self, items: frozenset[int]) -> None:
         areas = [area for area in self.picture.areas if area.item in items] if self.picture is not None else []
@@ -388,8 +388,7 @@ class DrawingView(QGraphicsView):
     # --- where things are ---
 
     def item_at(self, place: QPoint) -> int:
-        point = self.mapToScene(place)
-        return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
+        return next((item for area, item in self._areas if _holds(area, self.mapToScene(place))), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
         point = self.mapToScene(place)
@@ -405,7 +404,7 @@ class DrawingView(QGraphicsView):
         return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
 
     def go_to_item(self, item: int) -> None:
-        self.light(self.lit | {item})
+        self.highlight(self.lit | {item})
         self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
 
     # --- mouse ---
@@ -453,8 +452,8 @@ class DrawingView(QGraphicsView):
 
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
-            told = tip_of(self.picture, self.item_at(event.pos()))
-            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
+            text = tip_of(self.picture, self.item_at(event.pos()))
+            QToolTip.showText(event.globalPos(), tip(grouped(text)), self.viewport())
             return True
         if event.type() == QEvent.Type.Leave:
             self._point(NO_ITEM)
@@ -480,7 +479,7 @@ class DrawingView(QGraphicsView):
         if event.reason() is Qt.FocusReason.BacktabFocusReason:
             self._go_to(len(self._stops) - 1)
         elif self._stop < 0 and event.reason() is not Qt.FocusReason.MouseFocusReason:
-            # Where the drawing is still being made, it will.
+            # While the drawing is being computed, this happens later.
             self._by_keyboard = True
             self._go_to(0)
         self._mark_stop()

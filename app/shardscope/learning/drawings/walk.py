@@ -1,4 +1,4 @@
-"""Walk through a drawing: its stages one after the other, by a timer or by hand."""
+"""Playback of a drawing: its stages one after the other, by timer or by hand."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FRAME_MILLISECONDS = 17
-"""Time between two frames: less than 60 frames per second."""
+"""Milliseconds between two frames."""
 
 ARRIVE_MILLISECONDS = 500.0
-"""Time in which a stage appears, at normal speed."""
+"""Milliseconds in which a stage appears at normal speed."""
 
 PAUSE_MILLISECONDS = 900.0
-"""Time between two stages, at normal speed."""
+"""Milliseconds between two stages at normal speed."""
 
 
-class Walk(QObject):
-    """Current stage, and the share of it that has appeared, from 0 to 1."""
+class StagePlayback(QObject):
+    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1."""
 
     changed = Signal()
-    """The stage or its share changed, or playing started or stopped."""
+    """The stage or its share changed, or playback started or stopped."""
 
     def __init__(self, seen: QWidget) -> None:
         super().__init__(seen)
@@ -54,7 +54,7 @@ class Walk(QObject):
             self._set(0 if self.held else len(stages), 1.0)
 
     def hold(self, held: bool) -> None:
-        """Stay at the beginning, before the first stage; or show all stages again."""
+        """Stay before the first stage if `held`, else show all stages again."""
         if held != self.held:
             self.held, self.playing = held, False
             self._set(0 if held else len(self.stages), 1.0)
@@ -107,8 +107,8 @@ class Walk(QObject):
         return False
 
 
-class WalkBar(QWidget):
-    def __init__(self, walk: Walk, parent: QWidget | None = None) -> None:
+class PlaybackBar(QWidget):
+    def __init__(self, walk: StagePlayback, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("walkBar")
         self._walk = walk
@@ -127,10 +127,10 @@ class WalkBar(QWidget):
         for widget in (self.play, self.following):
             row.addWidget(widget)
         row.addWidget(self.sentence, 1, Qt.AlignmentFlag.AlignVCenter)
-        walk.changed.connect(self._tell)
-        self._tell()
+        walk.changed.connect(self._refresh)
+        self._refresh()
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         walk = self._walk
         self.setVisible(bool(walk.stages) and not walk.held)
         self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))

@@ -1,4 +1,4 @@
-"""Page of the format beside the file, with links in both directions: from a row to its bytes and back."""
+"""Page of the format beside the file; its rows link to their bytes, and selected bytes to their row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FormatPage(QWidget):
         self._row: int | None = None
         self.choice = QComboBox()
         self.choice.setObjectName("pageChoice")
-        self.choice.setAccessibleName(self.tr("Which page"))
+        self.choice.setAccessibleName(self.tr("Select page"))
         self.choice.setToolTip(self.tr("The pages of all formats, and the glossary"))
         self.choice.setMinimumContentsLength(10)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -60,16 +60,16 @@ class FormatPage(QWidget):
         if self._session.shard is not None:
             self.show_page(self._session.shard.format)
             self._row = None
-            self._light(self._session.selection)
+            self._highlight(self._session.selection)
 
     def show_word(self, word: str) -> None:
         self.show_page(GLOSSARY)
-        self.view.light(f"word:{word}")
+        self.view.highlight(f"word:{word}")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._fill()
-        self._light(self._session.selection)
+        self._highlight(self._session.selection)
 
     def _fill(self) -> None:
         if not self.choice.count():
@@ -88,9 +88,9 @@ class FormatPage(QWidget):
 
     def _selected(self, selection: Selection) -> None:
         if self.isVisible() and selection.complete:
-            self._light(selection)
+            self._highlight(selection)
 
-    def _light(self, selection: Selection) -> None:
+    def _highlight(self, selection: Selection) -> None:
         found, row = self._format_page(), None
         if found is None or self.view.page is not found:
             return
@@ -98,7 +98,7 @@ class FormatPage(QWidget):
             row = found.row_of(selection.path)
         if row != self._row:
             self._row = row
-            self.view.light("" if row is None else f"field:{row}")
+            self.view.highlight("" if row is None else f"field:{row}")
 
     def _format_page(self) -> HelpPage | None:
         shard = self._session.shard
@@ -137,7 +137,7 @@ class FormatPage(QWidget):
             if path:
                 self._session.select_node(path, self)
             else:
-                sentence = self.tr("This file has no {0} among the parts that were looked at")
+                sentence = self.tr("No {0} found in the searched part of this file")
                 self._session.message.emit(sentence.format(name))
 
-        self._session.ask(work, take, failed=self.tr("{0} cannot be looked for").format(name), key=("page field", self))
+        self._session.ask(work, take, failed=self.tr("Cannot search for {0}").format(name), key=("page field", self))

@@ -1,4 +1,4 @@
-"""View of a page: Markdown with tables in the colours of the theme. No resource is loaded."""
+"""View of a Markdown page with tables in the colours of the theme. No resource is loaded."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PageView(ResourceFreeText):
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
-    def light(self, address: str) -> bool:
+    def highlight(self, address: str) -> bool:
         self._tint(None)
         self._lit = self._row(address) if address else None
         self._tint(theme.of(self).selection)
@@ -99,7 +99,7 @@ class PageView(ResourceFreeText):
         if self._page is None:
             return
         self._lit = None
-        # Dressed before it is laid out: each change of a document that is shown lays it out again.
+        # Style the document before it is shown: each later change would lay it out again.
         document = QTextDocument(self)
         document.setDefaultFont(self.font())
         document.setDocumentMargin(12)

@@ -1,6 +1,6 @@
 """Pages of `docs/`, prepared for reading beside a file: rows of fields, and words of the glossary.
 
-A row of a page and a node of the tree belong together when they have the same sentence: both come from one field.
+A row of a page belongs to a node of the tree if both have the same description: both come from one field.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GLOSSARY = "glossary"
 BEST_FIT = 4
 
 MOST_NODES = 4000
-"""Nodes that are searched for a field."""
+"""Maximum number of nodes searched for a field."""
 
 _MOST_CHILDREN = 24
 
@@ -28,7 +28,7 @@ _ROW = re.compile(
     r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
 )
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
-"""Code and links: no links to the glossary inside."""
+"""Matches code and links, in which no words are linked to the glossary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[st
         if fenced or not line or line.startswith(("#", "```")):
             yield line
         elif line.startswith("<picture>"):
-            continue  # the window has the drawing itself, of the file that is open
+            continue  # the window shows the drawing of the open file itself
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):
@@ -192,5 +192,5 @@ def _some_children(node: Node) -> Sequence[Node]:
     try:
         return node.children[:_MOST_CHILDREN] if isinstance(node.children, Children) else node.children
     except ShardError:
-        # What cannot be read has no field to show; the tree states why.
+        # An unreadable part has no fields; the tree shows the error.
         return ()

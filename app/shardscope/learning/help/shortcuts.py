@@ -1,4 +1,4 @@
-"""Dialog of shortcuts, read from the actions of the window when it opens."""
+"""Dialog of keyboard shortcuts, collected from the actions of the window when it opens."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ShortcutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.field = QLineEdit()
         self.field.setObjectName("shortcutSearch")
-        self.field.setPlaceholderText(self.tr("Search: what to do, or a key"))
+        self.field.setPlaceholderText(self.tr("Filter: action or key"))
         self.field.setAccessibleName(self.tr("Search shortcuts"))
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(self._filter)
@@ -139,7 +139,7 @@ class ShortcutDialog(QDialog):
             if not entry.action.isEnabled():
                 for column in (0, 1):
                     item.setForeground(column, theme.of(self).muted)
-                item.setToolTip(0, self.tr("Not possible now"))
+                item.setToolTip(0, self.tr("Not available now"))
         self.list.expandAll()
 
     def _filter(self, text: str) -> None:
@@ -151,7 +151,7 @@ class ShortcutDialog(QDialog):
             head.setHidden(all(item.isHidden() for item in items))
         found = self.shown()
         self.note.setText(
-            self.tr("Return does what is selected · Esc closes") if found else self.tr("No shortcut has these words")
+            self.tr("Return runs the selected action · Esc closes") if found else self.tr("No matching shortcuts")
         )
         if words and found:
             self.list.setCurrentItem(found[0])
@@ -173,7 +173,7 @@ class ShortcutDialog(QDialog):
         action = item.data(0, _ACTION)
         if isinstance(action, QAction) and action.isEnabled():
             self.close()
-            # After the keyboard is back in the window: an action may go where the keyboard is.
+            # After the window has the focus again: an action may depend on the focused widget.
             QTimer.singleShot(0, action, action.trigger)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -196,7 +196,7 @@ class ShortcutDialog(QDialog):
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
-    # One that was closed is still there until the event loop deletes it.
+    # A closed dialog exists until the event loop deletes it.
     open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
     sheet = open_ones[0] if open_ones else ShortcutDialog(window)
     sheet.show()

@@ -1,4 +1,4 @@
-"""Files of lessons: notes for instructors, exported pages, and links to files beside a lesson; all in jobs."""
+"""Files of lessons, accessed in jobs: instructor notes, exported pages, and links to files beside a lesson."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardcore.teaching.lessons.lesson import Lesson, LessonError
 from shardcore.teaching.lessons.library import beside, notes_of, read_lesson
 from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.scrolled import scrolled
@@ -34,7 +34,7 @@ _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGN
 
 
 class LessonFiles(QWidget):
-    told = Signal(str, bool)
+    reported = Signal(str, bool)
     follow = Signal(object)
 
     def __init__(self, jobs: Jobs, parent: QWidget) -> None:
@@ -44,7 +44,7 @@ class LessonFiles(QWidget):
 
     def export(self, lesson: Lesson, path: str) -> None:
         def take(_: object) -> None:
-            self.told.emit(self.tr("Saved: {0}").format(path), False)
+            self.reported.emit(self.tr("Saved: {0}").format(path), False)
 
         self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
 
@@ -56,7 +56,8 @@ class LessonFiles(QWidget):
                 for stage, answer in answers
                 if answer is not None
             ]
-            return "\n\n".join((notes_of(lesson), "## Solutions", self.tr("Of fresh files: an example."), *lines))
+            examples = self.tr("For generated files, the answers are examples.")
+            return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
 
         def take(words: str) -> None:
             view = ResourceFreeText()
@@ -74,7 +75,7 @@ class LessonFiles(QWidget):
         def find() -> Lesson | QImage:
             found = None if urlsplit(link).scheme else beside(lesson, path)
             if found is None:
-                raise UsageError(f"{link} is not opened: it is not a file beside this lesson")
+                raise UsageError(f"cannot open {link}: it is not a file beside this lesson")
             if found.suffix != ".md":
                 return _picture(found)
             try:
@@ -112,7 +113,7 @@ class LessonFiles(QWidget):
             if not alive(self.export) or job.cancelled:
                 return
             if result is None:
-                self.told.emit(plain_words(error), True)
+                self.reported.emit(error_text(error), True)
             else:
                 take(result)
 
@@ -130,16 +131,16 @@ def _picture(path: Path) -> QImage:
     """Decode a picture beside a lesson.
 
     Raises:
-        UsageError: Over 4 MiB, an SVG that refers to other files, or no picture.
+        UsageError: It has over 4 MiB, is an SVG that refers to other files, or is not a picture.
     """
     if path.stat().st_size > _MOST_PICTURE:
-        raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
+        raise UsageError(f"{path.name} is too large: pictures of a lesson have at most {_MOST_PICTURE >> 20} MiB")
     data = path.read_bytes()
     image = QImage()
     if path.suffix.lower() == ".svg":
-        # Qt would open the files that it names; text in other encodings could hide their names.
+        # Qt would open the files that an SVG refers to; other encodings could hide their names.
         if _LOADS.search(data) or b"\0" in data:
-            raise UsageError(f"{path.name} is not shown: it names other files, or declares entities")
+            raise UsageError(f"{path.name} is not shown: it refers to other files, or declares entities")
         renderer = QSvgRenderer(QByteArray(data))
         size = renderer.defaultSize().scaled(_PICTURE, Qt.AspectRatioMode.KeepAspectRatio)
         if renderer.isValid() and not size.isEmpty():

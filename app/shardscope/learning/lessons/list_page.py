@@ -45,7 +45,7 @@ class LessonList(QScrollArea):
         titles = {one.name: one.title for one in lessons}
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
-        broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
+        broken = self.tr("Missions: find the damage in a file and repair it in the sandbox")
         about = self.tr("About this file's format")
         if first:
             about = f"{about}: {format_of(format).title}"
@@ -53,13 +53,13 @@ class LessonList(QScrollArea):
             if not group:
                 continue
             heading = Prose(tone="muted")
-            heading.tell(title)
+            heading.set_text(title)
             self._column.addWidget(heading)
             self._headings.append(heading)
             for lesson in group:
                 card = self._card(lesson)
                 card.after = tuple(titles.get(need, need) for need in lesson.needs)
-                card.restate(own_group=lesson in first)
+                card.set_title(own_group=lesson in first)
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
@@ -104,7 +104,7 @@ class LessonCard(QWidget):
         self._settings, self._hover = settings, False
         self.title = Prose(bold=True)
         self.about = Prose()
-        self.about.tell(lesson.about)
+        self.about.set_text(lesson.about)
         self.state = Prose(tone="muted")
         self.start = QPushButton()
         self.start.setObjectName(f"start-{lesson.name}")
@@ -113,8 +113,8 @@ class LessonCard(QWidget):
         self.again.setText(self.tr("↺"))
         self.again.setObjectName(f"again-{lesson.name}")
         self.again.setAutoRaise(True)
-        self.again.setAccessibleName(self.tr("Forget how far you came: {0}").format(lesson.title))
-        self.again.setToolTip(self.tr("Begin at the first step again"))
+        self.again.setAccessibleName(self.tr("Reset progress: {0}").format(lesson.title))
+        self.again.setToolTip(self.tr("Start again at the first step"))
         self.again.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -129,17 +129,17 @@ class LessonCard(QWidget):
         column.addWidget(self.state)
         column.addLayout(row)
 
-    def restate(self, *, own_group: bool) -> None:
-        """Write the title, with the format unless the heading of the group names it."""
-        # The heading of its own group names the format.
+    def set_title(self, *, own_group: bool) -> None:
+        """Set the title, prefixed with the format unless the heading of the group names it."""
+        # In its own group, the heading names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
-        self.title.tell(f"{about}{self.lesson.title}")
-        self.tell()
+        self.title.set_text(f"{about}{self.lesson.title}")
+        self.refresh()
 
-    def tell(self) -> None:
+    def refresh(self) -> None:
         step = self._settings.lesson_step(self.lesson.name)
-        self.state.tell(self._state(step))
-        self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
+        self.state.set_text(self._state(step))
+        self.start.setText(self.tr("Continue") if step > 0 else self.tr("Start"))
         self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
         self.again.setVisible(step > 0 or self._settings.is_lesson_done(self.lesson.name))
 
@@ -151,14 +151,14 @@ class LessonCard(QWidget):
         if step > 0:
             said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
         if not said:
-            after = self.tr(" · after: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
+            after = self.tr(" · requires: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
             return self.tr("{0} · {1} min").format(steps, self.lesson.minutes) + after
         return " · ".join(said if step > 0 else [*said, steps])
 
     def _forget(self) -> None:
         had = self.again.hasFocus()
         self._settings.forget_lesson(self.lesson.name)
-        self.tell()
+        self.refresh()
         if had:
             self.start.setFocus()
 

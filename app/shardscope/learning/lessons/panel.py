@@ -1,4 +1,4 @@
-"""Panel of lessons: the list, or the current lesson."""
+"""Panel of lessons: the list, or the lesson in progress."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOW = 260
 
 class LessonPanel(QWidget):
     begun = Signal()
-    """A lesson of the list starts or continues."""
+    """A lesson was started or continued from the list."""
     reload_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -56,7 +56,7 @@ class LessonPanel(QWidget):
         self.list = LessonList(settings)
         self.list.chosen.connect(self._chosen)
         self.files = LessonFiles(session.jobs, self)
-        self.files.told.connect(session.say)
+        self.files.reported.connect(session.say)
         self.files.follow.connect(self.begin)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
@@ -64,12 +64,12 @@ class LessonPanel(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.pages)
-        self.player.changed.connect(self._tell)
+        self.player.changed.connect(self._refresh)
         self.player.shown_answer.connect(self.question.show_given)
         session.opened.connect(lambda *_: self._list_again())
         session.closed.connect(self._list_again)
         self._make_room()
-        self._tell()
+        self._refresh()
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
@@ -90,7 +90,7 @@ class LessonPanel(QWidget):
         if not self._listed:
             self._fill_list()
         for card in self.list.cards:
-            card.tell()  # another window may have gone on with a lesson
+            card.refresh()  # another window may have continued a lesson
 
     def _list_again(self) -> None:
         self._listed = False
@@ -109,7 +109,7 @@ class LessonPanel(QWidget):
 
     def _chosen(self, lesson: Lesson) -> None:
         self.begin(lesson)
-        # The button that began it is gone: the keyboard stays here.
+        # The button that started the lesson is hidden now: keep the focus here.
         self.setFocus()
         self._keyboard = True
 
@@ -177,14 +177,14 @@ class LessonPanel(QWidget):
         self.leave.setObjectName("lessonLeave")
         self.leave.setText(self.tr("✕"))
         self.leave.setAutoRaise(True)
-        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setToolTip(self.tr("Leave the lesson; you can continue later"))
         self.leave.setAccessibleName(self.tr("Leave the lesson"))
         self.leave.clicked.connect(self.player.leave)
         self.reload = QToolButton()
         self.reload.setObjectName("lessonReload")
         self.reload.setText(self.tr("Reload lesson"))
         self.reload.setAutoRaise(True)
-        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
+        self.reload.setToolTip(self.tr("Reads the lesson file again. This happens automatically when it is saved."))
         self.reload.clicked.connect(self.reload_wanted)
         top = self._top = QHBoxLayout()
         top.addWidget(self.title, 1)
@@ -214,7 +214,7 @@ class LessonPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._make_room()
-        self._tell_titles()
+        self._show_titles()
 
     def _make_room(self) -> None:
         low = self.height() < px(LOW)
@@ -251,10 +251,10 @@ class LessonPanel(QWidget):
         if self.player.last:
             self.player.finish()
         else:
-            # Files that are opened on the way take the keyboard; it comes back with the question.
+            # Opening a file moves the focus; it returns with the question.
             self._keyboard = self.isAncestorOf(QApplication.focusWidget() or self.window())
             if self.next.hasFocus():
-                # Where Next is not to be had, the keyboard would go to Back.
+                # If Next is disabled, the focus would move to Back.
                 self.area.setFocus()
             self.player.go(self.player.number + 1)
 
@@ -274,14 +274,14 @@ class LessonPanel(QWidget):
 
     # --- telling ---
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         player = self.player
         lesson = player.lesson
-        # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
+        # A focused button that is disabled or hidden would pass the focus to an arbitrary widget.
         held = self.isAncestorOf(QApplication.focusWidget() or self.window())
         left = lesson is None and self.pages.currentIndex() == 1
         if lesson is not None and self.pages.currentIndex() == 0:
-            # The file of the lesson takes the keyboard when it opens; it comes back with the question.
+            # Opening the file of the lesson moves the focus; it returns with the question.
             self._keyboard = True
         self.pages.setCurrentIndex(0 if lesson is None else 1)
         self.setFocusProxy(self.list if lesson is None else self.area)
@@ -292,49 +292,49 @@ class LessonPanel(QWidget):
                 self.setFocus()
             return
         count = len(lesson.steps)
-        self._tell_titles()
-        self._tell_counter()
+        self._show_titles()
+        self._show_counter()
         self.reload.setVisible(player.trying)
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
         stage = player.stage
         waiting = stage is None and not player.trouble and not player.astray
-        self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
-        self.trouble.tell(self._trouble(lesson))
+        self.text.set_text(self.tr("Loading …") if waiting else stage.text if stage is not None else "")
+        self.trouble.set_text(self._trouble(lesson))
         self.on.setVisible(bool(player.astray))
         self.next.setEnabled(player.solved)
-        self._tell_question()
+        self._show_question()
         if held and player.solved and player.verdict is not None:
             self.next.setFocus()
         self.back.setEnabled(player.number > 0)
         self.another.setVisible(player.can_repeat and player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
-    def _tell_counter(self) -> None:
+    def _show_counter(self) -> None:
         player = self.player
         if player.lesson is None:
             return
-        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
+        self.counter.set_text(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
 
-    def _tell_titles(self) -> None:
+    def _show_titles(self) -> None:
         lesson = self.player.lesson
         if lesson is None:
             return
         step, low = lesson.steps[self.player.number].title, self.height() < px(LOW)
-        self.title.tell(step if low else lesson.title)
+        self.title.set_text(step if low else lesson.title)
         font = self.title.font()
         if font.bold() is not low:
             font.setBold(low)
             self.title.setFont(font)
-        self.heading.tell("" if low else step)
+        self.heading.set_text("" if low else step)
 
     def _trouble(self, lesson: Lesson) -> str:
         player = self.player
         if player.astray:
-            words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
+            words = self.tr("{0} is open, but the lesson is about another file. Go back to it, or leave the lesson.")
             if self._session.request.sandbox:
                 words = self.tr(
-                    "The sandbox of {0} is open, and the lesson is about another file. Press *Back to the lesson's "
+                    "The sandbox of {0} is open, but the lesson is about another file. Press *Back to the lesson's "
                     "file*: you are asked before changes are dropped."
                 )
             return words.format(escaped(player.astray))
@@ -344,10 +344,9 @@ class LessonPanel(QWidget):
         if player.trying:
             line = player.stage.line if player.stage is not None else 0
             return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
-        return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
+        return self.tr("This step cannot be shown: {0}. Continue with the next one.").format(why)
 
-
-    def _tell_question(self) -> None:
+    def _show_question(self) -> None:
         player = self.player
         question = player.stage.question if player.stage is not None else None
         self.question.setVisible(question is not None)
@@ -364,14 +363,14 @@ class LessonPanel(QWidget):
             if held:
                 self.setFocus()
                 if question.kind not in (Answer.NODE, Answer.ITEM):
-                    self.question.take_keyboard()
+                    self.question.take_focus()
         self.question.choose(player.chosen)
-        self.question.tell(player.verdict)
-        self.question.give_hints(question.hints[: player.hints])
+        self.question.show_verdict(player.verdict)
+        self.question.show_hints(question.hints[: player.hints])
         more = player.hints < len(question.hints) and not player.solved
         if self.hint.hasFocus() and not more:
-            self.setFocus()  # else it would go to *Show me*, and Space again give the answer away
-            self.question.take_keyboard()
+            self.setFocus()  # otherwise the focus moves to *Show me*, and Space would reveal the answer
+            self.question.take_focus()
         self.hint.setEnabled(more)
         left = len(question.hints) - player.hints
         self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))

@@ -1,4 +1,4 @@
-"""Player of a lesson: opens its files, shows its steps, and judges answers."""
+"""Player of a lesson: opens its files, shows its steps, and checks answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.library import sample_key
 from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
@@ -30,15 +30,15 @@ from shardscope.startup.settings import Settings
 class LessonPlayer(QObject):
     """State of the current lesson.
 
-    `astray` is the name of another file that the user opened meanwhile; `trouble` is why a step cannot be shown.
+    `astray` names another file that the user opened meanwhile; `trouble` is the reason why a step is not shown.
     """
 
     changed = Signal()
     """The step, its file, or its verdict changed."""
     wanted = Signal(object)
-    """Carries a `StepTarget` to show: a drawing or a panel; a drawing without a name hides the drawings."""
+    """Carries a `StepTarget` to show: a panel or a drawing; an unnamed drawing hides the drawings."""
     began = Signal()
-    """A lesson starts, with none before it."""
+    """A lesson starts while no other was open."""
     left = Signal()
     finished = Signal()
 
@@ -67,12 +67,12 @@ class LessonPlayer(QObject):
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
-        self.changed.connect(self._tell_question)
+        self.changed.connect(self._update_open_question)
 
     # --- going ---
 
     def start(self, lesson: Lesson, *, step: int = 0, trying: bool = False) -> None:
-        """Start a lesson; `trying` reloads it when its text changes, and keeps no progress."""
+        """Start a lesson; `trying` reloads it whenever its text changes, and saves no progress."""
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
@@ -84,7 +84,7 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Replace the text of a lesson that is tried; fresh files whose line is the same are kept."""
+        """Reload the text of a lesson in preview; generated files whose line is unchanged are kept."""
         before = self.lesson
         if before is None or not self.trying:
             return
@@ -112,7 +112,7 @@ class LessonPlayer(QObject):
             self._session.open(back, select=selected)
             return
         if not is_fresh(self._session.request.uri):
-            self._clean()  # else it goes when something else is opened
+            self._clean()  # otherwise it is removed when another file is opened
         if stays and selected is not None:
             self._session.select_span(selected, self)
         elif stays:
@@ -122,7 +122,7 @@ class LessonPlayer(QObject):
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
         self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
-            # What is open may be in it: it goes when something else is.
+            # The open file may be in this folder: remove it when another file is opened.
             self._old.append(self._folder)
             self._folder = None
 
@@ -137,7 +137,7 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
-        """Return the request that opens what was open before the lesson; None where nothing has to change."""
+        """Return the request that reopens the file shown before the lesson; None if nothing has to be reopened."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or (now.sandbox and not is_fresh(now.uri)):
             return None
@@ -145,7 +145,7 @@ class LessonPlayer(QObject):
         if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
             back = OpenRequest(self._sample(lesson))
         # The changes of a sandbox were saved or dropped when the lesson opened its file.
-        back = back.unbroken() if back is not None else None
+        back = back.without_changes() if back is not None else None
         return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
@@ -188,9 +188,9 @@ class LessonPlayer(QObject):
     def _is_kept(self) -> bool:
         return not self.trying and self.lesson is not None
 
-    def _tell_question(self) -> None:
+    def _update_open_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
-            return  # the next step is on its way; it may ask something, too
+            return  # the next step is being prepared, and may have a question
         stage = None if self.astray or self.solved else self.stage
         if stage is None:
             self._session.open_question.ask(is_open=False)
@@ -211,7 +211,6 @@ class LessonPlayer(QObject):
             key=("lesson", self),
             priority=JobPriority.SCREEN,
         )
-
 
     def hint(self) -> None:
         if self.stage is not None and self.stage.question is not None:
@@ -240,9 +239,8 @@ class LessonPlayer(QObject):
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
 
-
     shown_answer = Signal(object)
-    """Carries the right `Given`, after *Show me*."""
+    """Carries the correct answer as `Given`, after *Show me*."""
 
     def choose(self, given: Given) -> None:
         if not self.solved:
@@ -275,11 +273,11 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
-        """Return the number of the step whose fresh file is open at a step; None for the sample."""
+        """Return the index of the step that generated the file used at step `number`; None if that is the sample."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
-        """Return the path of the file of a step; None where it has to be packed first."""
+        """Return the path of the file of a step; None if the file must be generated first."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
         return self._sample(lesson) if lesson.sample else self._session.request.uri
@@ -289,11 +287,11 @@ class LessonPlayer(QObject):
 
     @property
     def can_repeat(self) -> bool:
-        """True at the last step if it asks about a fresh file."""
+        """True at the last step if its question is about a generated file."""
         return self.lesson is not None and self.last and self._fresh_at(self.lesson, self.number) is not None
 
     def another_file(self) -> None:
-        """Pack another file, and go to the first step that asks about it."""
+        """Generate another file, and go to the first step that asks about it."""
         if self.lesson is None or not self.can_repeat:
             return
         at = self._fresh_at(self.lesson, self.number)
@@ -322,7 +320,7 @@ class LessonPlayer(QObject):
                 if here and not self.astray:
                     self._open(str(place))
             elif here:
-                self._failed(error or ShardError("no file was made"))
+                self._failed(error or ShardError("no file was generated"))
 
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 
@@ -345,14 +343,14 @@ class LessonPlayer(QObject):
         self._clean()
         if self.lesson is None:
             return
-        # The same file with other bytes: whoever changes them keeps the selection.
+        # The same file with other bytes: the code that changed them keeps the selection.
         again = self._session.switching or (self.stage is not None and not self.astray)
         self.stage, self.verdict = None, None
         if self._session.request.uri == self._place(self.lesson, self.number):
             self.astray, self._document = "", self._session.document
             self._stage(self.lesson, self.number, again=again)
         else:
-            # Whoever opens something else decides whether the lesson is over.
+            # Another file is open: the panel says so and offers to go back.
             self.astray = self._session.request.name
             self.trouble = ""
             self.changed.emit()
@@ -372,7 +370,7 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
-        """Fill in a step in a job; `again`: the same file was opened with other bytes, and the selection stays."""
+        """Prepare a step in a job; `again`: its file was reopened with other bytes, and the selection is kept."""
         uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
         known = self._keys.get(uri, "")
         if not known and fresh is None:
@@ -388,7 +386,7 @@ class LessonPlayer(QObject):
                 return
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
-            self._tell_question()
+            self._update_open_question()
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
@@ -402,7 +400,6 @@ class LessonPlayer(QObject):
                 self._failed(error)
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
-
 
     def _prepare(self, stage: LessonStage) -> None:
         if not any(shown.kind is Show.DRAWING for shown in stage.shown):
@@ -427,5 +424,5 @@ class LessonPlayer(QObject):
             self.wanted.emit(shown)
 
     def _failed(self, error: BaseException) -> None:
-        self.trouble = error.message if isinstance(error, NotHereError) else plain_words(error)
+        self.trouble = error.message if isinstance(error, NotHereError) else error_text(error)
         self.changed.emit()

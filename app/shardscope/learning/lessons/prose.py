@@ -15,7 +15,7 @@ from shardscope.widgets.plain_text import without_resources
 _LEAST = 60
 
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
-"""Operator between two names of one or two letters: no line break there."""
+"""Matches an operator between two short names, around which no line may break."""
 
 _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -33,10 +33,10 @@ class Prose(QLabel):
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self._dress()
+        self._apply_style()
 
-    def tell(self, text: str) -> None:
-        """Show Markdown, hidden where it is empty; no resource is loaded."""
+    def set_text(self, text: str) -> None:
+        """Show Markdown; an empty text hides the label. No resource is loaded."""
         text = without_resources(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
@@ -51,7 +51,7 @@ class Prose(QLabel):
 
     def set_tone(self, tone: str) -> None:
         self._tone = tone
-        self._dress()
+        self._apply_style()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST, self.fontMetrics().height())
@@ -59,14 +59,14 @@ class Prose(QLabel):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
-            self._dress()
+            self._apply_style()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
             self.clicked.emit()
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         colour = getattr(theme.of(self), self._tone).name()
         size = f"font-size: {LARGE}px;" if self._large else ""
         style = f"color: {colour}; {size} font-weight: {600 if self._bold else 400};"

@@ -29,7 +29,7 @@ from shardscope.widgets.elided import Elided
 class QuestionBox(QWidget):
     given = Signal(object)
     picked = Signal(object)
-    """A choice was selected; *Check* judges it."""
+    """Carries the selected choice; *Check* judges it."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -76,12 +76,12 @@ class QuestionBox(QWidget):
 
     def ask(self, question: Question) -> None:
         self._kind = question.kind
-        self.prompt.tell(question.prompt)
-        self.where.tell(
+        self.prompt.set_text(question.prompt)
+        self.where.set_text(
             {
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
-                Answer.MENDED: self.tr("*Check* looks at the open bytes, those of the sandbox above all."),
+                Answer.MENDED: self.tr("*Check* examines the open bytes, including changes in the sandbox."),
             }.get(question.kind, "")
         )
         self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
@@ -89,11 +89,11 @@ class QuestionBox(QWidget):
         self.choose(None)
         self.field.clear()
         self._fill_choices(question)
-        self.tell(None)
-        self.give_hints(())
+        self.show_verdict(None)
+        self.show_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
-        """Show the selected answer; it is judged by *Check* only."""
+        """Show the selected answer; only *Check* judges it."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
@@ -102,22 +102,22 @@ class QuestionBox(QWidget):
         if self._kind is Answer.MENDED:
             self._chosen = Given()
         if self._kind in (Answer.CHOICE, Answer.MENDED):
-            self.selected.tell("")
+            self.selected.set_text("")
         elif self._chosen is None:
-            self.selected.tell(self.tr("No answer selected"))
+            self.selected.set_text(self.tr("No answer selected"))
         elif (span := self._chosen.span) is not None:
             count = plural(span.size, "byte")
-            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
+            self.selected.set_text(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
         else:
-            self.selected.tell(shown(name))
+            self.selected.set_text(shown(name))
 
-    def tell(self, verdict: AnswerVerdict | None) -> None:
+    def show_verdict(self, verdict: AnswerVerdict | None) -> None:
         if verdict is None:
-            self.verdict.tell("")
+            self.verdict.set_text("")
         else:
             tone, mark = ("text", "→") if verdict.shown else ("ok", "✓") if verdict.right else ("warning", "✗")
             self.verdict.set_tone(tone)
-            self.verdict.tell(f"{mark} {verdict.text}")
+            self.verdict.set_text(f"{mark} {verdict.text}")
         right = self._right = verdict is not None and verdict.right
         if verdict is not None and not right and self.field.hasFocus():
             self.field.selectAll()
@@ -126,8 +126,8 @@ class QuestionBox(QWidget):
         ready = self._is_typed() or self._chosen is not None
         self.check.setEnabled(not right and ready)
 
-    def give_hints(self, hints: tuple[str, ...]) -> None:
-        self.hints.tell("\n\n".join(hints))
+    def show_hints(self, hints: tuple[str, ...]) -> None:
+        self.hints.set_text("\n\n".join(hints))
 
     def show_given(self, given: Given) -> None:
         if self._kind is Answer.CHOICE:
@@ -136,7 +136,7 @@ class QuestionBox(QWidget):
         else:
             self.field.setText(shown(given.text))
 
-    def take_keyboard(self) -> None:
+    def take_focus(self) -> None:
         if self.field.isVisible():
             self.field.setFocus()
         elif self._choices.isVisible() and self._group.buttons():
@@ -146,7 +146,7 @@ class QuestionBox(QWidget):
         return self._kind in (Answer.NUMBER, Answer.TEXT)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # The field takes Return by itself.
+        # The field handles Return itself.
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self._right:
             super().keyPressEvent(event)
         elif not event.isAutoRepeat() and not self.field.hasFocus():
@@ -198,7 +198,7 @@ class _Choice(QWidget):
         self.button = QRadioButton()
         self.button.setAccessibleName(shown(text))
         sentence = Prose()
-        sentence.tell(text)
+        sentence.set_text(text)
         sentence.clicked.connect(self.button.click)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

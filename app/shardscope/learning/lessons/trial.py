@@ -1,4 +1,4 @@
-"""Text of a lesson that is being written: read again when the file changes."""
+"""Text of a lesson in preview: read again when its file changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 
 SOON_MILLISECONDS = 100
-"""Several writes of an editor, or a replaced file, count as one change."""
+"""Delay in milliseconds, so that several writes by an editor count as one change."""
 
 
 class LessonTrial(QObject):
     read = Signal(object)
     refused = Signal(str)
-    """Error of a file that is no valid lesson, with its line."""
+    """Carries the error of an invalid lesson, with its line."""
 
     def __init__(self, jobs: Jobs, parent: QObject) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class LessonTrial(QObject):
         self.path = None
         self._soon.stop()
         if self._files is not None:
-            # At once, on this thread: Python might let it go on any other.
+            # Delete it on this thread: the garbage collector may run on any other.
             delete(self._files)
             self._files = None
 
@@ -48,7 +48,7 @@ class LessonTrial(QObject):
         if path is None:
             return
         if self._files is not None:
-            # What was put in place of the file is another one to the system.
+            # For the system, a replaced file is another file; watch it again.
             self._files.removePath(str(path))
             self._files.addPath(str(path))
 

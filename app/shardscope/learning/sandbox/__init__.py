@@ -1,1 +1,1 @@
-"""Sandbox: changes in memory, the checks that detect them, and copies."""
+"""Sandbox: changes in memory, a report on the checks that detect them, and saved copies."""

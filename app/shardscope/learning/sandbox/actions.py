@@ -52,7 +52,7 @@ class SandboxActions(QObject):
             self.leave_wanted.emit()
         else:
             self._sandbox.switch(True)
-        # Whether it is checked follows what became of it.
+        # Its check mark shows the actual state.
         self.switch.setChecked(self._sandbox.on)
 
     def update(self) -> None:
@@ -61,7 +61,7 @@ class SandboxActions(QObject):
         self.switch.setChecked(sandbox.on)
         safe = self.tr("Changes in memory only: the file on disk is not changed")
         if sandbox.member:
-            safe = self.tr("Opens {0} by itself. {1}").format(shown(sandbox.member), safe)
+            safe = self.tr("Opens {0} alone. {1}").format(shown(sandbox.member), safe)
         self.switch.setToolTip(tip(why_not or safe))
         first = self.tr("Choose Tools > Sandbox > Use sandbox first")
         for action in (*self.inside, *self.bits):
@@ -79,6 +79,6 @@ class SandboxActions(QObject):
             else self.tr("&Undo the last change")
         )
         self.save.setEnabled(sandbox.on and bool(sandbox.changes))
-        no_file = self.tr("Of a folder, open one of its files first") if sandbox.member else why_not
+        no_file = self.tr("Open one of the files of the folder first") if sandbox.member else why_not
         self.salvage.setEnabled(not no_file)
-        self.salvage.setToolTip(tip(no_file or self.tr("Also without an index, where the format allows it")))
+        self.salvage.setToolTip(tip(no_file or self.tr("Works without an index, if the format allows it")))

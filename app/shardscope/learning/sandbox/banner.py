@@ -64,7 +64,7 @@ class SandboxBanner(QWidget):
             button.setVisible(room >= wide(sentence))
         shown = sum(button.sizeHint().width() + 4 for button in self.buttons if not button.isHidden())
         left = self.width() - _STRIPE - 30 - shown
-        self.label.tell(self.accessibleName() if wide(self.accessibleName()) <= left else sentence)
+        self.label.set_text(self.accessibleName() if wide(self.accessibleName()) <= left else sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,4 +1,4 @@
-"""Parser of the text with which bytes are overwritten. No Qt here."""
+"""Parser of typed bytes. No Qt here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from shardcore import UsageError
 from shardcore.model.text import short
 
 MOST_TYPED = 1 << 20
-"""Bytes that can be pasted at once."""
+"""Maximum number of bytes written at once."""
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
-    """Parse typed bytes, hex (blanks, commas and 0x allowed) or text as UTF-8.
+    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8.
 
     Raises:
-        UsageError: No hex, nothing, or over `MOST_TYPED` bytes.
+        UsageError: The text is empty, not hex, or longer than `MOST_TYPED` bytes.
     """
     if len(typed) > 4 * MOST_TYPED:
         raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")

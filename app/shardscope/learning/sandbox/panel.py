@@ -1,4 +1,4 @@
-"""Panel of the sandbox: bits of the selected byte, cuts, and the report."""
+"""Panel of the sandbox: bits of the selected byte, buttons that cut bytes, and the report."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class BitRow(QWidget):
         for bit, key in self.keys.items():
             set_ = value is not None and bool(value >> bit & 1)
             key.setText("·" if value is None else "1" if set_ else "0")
-            # While the changed file is opened there is no byte: a disabled key would lose the keyboard.
+            # While the changed file is opened there is no byte: a disabled key would lose the focus.
             key.setEnabled(value is not None or key.hasFocus())
-            name = self.tr("Flip bit {0}, worth {1}").format(bit, 1 << bit)
+            name = self.tr("Flip bit {0} (value {1})").format(bit, 1 << bit)
             key.setToolTip(name)
             key.setAccessibleName(f"{name}: {key.text()}")
 
@@ -134,7 +134,7 @@ class SandboxPanel(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(14, 14, 14, 14)
         column.setSpacing(10)
-        # First what is done: in a low panel only that is seen.
+        # Controls first: a low panel shows only these.
         column.addWidget(what)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -191,7 +191,7 @@ class SandboxPanel(QWidget):
     def _selected(self, _: Selection) -> None:
         place = self.sandbox.place
         if place is None:
-            self.place.tell(self.tr("Select bytes of the file: these are decoded, or in another file"))
+            self.place.set_text(self.tr("Select bytes of the file: the selected ones are decoded or in another file"))
             self.bits.set_byte(None)
             return
 
@@ -200,7 +200,7 @@ class SandboxPanel(QWidget):
                 value = data[0] if data else None
                 self.bits.set_byte(value)
                 here = "" if value is None else f" = {value:#04x} = {value:,}"
-                self.place.tell(self.tr("Byte {0}{1}").format(offset_words(place.start), here))
+                self.place.set_text(self.tr("Byte {0}{1}").format(offset_words(place.start), here))
 
         def first(shard: Shard, _: Job) -> bytes:
             source = shard.source
@@ -229,7 +229,7 @@ class SandboxPanel(QWidget):
             self.report.clear()
             self.news.set_text(self.tr("Nothing is changed yet: flip a bit above, or type over the bytes."))
         elif job is not None:
-            self.news.set_text(self.tr("Comparing with the file as it was …"))
+            self.news.set_text(self.tr("Comparing with the original file …"))
         elif sandbox.error:
             self.report.clear()
             self.news.set_text(self.tr("Not compared: {0}").format(sandbox.error))
@@ -239,9 +239,9 @@ class SandboxPanel(QWidget):
         lost = [one for one in impact.objects if one.fate in (Fate.LOST, Fate.REFUSED)]
         detected = any(check.notices for check in impact.checks)
         if impact.gone and not lost and not detected:
-            return self.tr("✓ Mended: {0} gone, and {1}.").format(
+            return self.tr("✓ Repaired: {0} gone, and {1}.").format(
                 plural(len(impact.gone), "finding is", "findings are"),
-                plural(len(impact.objects), "object is returned that was not", "objects are returned that were not"),
+                plural(len(impact.objects), "object is returned again", "objects are returned again"),
             )
         if impact.silent:
             return self.tr("✖ {0} returned with wrong bytes, and no check detects it.").format(

@@ -21,7 +21,7 @@ from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets.plain_text import tip
 
 MOST_LINES = 200
-"""Objects, and findings per check, that are listed; the rest is counted."""
+"""Maximum number of listed objects, and of findings per check; the rest is counted."""
 
 _PLACE = int(Qt.ItemDataRole.UserRole)
 _KEY = _PLACE + 1
@@ -52,7 +52,7 @@ class ReportTree(QTreeWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sandboxReport")
-        self.setAccessibleName(self.tr("What the changes do"))
+        self.setAccessibleName(self.tr("Effect of the changes"))
         self.setColumnCount(1)
         self.setHeaderHidden(True)
         self.setRootIsDecorated(True)
@@ -80,7 +80,7 @@ class ReportTree(QTreeWidget):
         top = self._top(self.tr("Detected by"), ", ".join(noticed) or self.tr("no check"))
         for check in impact.checks:
             title = self.tr("opening the file") if check.name == "opening" else self.tr("verify {0}").format(check.name)
-            words = check.error or (plural(len(check.new), "new finding") if check.new else self.tr("nothing new"))
+            words = check.error or (plural(len(check.new), "new finding") if check.new else self.tr("no new findings"))
             line = self._line(top, f"{'✖' if check.notices else '○'} {title}", words)
             for finding in check.new[:MOST_LINES]:
                 one = self._line(line, _SIGNS[finding.severity], finding.message)
@@ -92,10 +92,10 @@ class ReportTree(QTreeWidget):
     def _objects(self, impact: Impact) -> None:
         top = self._top(self.tr("Objects"), self.tr("{0} as before").format(f"{impact.counts.get(Fate.SAME, 0):,}"))
         titles = {
-            Fate.WRONG: self.tr("✖ other bytes than before"),
+            Fate.WRONG: self.tr("✖ different bytes"),
             Fate.LOST: self.tr("▲ lost: the key is not found"),
             Fate.REFUSED: self.tr("✓ refused with an error"),
-            Fate.MENDED: self.tr("✓ returned again, which they were not"),
+            Fate.MENDED: self.tr("✓ returned again"),
         }
         for fate, title in titles.items():
             found = [one for one in impact.objects if one.fate is fate]

@@ -23,17 +23,17 @@ from shardcore.sources.patched import (
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.open_request import members_at_hand
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.open_request import listed_members
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.session import OpenFailure, Session
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
-"""Attributes stored per document."""
+"""Names of the attributes that are stored per document."""
 
 SOON_MILLISECONDS = 300
-"""Pause in typing after which the file is opened with the typed bytes."""
+"""Pause in typing, in milliseconds, after which the file is reopened with the typed bytes."""
 
 
 class Sandbox(QObject):
@@ -42,9 +42,9 @@ class Sandbox(QObject):
     compared = Signal()
     """`impact` or `error` changed."""
     reopening = Signal()
-    """The changed bytes are about to be opened."""
+    """The changed bytes are going to be opened."""
     reopened = Signal()
-    """The changed bytes are open, and all panels show them."""
+    """The changed bytes were opened, and all panels show them."""
     saved = Signal(object)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -76,7 +76,7 @@ class Sandbox(QObject):
         if shard is None:
             return self.tr("Open a file first")
         if self._session.request.inside:
-            return self.tr("It lies inside another file: save it as a file first, and open that")
+            return self.tr("This is inside another file: save it as a file and open that")
         if shard.source is None and not self.member:
             return self.tr("A folder has no bytes to change: select bytes of one of its files")
         return ""
@@ -88,7 +88,7 @@ class Sandbox(QObject):
         if not isinstance(shard, DataSet) or span is None:
             return ""
         name = SourceName.parse(span.source).path
-        return name if any(member.name == name for member in members_at_hand(shard)) else ""
+        return name if any(member.name == name for member in listed_members(shard)) else ""
 
     @property
     def source(self) -> PatchedSource | None:
@@ -105,7 +105,7 @@ class Sandbox(QObject):
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Overwriting changes that are not open yet; empty after a cut, as offsets differ then."""
+        """Overwritten bytes that the open file does not contain yet; empty after a cut, since offsets differ then."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -114,9 +114,9 @@ class Sandbox(QObject):
         return self.changes[same:]
 
     @property
-    def marks(self) -> Sandboxed | None:
+    def marks(self) -> SandboxChanges | None:
         source = self.source
-        return None if source is None else Sandboxed(source.new_ranges, source.cuts)
+        return None if source is None else SandboxChanges(source.new_ranges, source.cuts)
 
     # --- switching ---
 
@@ -133,7 +133,8 @@ class Sandbox(QObject):
         elif not on:
             self.leaving = True
             self.reopening.emit()
-            self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
+            request = self._session.request.without_changes()
+            self._session.open(request, select=self._inside(self._session.selection.span))
 
     def _open_member(self) -> None:
         span, shard = self._session.selection.span, self._session.shard
@@ -168,7 +169,7 @@ class Sandbox(QObject):
             return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
         self._session.ask(
-            made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=JobPriority.SCREEN
+            made, self._add, failed=self.tr("Cannot flip the bit"), key=("flip", self), priority=JobPriority.SCREEN
         )
 
     def overwrite(self, data: bytes) -> None:
@@ -177,7 +178,7 @@ class Sandbox(QObject):
             self._add(Change.overwrite(place.start, data))
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes as one step; the file is opened again after `SOON_MILLISECONDS` without typing."""
+        """Overwrite bytes as one step; the file is reopened after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()
@@ -223,7 +224,7 @@ class Sandbox(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return False
         self.changes, self.undone = changes, undone
         self.impact = None
@@ -237,12 +238,12 @@ class Sandbox(QObject):
         self._soon.stop()
         self._asked = self.changes
         self.reopening.emit()
-        self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
+        self._session.open(self._session.request.with_changes(self.changes, self._expects), select=select)
 
     def _changed_source(self, shard: Shard) -> PatchedSource:
         source = shard.source
         if not isinstance(source, PatchedSource):
-            raise UsageError("there are no bytes of a sandbox")
+            raise UsageError("the sandbox is not open")
         return PatchedSource(source.base, self.changes, expects=self._expects)
 
     @staticmethod
@@ -262,7 +263,7 @@ class Sandbox(QObject):
                 self._saved = ()
             self.on = True
             if request.changes != self._asked:
-                # Opened again by others, with the changes that it had.
+                # The sandbox was reopened from elsewhere, with its changes.
                 self._soon.stop()
                 self.changes, self.undone, self._expects = request.changes, (), request.expects
                 self._asked = request.changes
@@ -319,7 +320,7 @@ class Sandbox(QObject):
         self.changed.emit()
         self.compared.emit()
         if self.on and self.changes != self._there[0]:
-            # What was typed last, or undone, was not opened any more.
+            # The last change was not opened.
             self._soon.start()
 
     # --- comparing ---
@@ -337,29 +338,29 @@ class Sandbox(QObject):
             job.cancel()
 
     def _compare(self) -> None:
-        """Compare with the objects on disk, which are read first, after consent where that costs much."""
+        """Compare with the objects on disk; reads them first, with consent if many bytes must be fetched."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:
             source = self.source
             size = min(source.size, MOST_BYTES) if source is not None else 0
-            self.error = self.tr("press Compare to read the objects as they are on disk")
-            self._session.when_agreed(self.tr("Comparing the objects"), size, self._note)
+            self.error = self.tr("press Compare to read the objects from disk")
+            self._session.with_consent(self.tr("Comparing the objects"), size, self._note)
             return
         was = self._was
 
         def take(impact: Impact) -> None:
             if self.changes != self._there[0]:
-                return  # others were typed meanwhile
+                return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            self._session.tell_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
+            self._session.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
 
-        request = self._session.request.broken((), self._expects)
+        request = self._session.request.with_changes((), self._expects)
 
         def work(shard: Shard, job: Job) -> Impact:
             noted, keys = was, touched(was, shard)
-            if keys:  # of so many objects not all were noted: those that were changed are, now
+            if keys:  # not all of so many objects were recorded: record the changed ones now
                 with request.open(job.progress) as original:
                     noted = noting(was, original, keys)
             return compare(noted, shard, job.progress)
@@ -372,14 +373,14 @@ class Sandbox(QObject):
             key=("compare", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
-            title=self.tr("Compare with the file as it was"),
+            title=self.tr("Compare with the original file"),
         )
         self.compared.emit()
 
     def _note(self) -> None:
         if self._session.jobs.newest(("before", self)) is not None:
             return
-        request = self._session.request.broken((), self._expects)
+        request = self._session.request.with_changes((), self._expects)
         self.error = ""
 
         def work(job: Job) -> Before:
@@ -402,12 +403,12 @@ class Sandbox(QObject):
             priority=JobPriority.SCAN,
             lasting=True,
             title=self.tr("Record the objects of the file"),
-            done=self._session.at_home(done),
+            done=self._session.when_shown(done),
         )
         self.compared.emit()
 
     def _not_compared(self, error: BaseException) -> None:
-        self.error = self.tr("stopped") if isinstance(error, Cancelled) else plain_words(error)
+        self.error = self.tr("stopped") if isinstance(error, Cancelled) else error_text(error)
         self.compared.emit()
 
     # --- saving ---
@@ -419,18 +420,18 @@ class Sandbox(QObject):
         def work(shard: Shard, job: Job) -> None:
             source = self._changed_source(shard)
             if "://" not in original and path.exists() and path.samefile(original):
-                raise UsageError(f"{path.name} is the file itself, which a sandbox never changes: choose another name")
+                raise UsageError(f"{path.name} is the original file, which is never changed: choose another name")
             pieces = read_pieces(source, 0, source.size)
             at = 0
 
-            def told() -> Iterator[bytes]:
+            def copied() -> Iterator[bytes]:
                 nonlocal at
                 for piece in pieces:
                     at += len(piece)
                     job.progress(at, source.size)
                     yield piece
 
-            write_whole(path, told(), force=agreed)
+            write_whole(path, copied(), force=agreed)
 
         def take(_: None) -> None:
             self._saved = changes

@@ -15,28 +15,29 @@ from shardcore.operations.extraction import MANIFEST, Names, files_of
 from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
-from shardscope.session.extraction.request import ExtractionRequest, Outlook
+from shardscope.session.extraction.request import ExtractionPreview, ExtractionRequest
 
 EXAMPLES = 3
 
 FEW = 10_000
-"""Most rows for which unknown sizes are read."""
+"""Maximum number of rows for which unknown sizes are read."""
 
 MOST_KEPT = 1 << 22
-"""Most rows that a preview keeps, so that writing does not look them up again."""
+"""Maximum number of rows kept by a preview; otherwise, writing looks them up again."""
 
 LOOKED_INTO = 1 << 26
-"""Largest object, in bytes, that is read to find the extension of an example."""
+"""Maximum size in bytes of an object that is read to find the extension of its file name."""
 
 _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
-def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
-    """Count the objects and name the first files; reads all columns and the beginning of the first objects."""
+def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progress) -> ExtractionPreview:
+    """Count the objects and name the first files; reads all columns, and the beginning of the first objects."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
-        return Outlook(1, max(view.size, 0), int(view.size < 0), parts=view.parts, examples=examples, joined=True)
+        size, unknown = max(view.size, 0), int(view.size < 0)
+        return ExtractionPreview(1, size, unknown, parts=view.parts, examples=examples, joined=True)
     objects = wanted.shard.objects
     total = len(wanted.rows) if wanted.rows is not None else -1
     done = count = size = unknown = unused = dead = 0
@@ -64,11 +65,11 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
     refs = list(_refs(wanted, first))
     parts = tuple(dict.fromkeys(part for ref in refs for part in ref.parts))
     kept_rows = tuple(taken) if done <= MOST_KEPT else None
-    return Outlook(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
+    return ExtractionPreview(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum; invalid sizes of damaged files may exceed 64 bits and are added as floats."""
+    """Return the sum; values that exceed 64 bits in damaged files are added as floats."""
     large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 

@@ -21,13 +21,13 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ExtractionPreview:
     """Preview of an extraction; sizes in bytes.
 
     Attributes:
         unknown: Objects whose size is unknown before reading.
         deleted: Tombstoned objects among the rows, which are only read on request.
-        rows: Rows to write, in pieces; None for a view, or if there are more than `MOST_KEPT`.
+        rows: Rows to write, in pieces; None for the complete content, or if there are more than `MOST_KEPT`.
     """
 
     objects: int = 0
@@ -47,7 +47,7 @@ class ExtractionRequest:
 
     Attributes:
         rows: Rows to extract; None for everything, as on the command line.
-        afresh: Whether to read everything through a second opening, because the connection was lost.
+        afresh: Whether to open the shard again for reading, because the connection was lost.
     """
 
     shard: Shard
@@ -56,7 +56,7 @@ class ExtractionRequest:
     where: Path
     options: ExtractOptions = field(default_factory=ExtractOptions)
     afresh: bool = False
-    counted: Outlook | None = field(default=None, compare=False, repr=False)
+    counted: ExtractionPreview | None = field(default=None, compare=False, repr=False)
 
     @property
     def view(self) -> ObjectRef | None:
@@ -74,11 +74,10 @@ class ExtractionRequest:
     def taken(self, progress: Progress) -> Iterator[Rows]:
         if self.counted is not None and self.counted.rows is not None:
             return iter(self.counted.rows)
-        objects = self.shard.objects
-        return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
+        return (rows[self.takes(self.shard.objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """Yield the requested rows in pieces, in every state; loads the index if all rows are requested."""
+        """Yield the requested rows in pieces, whatever their state; loads the index if all rows are requested."""
         if self.rows is not None:
             yield from self.rows.pieces()
             return

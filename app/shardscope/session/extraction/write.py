@@ -12,11 +12,11 @@ from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Extracted as Taken
 from shardcore.operations.extraction import extract_objects
 from shardcore.progress import Progress
-from shardscope.session.extraction.preview import outlook
+from shardscope.session.extraction.preview import preview_extraction
 from shardscope.session.extraction.request import ExtractionRequest
 
-MOST_TOLD = 1000
-"""Failures kept with their reasons; further ones are only counted."""
+MAX_LISTED = 1000
+"""Maximum number of failures kept with their reasons; others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,17 @@ class ExtractionOutcome:
         count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
         parts = [f"{count} written to {where.name or where}"]
         if self.skipped:
-            what = "file exists already: skipped"
-            parts.append(plural(self.skipped, what, "files exist already: skipped"))
+            parts.append(plural(self.skipped, "file already exists: skipped", "files already exist: skipped"))
         if self.failed:
             reason = f": {self.failures[0].reason}" if self.failures and not self.stopped else ""
             see = f"; see {self.manifest.name}" if self.manifest is not None else ""
             parts.append(f"{self.failed:,} failed{reason}{see}")
         if self.left_out:
-            parts.append(f"{self.left_out:,} deleted left out")
+            parts.append(f"{self.left_out:,}tombstoned skipped")
         if self.stopped:
             parts.append(f"stopped: {self.stopped}")
-        told = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
-        return f"Cancelled: {told}" if self.cancelled else told
+        text = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
+        return f"Cancelled: {text}" if self.cancelled else text
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
@@ -83,7 +82,7 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
             return write(replace(wanted, shard=shard, afresh=False, counted=None), progress, found)
     ahead = wanted.counted
     if ahead is None:
-        ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
+        ahead = preview_extraction(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
     hidden = ahead.deleted
     serve = bool(hidden and wanted.options.deleted)
     found.total, found.left_out = ahead.objects, 0 if serve else hidden
@@ -127,7 +126,7 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
             elif result.error:
                 found.failed += 1
                 refs.note(result)
-                if len(found.failures) < MOST_TOLD:
+                if len(found.failures) < MAX_LISTED:
                     name = result.key if result.key is not None else "an object without a key"
                     name = f"{name} ({result.part})" if result.part else name
                     found.failures.append(Failure(name, result.error, result.remedy))
@@ -170,7 +169,7 @@ class _Refs:
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
     """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
-    request = wanted.request.serving_deleted() if deleted else wanted.request
+    request = wanted.request.with_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:
         before, now = wanted.shard.source, opened.source
@@ -180,7 +179,7 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
             opened.load_index(progress)
         if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
             # The rows of a data set are numbered through all of its shards.
-            raise SourceChanged(f"{wanted.request.name} has other objects by now: reload it first")
+            raise SourceChanged(f"{wanted.request.name} now has other objects: reload it first")
     except BaseException:
         opened.close()
         raise

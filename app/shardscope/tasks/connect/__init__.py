@@ -1,1 +1,1 @@
-"""Opening of remote addresses: login, endpoint, test of the permissions."""
+"""Opening of remote addresses: login, endpoint, permission test."""

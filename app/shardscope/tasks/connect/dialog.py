@@ -29,21 +29,21 @@ from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
 from shardcore.sources.remote.source import RemoteFolder
-from shardscope.session.connections import ENDPOINTS, Connections, Who, described, in_store
-from shardscope.session.error_words import plain_words
+from shardscope.session.connections import ENDPOINTS, Connections, LoginKind, described, in_store
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
-from shardscope.tasks.connect.who_choice import WhoChoice
+from shardscope.tasks.connect.who_choice import LoginChoice
 from shardscope.widgets import theme
 from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
-"""Names of a listing that are shown as examples."""
+"""Maximum number of names of a listing that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class PermissionTest:
     """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
 
     what: str
@@ -51,40 +51,40 @@ class Allowed:
     text: str
 
 
-def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
-    """Test reading, range requests and listing; a failure to open is the only result. Call it in a job."""
-    tape, began = RequestLog(), time.monotonic()
+def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
+    """Test reading, range requests and listing; if opening fails, that is the only result. Call it in a job."""
+    request_log, began = RequestLog(), time.monotonic()
     try:
-        target = source_of(uri, options, tape, marks=folder_marks())
+        target = source_of(uri, options, request_log, marks=folder_marks())
     except ShardError as error:
-        return [Allowed("Read", False, plain_words(error))]
+        return [PermissionTest("Read", False, error_text(error))]
     milliseconds = round((time.monotonic() - began) * 1000)
     try:
         if not isinstance(target, Source):
             return [_listing(target)]
-        parts = any(record.status == 206 for record in tape.records)
+        parts = any(record.status == 206 for record in request_log.records)
         return [
-            Allowed("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
-            Allowed("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
+            PermissionTest("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
+            PermissionTest("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
             _listing(target.folder),
         ]
     finally:
         target.close()
 
 
-def _listing(folder: Folder | None) -> Allowed:
+def _listing(folder: Folder | None) -> PermissionTest:
     if not isinstance(folder, RemoteFolder) or not folder.listable:
-        return Allowed("List", None, "not supported by web servers; other files are opened by name")
+        return PermissionTest("List", None, "not supported by web servers; other files are opened by name")
     try:
         entries = folder.first_page()
     except ShardError as error:
-        return Allowed("List", False, plain_words(error))
+        return PermissionTest("List", False, error_text(error))
     names = [f"{entry.name}/" if entry.is_folder else entry.name for entry in entries]
     if not names:
-        return Allowed("List", True, "the folder is empty")
+        return PermissionTest("List", True, "the folder is empty")
     more = ", …" if len(names) > NAMED else ""
     count = "1,000 or more names" if len(names) >= 1000 else plural(len(names), "name")
-    return Allowed("List", True, f"{count}: {', '.join(names[:NAMED])}{more}")
+    return PermissionTest("List", True, f"{count}: {', '.join(names[:NAMED])}{more}")
 
 
 def profiles() -> list[str]:
@@ -112,7 +112,7 @@ class AddressDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._jobs = jobs
         self._request = request
-        options = request.remote or connections.way_to(request.uri)
+        options = request.remote or connections.connection_for(request.uri)
         self._connections = connections
         self._filled_for = ""
         self._link = ""
@@ -120,11 +120,11 @@ class AddressDialog(QDialog):
         self.address = QLineEdit(request.shown, self)
         self.layer = QComboBox(self)
         self.understood = QLabel(self)
-        self.who = WhoChoice(options, self)
+        self.who = LoginChoice(options, self)
         self.endpoint = QComboBox(self)
         self.region = QLineEdit(options.region or "" if options is not None else "", self)
         self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
-        self.pays = TickBox(self.tr("&Requester pays (you are billed for requests and transfer)"), self)
+        self.pays = TickBox(self.tr("&Requester pays (requester pays: you are billed for requests and transfer)"), self)
         self.allowed = QLabel(self)
         self.test = QPushButton(self.tr("&Test connection"), self)
         self.buttons = QDialogButtonBox(self)
@@ -135,7 +135,7 @@ class AddressDialog(QDialog):
         self._lay_out()
         self._connect()
         if connections.needs_keys(request.uri):
-            self.who.choose(Who.KEYS)
+            self.who.choose(LoginKind.KEYS)
         self._check()
         (self.who if request.uri else self.address).setFocus()
         jobs.submit(
@@ -233,7 +233,7 @@ class AddressDialog(QDialog):
 
     @property
     def uri(self) -> str:
-        """Address with its hidden signature; for a Neuroglancer link the address of the chosen layer."""
+        """Address including the signature that the field hides; for a Neuroglancer link, that of the chosen layer."""
         return self.layer.currentData() if self.layer.count() else self._typed
 
     @property
@@ -265,7 +265,7 @@ class AddressDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Request from the fields; connection options only for addresses in a store."""
+        """Request built from the fields; web servers get no connection options."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
@@ -284,7 +284,7 @@ class AddressDialog(QDialog):
             try:
                 self.options()
             except UsageError as error:
-                problem = plain_words(error)
+                problem = error_text(error)
             if any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
                 problem = self.tr("replace ACCOUNT or REGION in the endpoint")
         text = f"✖ {problem}" if problem else self._described(parsed)
@@ -302,7 +302,7 @@ class AddressDialog(QDialog):
         try:
             parse_address(layer_address(self._typed) if is_viewer_link(self._typed) else text)
         except ShardError as error:
-            return plain_words(error)
+            return error_text(error)
         return ""
 
     def _described(self, parsed: Address | None) -> str:
@@ -331,16 +331,16 @@ class AddressDialog(QDialog):
         return [usual, *used, *known]
 
     def _fill_way(self, parsed: Address | None) -> None:
-        """Fill in the saved options of the bucket, or those of the last bucket, until the user chooses others."""
+        """Fill in the options saved for the bucket, else those of the last bucket, unless the user chose others."""
         written = self.uri.partition(":")[0].lower()
         place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
         if parsed is None or place == self._filled_for:
             return
         self._filled_for, first = place, not self._filled_for
-        known = self._connections.way_to(self.uri)
+        known = self._connections.connection_for(self.uri)
         if known is None and not self._endpoint_chosen:
             # A new bucket is probably in the store of the last one; its name is not sent before *Open*.
-            known = self._connections.offered_way(self.uri) or RemoteOptions(region=parsed.region or None)
+            known = self._connections.default_options(self.uri) or RemoteOptions(region=parsed.region or None)
         if known is not None and not (first and self._request.remote is not None):
             self.endpoint.setEditText(known.endpoint_url or ENDPOINTS[0].name)
             self.region.setText(known.region or "")
@@ -356,7 +356,7 @@ class AddressDialog(QDialog):
 
     def _profiled(self, names: tuple[str, ...] | None, error: BaseException | None) -> None:
         if names is not None:
-            self.who.tell_profiles(names)
+            self.who.set_profiles(names)
 
     # --- trying and opening ---
 
@@ -371,14 +371,13 @@ class AddressDialog(QDialog):
             done=self._tried,
         )
 
-    def _tried(self, found: Sequence[Allowed] | None, error: BaseException | None) -> None:
+    def _tried(self, found: Sequence[PermissionTest] | None, error: BaseException | None) -> None:
         self.test.setEnabled(True)
         if found is not None:
-            lines = [f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]
-            self._permit("\n".join(lines))
+            self._permit("\n".join([f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]))
             self._scroll.ensureWidgetVisible(self.allowed)
         elif not isinstance(error, Cancelled):
-            self._permit(f"✖ {plain_words(error)}")
+            self._permit(f"✖ {error_text(error)}")
 
     def _accept(self) -> None:
         self.chosen.emit(self.request)

@@ -14,13 +14,13 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import RemoteOptions
-from shardscope.session.connections import Who, who_of
+from shardscope.session.connections import LoginKind, login_kind_of
 from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.plain_text import plain_label
 
 
-class WhoChoice(QWidget):
-    """Radio buttons for the login, with the fields of the chosen one. The secret key is never stored."""
+class LoginChoice(QWidget):
+    """Radio buttons for the kind of login, with its input fields. The secret key is never stored."""
 
     changed = Signal()
 
@@ -28,7 +28,7 @@ class WhoChoice(QWidget):
         super().__init__(parent)
         self._wanted = options.profile if options is not None and options.profile else ""
         self._group = QButtonGroup(self)
-        self.buttons: dict[Who, QRadioButton] = {}
+        self.buttons: dict[LoginKind, QRadioButton] = {}
         row = QHBoxLayout()
         row.setSpacing(18)
         for who, words in _words().items():
@@ -39,9 +39,9 @@ class WhoChoice(QWidget):
         self.profile = QComboBox(self)
         self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
         self.pages = {
-            Who.ANONYMOUS: self._anonymous(),
-            Who.PROFILE: self._profiles(),
-            Who.KEYS: self._keys(options),
+            LoginKind.ANONYMOUS: self._anonymous(),
+            LoginKind.PROFILE: self._profiles(),
+            LoginKind.KEYS: self._keys(options),
         }
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -50,8 +50,8 @@ class WhoChoice(QWidget):
         for page in self.pages.values():
             column.addWidget(page)
         self._group.idToggled.connect(self._toggled)
-        self.buttons[who_of(options)].setChecked(True)
-        self.setFocusProxy(self.buttons[who_of(options)])
+        self.buttons[login_kind_of(options)].setChecked(True)
+        self.setFocusProxy(self.buttons[login_kind_of(options)])
 
     def _anonymous(self) -> QWidget:
         text = self.tr("Requests are not signed: for public data.")
@@ -65,7 +65,7 @@ class WhoChoice(QWidget):
         self.profile.setObjectName("profile")
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
         FieldForm(page).add(self.tr("&Profile"), self.profile)
-        self.tell_profiles(())
+        self.set_profiles(())
         return page
 
     def _keys(self, options: RemoteOptions | None) -> QWidget:
@@ -88,17 +88,17 @@ class WhoChoice(QWidget):
         return page
 
     @property
-    def who(self) -> Who:
+    def who(self) -> LoginKind:
         return next(who for who, button in self.buttons.items() if button.isChecked())
 
     @property
     def complete(self) -> bool:
-        return self.who is not Who.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
+        return self.who is not LoginKind.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
 
-    def choose(self, who: Who) -> None:
+    def choose(self, who: LoginKind) -> None:
         self.buttons[who].setChecked(True)
 
-    def tell_profiles(self, names: tuple[str, ...]) -> None:
+    def set_profiles(self, names: tuple[str, ...]) -> None:
         self.profile.blockSignals(True)
         self.profile.clear()
         self.profile.addItem(self.tr("Default (from the environment)"), "")
@@ -110,9 +110,9 @@ class WhoChoice(QWidget):
         self.profile.blockSignals(False)
 
     def filled(self) -> dict[str, str | bool | None]:
-        if self.who is Who.ANONYMOUS:
+        if self.who is LoginKind.ANONYMOUS:
             return {"anonymous": True}
-        if self.who is Who.PROFILE:
+        if self.who is LoginKind.PROFILE:
             name = self.profile.currentData()
             return {"profile": name} if name else {"anonymous": False}
         return {
@@ -135,10 +135,10 @@ class WhoChoice(QWidget):
         return field.text().strip()
 
 
-def _words() -> dict[Who, str]:
+def _words() -> dict[LoginKind, str]:
     translate = QCoreApplication.translate
     return {
-        Who.ANONYMOUS: translate("WhoChoice", "A&nonymous"),
-        Who.PROFILE: translate("WhoChoice", "Pro&file"),
-        Who.KEYS: translate("WhoChoice", "&Keys"),
+        LoginKind.ANONYMOUS: translate("LoginChoice", "A&nonymous"),
+        LoginKind.PROFILE: translate("LoginChoice", "Pro&file"),
+        LoginKind.KEYS: translate("LoginChoice", "&Keys"),
     }

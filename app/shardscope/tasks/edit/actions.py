@@ -1,4 +1,4 @@
-"""Actions that change the open file, and the status sign of the permission."""
+"""Actions that change the open file, and the status label of the permission."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Menu actions for editing; `verbs` has them by verb and whether they revert it."""
+    """Menu actions for editing; `verbs` maps `(verb, is reverted)` to its action."""
 
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
@@ -78,11 +78,12 @@ class EditActions(QObject):
             self.update()
 
     def update(self) -> None:
-        switch, there = self._switch, self._switch.standing.verbs
-        possible = not switch.standing.why_not
+        switch, there = self._switch, self._switch.edit_permission.verbs
+        possible = not switch.edit_permission.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        words = self.tr("Off at every open, against accidental changes") if possible else switch.standing.why_not
+        safe = self.tr("Turned off whenever a file is opened, against accidental changes")
+        words = safe if possible else switch.edit_permission.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:
             action.setVisible(verb in there)
@@ -91,7 +92,7 @@ class EditActions(QObject):
                 why_not = self.tr("Select objects in the table first")
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
-        self.rekey.setVisible(bool(switch.standing.rekey))
+        self.rekey.setVisible(bool(switch.edit_permission.rekey))
         typed = self._typed
         for action in (self.write, self.undo_typed, self.discard):
             action.setEnabled(bool(typed.changes))
@@ -101,27 +102,27 @@ class EditActions(QObject):
         self._update_undo()
 
     def _update_undo(self) -> None:
-        standing, why_not = self._switch.standing, ""
-        if standing.interrupted and not standing.interrupted.kept:
+        edit_permission, why_not = self._switch.edit_permission, ""
+        if edit_permission.interrupted and not edit_permission.interrupted.kept:
             why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
-        elif standing.interrupted:
+        elif edit_permission.interrupted:
             # An interrupted edit can be undone even in a damaged file.
             why_not = ""
-        elif standing.why_not:
-            why_not = standing.why_not
-        elif not standing.journal:
+        elif edit_permission.why_not:
+            why_not = edit_permission.why_not
+        elif not edit_permission.journal:
             why_not = self.tr("No undo file: there is nothing to undo")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
-        in_place = any(not verb.beside for verb in standing.verbs)
-        self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
+        in_place = any(not verb.beside for verb in edit_permission.verbs)
+        self.undo.setVisible(bool(edit_permission.interrupted) or edit_permission.journal or in_place)
         # Ctrl+Z undoes typing first.
         self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
         self.undo.setToolTip(tip(why_not or self.tr("Restores the bytes that the last edit changed")))
 
 
 class EditChip(QToolButton):
-    """Status sign that toggles the permission to edit; in a sandbox, a click emits `sandbox_wanted`."""
+    """Status label; a click toggles the permission to edit, or emits `sandbox_wanted` in a sandbox."""
 
     sandbox_wanted = Signal()
 
@@ -139,7 +140,7 @@ class EditChip(QToolButton):
         switch.changed.connect(self._update)
         self._update()
 
-    def tell_sandbox(self, changes: int | None) -> None:
+    def show_sandbox(self, changes: int | None) -> None:
         self._changes = changes
         self.updateGeometry()
         self._update()
@@ -175,7 +176,7 @@ class EditChip(QToolButton):
         if allowed:
             words = self.tr("Editing is on. Click to switch back to read-only.")
         else:
-            why_not = self._switch.standing.why_not
+            why_not = self._switch.edit_permission.why_not
             words = why_not or self.tr("Read-only. Click to allow changes to this file.")
         self.setToolTip(tip(words))
 

@@ -41,13 +41,13 @@ from shardscope.widgets.tick_box import TickBox
 Roles = Qt.ItemDataRole
 
 SHORT, NARROW = 6, 3
-"""Old and new bytes shown per row, in a wide and in a narrow dialog."""
+"""Number of old and new bytes shown per row, in a wide and in a narrow dialog."""
 LONG = 64
-"""Old and new bytes in the tooltip."""
+"""Number of old and new bytes shown in the tooltip."""
 
 
 class ChangeModel(TableModel):
-    titles = ("What", "Where", "Old", "New")
+    titles = ("Change", "Range", "Old", "New")
     numbers = ()
     things: tuple[ChangeRow, ...] = ()
     short = SHORT
@@ -80,8 +80,7 @@ class ChangeModel(TableModel):
 def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     if row.is_text:
         # As many characters as the same bytes in hex.
-        text = " ".join(data.decode("utf-8", "replace").split())
-        return cut_end(text, 3 * most)
+        return cut_end(" ".join(data.decode("utf-8", "replace").split()), 3 * most)
     more = " …" if size > min(len(data), most) else ""
     return f"{data[:most].hex(' ')}{more}"
 
@@ -91,13 +90,13 @@ TYPING_MILLISECONDS = 250
 NARROW_SHEET = 540
 """Width in pixels at 100 % below which rows show fewer bytes."""
 LEAST = 400
-"""Least width in pixels in which a row can be read."""
+"""Minimum width of the table in pixels."""
 
 
 class EditDialog(QDialog):
     """Preview and confirmation of an edit.
 
-    - `asked()`: the input has changed, compute the changes again
+    - `asked()`: the input changed, so the changes must be computed again
     - `side_chosen(new)`: show the new or the old bytes
     - `wanted(keep)`: run the edit; `keep` writes an undo file
     """
@@ -144,7 +143,7 @@ class EditDialog(QDialog):
         self._soon = Debounce(self, self._ask, TYPING_MILLISECONDS)
         self._lay_out()
         self._connect()
-        self.tell_busy() if self.ready else self._update()
+        self.show_busy() if self.ready else self._update()
         first = self.file or next(iter(self.fields.values()), None)
         (first or self.table).setFocus()
 
@@ -286,13 +285,13 @@ class EditDialog(QDialog):
 
     # --- what it is reported ---
 
-    def tell_busy(self) -> None:
+    def show_busy(self) -> None:
         self._proposal = None
         self.trouble.setText("")
         self.total.setText(self.tr("Computing the changes …"))
         self._update()
 
-    def tell_trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self._proposal = None
         self.model.show_things(())
         self.total.setText("")
@@ -300,7 +299,7 @@ class EditDialog(QDialog):
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self._update()
 
-    def tell_proposal(self, proposal: Proposal) -> None:
+    def show_proposal(self, proposal: Proposal) -> None:
         self._proposal = proposal
         what = proposal.what[:1].upper() + proposal.what[1:]
         self.title.setText(shown(cut_middle(what, 160)))
@@ -352,11 +351,11 @@ class EditDialog(QDialog):
 
     def _ask(self) -> None:
         if self.ready:
-            self.tell_busy()
+            self.show_busy()
             self.asked.emit()
         else:
             self.model.show_things(())
-            self.tell_trouble("")
+            self.show_error("")
 
     def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
         if index.isValid():

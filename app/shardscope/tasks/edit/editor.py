@@ -1,4 +1,4 @@
-"""Edits of the open file: dialog, job, result."""
+"""Edits of the open file: dialog, job and outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardcore.model.options import Option
 from shardcore.sources.patched import Change
 from shardcore.writing.edit_options import EditSubject, Verb
 from shardcore.writing.undo import Journal
-from shardscope.session.error_words import failure, plain_words
+from shardscope.session.error_words import error_text, failure
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.proposed_bytes import Proposed
@@ -41,7 +41,7 @@ def title_of(verb: Verb, *, back: bool = False) -> str:
 
 
 @dataclass(frozen=True)
-class News:
+class EditOutcome:
     text: str
     bad: bool = False
     action: str = ""
@@ -68,7 +68,7 @@ class Editor(QObject):
         self._chosen = chosen
         self._window = window
         self._shown: dict[str, Proposed] = {}
-        self._after: News | None = None
+        self._after: EditOutcome | None = None
         self.sheet: EditDialog | None = None
         self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
         session.opened.connect(self._opened)
@@ -100,7 +100,7 @@ class Editor(QObject):
             proposal = propose(shard, asked)
             if not left_out:
                 return asked, proposal
-            more = f"{plural(left_out, 'row')} without an object left out."
+            more = f"{plural(left_out, 'row')} without an object skipped."
             return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
 
         def look() -> None:
@@ -113,7 +113,7 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Show the dialog that writes typed bytes; checksums in the file are not updated."""
+        """Show the dialog that writes typed bytes; checksums are not updated."""
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
         sheet = self._sheet(
@@ -165,14 +165,14 @@ class Editor(QObject):
             self._shown = dict(proposal.proposed)
             sheet.wanted.disconnect()
             sheet.wanted.connect(lambda keep: self._go(sheet, proposal, asked, keep=keep))
-            sheet.tell_proposal(proposal)
+            sheet.show_proposal(proposal)
             self._show()
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet:
                 self._shown = {}
                 self._show()
-                sheet.tell_trouble(plain_words(error))
+                sheet.show_error(error_text(error))
 
         sheet.wanted.connect(lambda _: None)
         self._session.ask(
@@ -234,30 +234,33 @@ class Editor(QObject):
         if shard is None:
             return
         text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
-        news = News(text) if asked is not None else self._undone(path.name)
+        news = EditOutcome(text) if asked is not None else self._undone(path.name)
         if proposal.kept and keep:
-            news = News(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
+            news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
         elif asked is not None and asked.verb.back and not asked.back:
             verb, keys = asked.verb, tuple(asked.keys)
             action = f"{title_of(verb, back=True)}…"
-            news = News(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
+            news = EditOutcome(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
         self._run(
             lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Undo the last edit in a job and reopen the file; finishes an interrupted edit without old bytes instead."""
+        """Undo the last edit in a job and reopen the file; an interrupted edit without undo file is finished."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
-            what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
+            what = f"finish {journal.what}"
+            news = EditOutcome(self.tr("{0} was changed: {1}").format(name, journal.what))
         else:
             what, news = f"undo the edit of {name}", self._undone(name)
         return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
 
-    def _undone(self, name: str) -> News:
-        return News(self.tr("{0} restored to its state before the edit").format(name))
+    def _undone(self, name: str) -> EditOutcome:
+        return EditOutcome(self.tr("{0} restored to its state before the edit").format(name))
 
-    def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
+    def _run(
+        self, work: Callable[[Job], None], what: str, news: EditOutcome, *, stops: bool = False, uri: str = ""
+    ) -> Job:
         """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.hold_watch(held=True)
@@ -266,20 +269,20 @@ class Editor(QObject):
             here = session.shard is shard
             stopped = isinstance(error, Cancelled) and stops
             if error is not None and not isinstance(error, Cancelled):
-                self._after = News(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
+                self._after = EditOutcome(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
             else:
-                self._after = News(self.tr("Stopped: the file is unchanged")) if stopped else news
+                self._after = EditOutcome(self.tr("Stopped: the file is unchanged")) if stopped else news
             if not here:
                 session.say(self._after.text, failed=self._after.bad)
                 self._after = None
             elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.hold_watch(held=False)
-                self._tell()
+                self._emit_news()
             else:
                 self._reload(uri)
 
-        title, home = what[:1].upper() + what[1:], session.at_home(done, closed=True)
+        title, home = what[:1].upper() + what[1:], session.when_shown(done, closed=True)
         return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=home)
 
     def _reload(self, uri: str) -> None:
@@ -298,17 +301,17 @@ class Editor(QObject):
     def _reloaded(self) -> None:
         self.reloaded.emit()
         news = self._after
-        self._tell()
+        self._emit_news()
         if news is not None and not news.bad:
             self._verify(news)
 
-    def _verify(self, news: News) -> None:
+    def _verify(self, news: EditOutcome) -> None:
         """Verify the index in a job after an edit; only errors are shown."""
 
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                text = self.tr("{0}, but it does not verify: {1}").format(news.text, wrong[0].message)
+                text = self.tr("{0}, but verification failed: {1}").format(news.text, wrong[0].message)
                 self.news.emit(replace(news, text=text, bad=True))
 
         self._session.ask(
@@ -322,7 +325,7 @@ class Editor(QObject):
     def _not_opened(self) -> None:
         self._after = None
 
-    def _tell(self) -> None:
+    def _emit_news(self) -> None:
         news, self._after = self._after, None
         if news is not None:
             self.news.emit(news)

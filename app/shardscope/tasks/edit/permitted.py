@@ -1,4 +1,4 @@
-"""Permitted edits of the open file, or the reason why there are none. No Qt here; accesses the disk."""
+"""Edits that the open file permits, or the reason why it permits none; accesses the disk. No Qt here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EditPermission:
     rekey: tuple[Option, ...] = ()
 
 
-def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
+def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
     """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
@@ -46,11 +46,11 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermiss
     if path is None:
         return EditPermission(verbs, why_not, rekey=rekey)
     there = journal_of(path).is_file() or bool(earlier_journals(path))
-    return EditPermission(verbs, why_not, there, journal_to_mend(path), rekey)
+    return EditPermission(verbs, why_not, there, interrupted_journal(path), rekey)
 
 
-def journal_to_mend(path: Path) -> Journal | None:
-    """Return the journal of an interrupted edit; None if there is none or it is invalid."""
+def interrupted_journal(path: Path) -> Journal | None:
+    """Return the journal of an interrupted edit; None if it is missing or invalid."""
     try:
         return interrupted_edit(path)
     except ShardError:
@@ -105,13 +105,12 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     path = shard.source.path
     if any(path.absolute().is_relative_to(one) for one in kept):
         return "Samples cannot be changed: copy the file and open the copy"
-    in_place = any(not verb.beside for verb in verbs)
-    return _no_permission(path if in_place else None, path.absolute().parent)
+    return _no_permission(path if any(not verb.beside for verb in verbs) else None, path.absolute().parent)
 
 
 def _no_permission(path: Path | None, folder: Path) -> str:
     if path is not None and not os.access(path, os.W_OK):
-        return f"No permission to write {path.name}: change it, or copy the file"
+        return f"No permission to write {path.name}: change the permissions, or copy the file"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"No permission to write into {folder}: the undo file cannot be kept there"
     return ""

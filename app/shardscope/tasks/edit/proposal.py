@@ -27,24 +27,24 @@ from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
 SHOWN = 64
-"""Most old and new bytes per row."""
+"""Maximum number of old and new bytes per row."""
 
 KEPT = 1 << 20
-"""Most streamed new bytes that are kept for the preview, over all changes."""
+"""Maximum number of new bytes kept for the preview of all changes, if they are computed piece by piece."""
 
 MOST_LINES = 2_000
-"""Most lines that are compared one by one; of more, only the range that differs is shown."""
+"""Maximum number of lines compared individually; for more, one range that differs is shown."""
 
 WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
-"""Verb for typed bytes; formats do not declare it."""
+"""Verb that writes typed bytes; formats do not declare it."""
 
 Make = Callable[[bool, Progress], None]
-"""Function that runs an edit: whether to keep the old bytes, and progress."""
+"""Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """Requested edit; `now` is ISO 8601 in UTC, and `back` reverts the verb."""
+    """Requested edit; `now` is the time in ISO 8601 in UTC, `back` reverts the verb."""
 
     verb: Verb
     keys: Sequence[str] = ()
@@ -112,7 +112,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Compute an edit; a local file is locked meanwhile, so that no half-done edit of another process is read."""
+    """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = compute_edit(
             asked.verb,
@@ -156,36 +156,36 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Undo the last edit; finish an interrupted one without old bytes. Cannot be cancelled."""
-    with stopped_by(_go_on), locked(path):
+    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
+    with stopped_by(_ignore_cancel), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
-            finish(path, keep=False, progress=_telling(progress))
+            finish(path, keep=False, progress=_uncancellable(progress))
         else:
-            undo(path, _telling(progress))
+            undo(path, _uncancellable(progress))
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Run an edit; one without undo file cannot be cancelled."""
+    """Run an edit; it can be cancelled only if it has an undo file."""
     if not keep:
-        with stopped_by(_go_on):
-            apply(edit, journal=False, progress=_telling(progress))
+        with stopped_by(_ignore_cancel):
+            apply(edit, journal=False, progress=_uncancellable(progress))
         return
     apply(edit, progress=progress)
 
 
-def _go_on() -> None:
+def _ignore_cancel() -> None:
     """Ignore cancellation."""
 
 
-def _telling(progress: Progress) -> Progress:
+def _uncancellable(progress: Progress) -> Progress:
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         # Cancellation takes effect after the edit.
         with contextlib.suppress(Cancelled):
             progress(done, total)
 
-    return tell
+    return report
 
 
 # --- edits in place ---
@@ -195,8 +195,8 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
     rows: list[ChangeRow] = []
     stretches: list[ProposedRange] = []
     left = KEPT
-    for told, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
-        old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
+    for described, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
+        old, new = bytes.fromhex(described["old"]), bytes.fromhex(described["new"])
         old_size = max(min(one.stop, edit.old_size) - one.start, 0)
         rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
         if old_size:
@@ -272,7 +272,7 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
 
 
 def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield `SequenceMatcher` opcodes; skips equal lines at both ends, and compares at most `MOST_LINES`."""
+    """Yield `SequenceMatcher` opcodes for at most `MOST_LINES` lines; equal lines at both ends are skipped."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     most = min(len(old), len(new)) - first
     ends = zip(reversed(old), reversed(new), strict=False)

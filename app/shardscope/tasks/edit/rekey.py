@@ -21,11 +21,11 @@ from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.model.text import shown
 from shardcore.writing.edit_options import REKEY
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.tasks.edit.editor import News, title_of
+from shardscope.tasks.edit.editor import EditOutcome, title_of
 from shardscope.tasks.edit.permitted import maker
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
@@ -86,14 +86,14 @@ class RekeyDialog(QDialog):
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def tell(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.trouble.setVisible(bool(text))
 
     def _check(self) -> None:
         wrong = next((text for field in self.fields.values() if (text := field.problem())), "")
-        self.tell(wrong)
+        self.show_error(wrong)
         self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
 
     def _choose(self) -> None:
@@ -113,7 +113,7 @@ class RekeyTask(QObject):
         session.closed.connect(self._close)
 
     def ask(self) -> RekeyDialog | None:
-        options, uri = self._switch.standing.rekey, self._session.uri
+        options, uri = self._switch.edit_permission.rekey, self._session.uri
         if self._session.shard is None or not options:
             return None
         self._close()
@@ -140,11 +140,11 @@ class RekeyTask(QObject):
             sheet.accept()
             text = self.tr("{0} was written. The open file is unchanged.").format(target)
             opens = partial(self._session.open_tab, OpenRequest(str(target)))
-            self.news.emit(News(text, action=self.tr("Open it"), do=opens))
+            self.news.emit(EditOutcome(text, action=self.tr("Open it"), do=opens))
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.tell(plain_words(error))
+                sheet.show_error(error_text(error))
                 sheet.write.setEnabled(True)
 
         sheet.write.setEnabled(False)

@@ -1,4 +1,4 @@
-"""Permission to change the open file; off whenever a file is opened."""
+"""Switch that permits editing the open file; every opening turns it off."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from shardcore.teaching import resources
 from shardcore.writing.undo import Journal
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
-from shardscope.tasks.edit.permitted import EditPermission, journal_to_mend, standing
+from shardscope.tasks.edit.permitted import EditPermission, edit_permission, interrupted_journal
 
 LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file; `standing` has the possible edits, looked up by a job.
+    """Permission to change the open file; a job fills `edit_permission` with the possible edits.
 
     `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
     """
@@ -31,53 +31,53 @@ class EditSwitch(QObject):
         self._session = session
         self._stays = self._again = False
         self.allowed = False
-        self.standing = EditPermission()
+        self.edit_permission = EditPermission()
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
 
     def allow(self, allowed: bool) -> None:
-        allowed = allowed and not self.standing.why_not
+        allowed = allowed and not self.edit_permission.why_not
         if allowed != self.allowed:
             self.allowed = allowed
             self.changed.emit()
 
     def stay(self) -> None:
-        """Keep the permission over the next opening; call it before a reload after an edit."""
+        """Keep the permission during the next opening; call it before the reload after an edit."""
         self._stays = self.allowed
 
     @property
     def why_not(self) -> str:
         """Reason why nothing can be changed now, with advice; empty if it can."""
-        if self.standing.why_not:
-            return self.standing.why_not
+        if self.edit_permission.why_not:
+            return self.edit_permission.why_not
         if not self.allowed:
             return self.tr("Read-only: choose Edit > Allow changes to this file first")
-        if self.standing.interrupted:
-            if not self.standing.interrupted.kept:
+        if self.edit_permission.interrupted:
+            if not self.edit_permission.interrupted.kept:
                 return self.tr("An edit of this file was interrupted: finish it first")
             return self.tr("An edit of this file was interrupted: undo it first")
         return ""
 
     def _opened(self, _: Shard) -> None:
         self._again, self._stays = self._stays, False
-        self.allowed, self.standing = False, EditPermission(why_not=LOOKING)
+        self.allowed, self.edit_permission = False, EditPermission(why_not=LOOKING)
         self.changed.emit()
         uri = self._session.uri
 
         def take(found: EditPermission) -> None:
-            self.standing, self.allowed = found, self._again and not found.why_not
+            self.edit_permission, self.allowed = found, self._again and not found.why_not
             self.changed.emit()
             if found.interrupted:
                 self.interrupted.emit(uri, found.interrupted)
 
         def failed(_: BaseException) -> None:
-            self.standing = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
+            self.edit_permission = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
             self.changed.emit()
 
         kept = [one.path.absolute() for one in resources.samples()]
         self._session.ask(
-            lambda shard, _: standing(shard, uri, kept),
+            lambda shard, _: edit_permission(shard, uri, kept),
             take,
             failed=failed,
             key=("standing", self),
@@ -91,11 +91,11 @@ class EditSwitch(QObject):
         self._again = state is True
 
     def _closed(self) -> None:
-        self.allowed, self.standing = False, EditPermission()
+        self.allowed, self.edit_permission = False, EditPermission()
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
-        """Drop the permission, and look for an interrupted edit: it may be why the file cannot be opened."""
+        """Withdraw the permission, and look for an interrupted edit that may be why the file cannot be opened."""
         self._stays = False
         uri = failure.request.uri
 
@@ -104,4 +104,4 @@ class EditSwitch(QObject):
                 self.interrupted.emit(uri, found)
 
         if not is_address(uri):
-            self._session.jobs.submit(lambda _: journal_to_mend(Path(uri)), key=("standing", self), done=done)
+            self._session.jobs.submit(lambda _: interrupted_journal(Path(uri)), key=("standing", self), done=done)

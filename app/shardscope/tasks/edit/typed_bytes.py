@@ -11,22 +11,22 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError
 from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.session.session import Session
 from shardscope.tasks.edit.switch import EditSwitch
 
 SOON_MILLISECONDS = 300
-"""Pause in typing after which the views read the typed bytes."""
+"""Pause in typing, in milliseconds, after which the views read the typed bytes."""
 
 
 class TypedBytes(QObject):
-    """Typed bytes in memory, until they are written or discarded; the next change to redo is last in `undone`."""
+    """Typed bytes in memory, until they are written or discarded; the last of `undone` is the next to redo."""
 
     changed = Signal()
     place_wanted = Signal(object)
-    """Carries the offset of what was undone or redone."""
+    """Carries the offset of the change that was undone or redone."""
 
     def __init__(self, session: Session, switch: EditSwitch, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -82,7 +82,7 @@ class TypedBytes(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return
         self.changes, self.undone = changes, undone
         self._soon.start()
@@ -96,7 +96,7 @@ class TypedBytes(QObject):
             self._session.show_typed(None)
             return
         # Keep the format: the typed bytes may be those by which it is detected.
-        request = replace(self._session.request.broken(changes, shard.source.identity), format=shard.format)
+        request = replace(self._session.request.with_changes(changes, shard.source.identity), format=shard.format)
 
         def work(job: Job) -> Shard:
             found = request.open(job.progress)
@@ -126,7 +126,7 @@ class TypedBytes(QObject):
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
-    """Merge overwritten ranges, later over earlier ones, for the bytes view; None without any."""
+    """Merge overwritten ranges for the bytes view, where later changes win; None if there are none."""
     found: list[tuple[int, bytes]] = []
     for change in changes:
         data = change.data or b""

@@ -1,1 +1,1 @@
-"""Extraction of objects into files: dialog, job, result."""
+"""Extraction of objects into files: dialog, job and outcome."""

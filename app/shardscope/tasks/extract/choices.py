@@ -9,14 +9,14 @@ from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
 from shardscope.session.open_request import OpenRequest
 
 ASK = "ask"
-"""Policy of the dialog: look for existing files and ask; the others are those of `Conflict`."""
+"""Policy of the dialog for existing files: ask. The other policies are those of `Conflict`."""
 
 POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Choices of the extraction dialog; with `skip_unused`, the manifest does not list unused slots."""
+    """Choices of the extraction dialog; `skip_unused` omits unused slots from the manifest."""
 
     folders: bool = True
     conflict: str = ASK

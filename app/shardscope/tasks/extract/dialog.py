@@ -1,4 +1,4 @@
-"""Dialog that extracts objects; shows number, size and names of the files beforehand."""
+"""Dialog that extracts objects; previews number, size and names of the files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import shown
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import Outlook
+from shardscope.session.error_words import error_text
+from shardscope.session.extraction import ExtractionPreview
 from shardscope.session.words import cut_middle
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
@@ -51,7 +51,7 @@ _POLICY_WORDS = {
 class ExtractDialog(QDialog):
     """Dialog for target and options of an extraction; open it with `open()`.
 
-    - `changed`: the choices have changed; reply with `tell_outlook`
+    - `changed`: the choices have changed; reply with `show_preview`
     - `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`
     """
 
@@ -66,7 +66,7 @@ class ExtractDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._around = parent
         self._answer: Conflict | None = None
-        self._outlook: Outlook | None = None
+        self._outlook: ExtractionPreview | None = None
         self._soon = Debounce(self, self.changed, TYPING_MILLISECONDS)
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self._make_choices(choices, folders))
@@ -113,7 +113,7 @@ class ExtractDialog(QDialog):
         self.guess = TickBox("A&dd missing file extensions (detected from content)", page)
         self.guess.setChecked(choices.guess_extension)
         self.skip_unused = TickBox("Skip &unused slots", page)
-        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them. They never become files."))
+        self.skip_unused.setToolTip(self.tr("Omits them from the manifest. They are never written as files."))
         self.skip_unused.setChecked(choices.skip_unused)
         self.manifest = TickBox(self.tr("Write a &manifest"), page)
         self.manifest.setToolTip(self.tr("manifest.json: key, size and sha256 of every file written"))
@@ -238,24 +238,24 @@ class ExtractDialog(QDialog):
 
     @property
     def asks(self) -> bool:
-        """True if existing files must be looked up before writing."""
+        """True if the dialog must check for existing files before writing."""
         return self._answer is None and self.choices.conflict == ASK
 
     # --- what it is reported ---
 
-    def tell_outlook(self, found: Outlook) -> None:
+    def show_preview(self, found: ExtractionPreview) -> None:
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
         most = self._around.window().size() - QSize(16, 16)
         self.resize(self.size().expandedTo(self.sizeHint()).boundedTo(most))
 
-    def tell_error(self, error: BaseException) -> None:
-        self.left_out.setText(shown(plain_words(error)))
+    def show_error(self, error: BaseException) -> None:
+        self.left_out.setText(shown(error_text(error)))
         self.left_out.show()
         self.show_choices()
 
-    def tell_busy(self) -> None:
+    def show_busy(self) -> None:
         self.extract.setEnabled(False)
         self.left_out.show()
         self.left_out.setText(self.tr("Checking for existing files …"))
@@ -322,8 +322,8 @@ class ExtractDialog(QDialog):
         self.left_out.setVisible(found.unused > 0)
         self.deleted.setVisible(found.deleted > 0)
         self.warning.setVisible(found.deleted > 0)
-        told = plural(found.deleted, "tombstoned object")
-        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(told))
+        text = plural(found.deleted, "tombstoned object")
+        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(text))
         self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
         lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))

@@ -1,4 +1,4 @@
-"""Extraction of objects: dialog, job, result."""
+"""Dialog and jobs for the extraction of objects, with resuming."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from shardcore import Cancelled
 from shardcore.errors import source_lost
 from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Conflict
-from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, Outlook, existing, outlook, write
+from shardscope.session.error_words import error_text
+from shardscope.session.extraction import (
+    ExtractionOutcome,
+    ExtractionPreview,
+    ExtractionRequest,
+    existing,
+    preview_extraction,
+    write,
+)
 from shardscope.session.fetch_cost import whole
 from shardscope.session.jobs import Job, JobPriority, JobState, Pool
 from shardscope.session.row_ranges import RowRanges
@@ -35,7 +42,7 @@ class Result:
 
     @property
     def rest(self) -> ExtractionRequest:
-        """Request for the objects that were not written; through another opening after a lost connection."""
+        """Request for the objects that were not written; reopens the shard if the connection was lost."""
         if self.found.stopped or self.found.cancelled:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
@@ -81,10 +88,10 @@ class ExtractTask(QObject):
         def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
             if error is not None:
                 found.cancelled = isinstance(error, Cancelled)
-                found.stopped = "" if found.cancelled else plain_words(error)
+                found.stopped = "" if found.cancelled else error_text(error)
                 found.lost = found.lost or source_lost(error)
                 if self.session.shard is wanted.shard:
-                    self.session.note_trouble(error)
+                    self.session.note_error(error)
             elif found.failed and not found.files:
                 job.state = JobState.FAILED
             job.note = result.text
@@ -110,7 +117,7 @@ class ExtractTask(QObject):
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
         size = int(whole(wanted.shard) * share)
-        self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
+        self.session.with_consent(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
         """Extract the rest of a result in its tab; None if its shard is not open any more."""
@@ -124,7 +131,7 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Continue an interrupted extraction, once; existing files are skipped."""
+        """Continue an interrupted extraction once; existing files are skipped."""
         job.resume, job.note = None, self.tr("resumed")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
@@ -146,19 +153,19 @@ class ExtractTask(QObject):
         if wanted is None:
             return
         if wanted.counted is not None:
-            sheet.tell_outlook(wanted.counted)
+            sheet.show_preview(wanted.counted)
             return
 
-        def take(found: Outlook) -> None:
+        def take(found: ExtractionPreview) -> None:
             if open_:
                 open_.counted = replace(wanted, counted=found)
-                sheet.tell_outlook(found)
+                sheet.show_preview(found)
 
         self.session.ask(
-            lambda _, job: outlook(wanted, job.progress),
+            lambda _, job: preview_extraction(wanted, job.progress),
             take,
-            failed=lambda error: sheet.tell_error(error) if open_ else None,
-            key=("outlook", self),
+            failed=lambda error: sheet.show_error(error) if open_ else None,
+            key=("preview_extraction", self),
             pool=Pool.CPU,
         )
 
@@ -178,11 +185,11 @@ class ExtractTask(QObject):
             else:
                 self._go(sheet, wanted)
 
-        sheet.tell_busy()
+        sheet.show_busy()
         self.session.ask(
             lambda _, job: existing(wanted, job.progress),
             take,
-            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            failed=lambda error: sheet.show_error(error) if open_ else None,
             key=("existing", self),
             priority=JobPriority.SCREEN,
         )
@@ -203,7 +210,7 @@ def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
 
 
 class _Open:
-    """True while a dialog is open; `counted` is its last request with a preview."""
+    """True while a dialog is open; `counted` is the last request whose preview was computed."""
 
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True

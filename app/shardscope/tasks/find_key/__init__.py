@@ -1,1 +1,1 @@
-"""Search for a key in the files of a folder."""
+"""Search for a key in the shards of a folder."""

@@ -1,4 +1,4 @@
-"""Dialog that finds the files of a folder that contain a key."""
+"""Dialog that finds the files of a folder in which a key is stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
@@ -42,7 +42,7 @@ from shardscope.widgets.table_columns import ColumnRule
 from shardscope.widgets.table_model import TableModel
 
 MOST_HITS = 10_000
-"""Most files that are listed."""
+"""Maximum number of files listed."""
 
 
 class KeyHitModel(TableModel):
@@ -72,13 +72,13 @@ class KeyHitModel(TableModel):
             name = hit.path.removeprefix(self._top.rstrip("/") + "/") if self._top else hit.path
             return f"✖ {name}" if hit.error is not None else name
         if hit.ref is None:
-            return plain_words(hit.error) if column == 3 and hit.error is not None else ""
+            return error_text(hit.error) if column == 3 and hit.error is not None else ""
         size = grouped_digits(hit.ref.size) if hit.ref.size >= 0 else ""
         return (hit.format, size, hit.ref.shard)[column - 1]
 
     def tip(self, row: int, column: int) -> str:
         hit = self.things[row]
-        return plain_words(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
+        return error_text(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
 
 
 class FindKeyDialog(QDialog):
@@ -174,24 +174,24 @@ class FindKeyDialog(QDialog):
 
     # --- what is shown ---
 
-    def tell_started(self, top: str) -> None:
+    def show_started(self, top: str) -> None:
         self.running = True
         self.model.begin(top)
         self.progress.setRange(0, int(motion.reduced()))
-        self.state.tell(self.tr("Searching …"))
+        self.state.set_text(self.tr("Searching …"))
         self._enable()
 
-    def tell_progress(self, done: int, total: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         if self.running and total > 0:
             self.progress.setRange(0, total)
             self.progress.setValue(done)
-            self.state.tell(self.tr("{0} of {1} searched").format(f"{done:,}", plural(total, "file")))
+            self.state.set_text(self.tr("{0} of {1} searched").format(f"{done:,}", plural(total, "file")))
 
-    def tell_ended(self, text: str) -> None:
+    def show_ended(self, text: str) -> None:
         self.running = False
         self.progress.setRange(0, 1)
         self.progress.setValue(0)
-        self.state.tell(text)
+        self.state.set_text(text)
         self._enable()
 
     def _enable(self) -> None:
@@ -280,7 +280,7 @@ class FindKeyTask(QObject):
         self._settings.add_searched_folder(where)
         found: deque[KeyHit] = deque()
         self._found = found
-        dialog.tell_started(where)
+        dialog.show_started(where)
 
         def work(job: Job) -> tuple[int, int]:
             with closing(find_in(key, [where], progress=job.progress, isolated=True, remote=remote)) as search:
@@ -291,7 +291,7 @@ class FindKeyTask(QObject):
         def done(result: tuple[int, int] | None, error: BaseException | None) -> None:
             if self._found is found:
                 self._drain()
-                self._tell(result, error)
+                self._show_result(result, error)
 
         self._cancel()
         self._job = self._session.jobs.submit(
@@ -304,27 +304,27 @@ class FindKeyTask(QObject):
         )
         return self._job
 
-    def _tell(self, result: tuple[int, int] | None, error: BaseException | None) -> None:
+    def _show_result(self, result: tuple[int, int] | None, error: BaseException | None) -> None:
         dialog = self.dialog
         if dialog is None:
             return
         listed = len(dialog.model.things)
         if isinstance(error, Cancelled):
-            dialog.tell_ended(self.tr("Cancelled"))
+            dialog.show_ended(self.tr("Cancelled"))
         elif error is not None:
-            dialog.tell_ended(plain_words(error))
+            dialog.show_ended(error_text(error))
         elif result is not None:
             holds = sum(hit.error is None for hit in dialog.model.things)
             searched = self.tr("{0} searched").format(plural(result[0], "file"))
             failed = self.tr(", {0} not readable").format(f"{result[1]:,}") if result[1] else ""
             text = self.tr("Found in {0}").format(plural(holds, "file")) if holds else self.tr("Not found")
             more = self.tr(", the first {0} are listed").format(f"{MOST_HITS:,}") if listed >= MOST_HITS else ""
-            dialog.tell_ended(f"{text} ({searched}{failed}){more}")
+            dialog.show_ended(f"{text} ({searched}{failed}){more}")
 
     def _progressed(self, job: Job) -> None:
         if self.dialog is not None and job is self._job and not job.state.ended:
             self._drain()
-            self.dialog.tell_progress(job.done_amount, job.total_amount)
+            self.dialog.show_progress(job.done_amount, job.total_amount)
 
     def _drain(self) -> None:
         hits: list[KeyHit] = []

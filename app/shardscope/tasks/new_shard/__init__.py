@@ -1,1 +1,1 @@
-"""New shards: packing and converting, with a plan beforehand."""
+"""Creation of shards: packing files and converting shards, with a plan beforehand."""

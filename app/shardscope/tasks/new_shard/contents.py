@@ -17,8 +17,8 @@ from shardcore.writing.manifest import ManifestReader
 MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
 
-TELL_EVERY = 256
-"""Lines of a manifest between two progress reports."""
+REPORT_EVERY = 256
+"""Number of manifest lines between two progress reports."""
 
 
 class InputKind(Enum):
@@ -67,7 +67,7 @@ class InputCount:
 
     @property
     def manifests(self) -> tuple[str, ...]:
-        """Manifests; only one can be packed."""
+        """Inputs that are manifests; more than one is an error."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
@@ -92,8 +92,7 @@ def count(paths: Iterable[str], progress: Progress) -> InputCount:
     """Count the inputs; reads file sizes and manifests, so call it in a job."""
     found: list[Input] = []
     for path in paths:
-        before = sum(one.count for one in found)
-        found.append(_looked_at(path, before, progress))
+        found.append(_looked_at(path, sum(one.count for one in found), progress))
     return InputCount(tuple(found))
 
 
@@ -132,7 +131,7 @@ def _is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:
-    """Return a file as manifest; None if its beginning is not that of a manifest."""
+    """Return a file as a manifest; None if it does not begin like one."""
     objects = size = 0
     try:
         manifest = ManifestReader(path, (), "")
@@ -142,7 +141,7 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
         if not manifest.is_one:
             return None
         for file in manifest.paths():
-            if objects % TELL_EVERY == 0:
+            if objects % REPORT_EVERY == 0:
                 progress(before + objects, 0)
             objects += 1
             try:

@@ -1,4 +1,4 @@
-"""List of the inputs of a new shard, filled by drop or dialog."""
+"""List of the inputs of a new shard, filled by drag and drop or a dialog."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROWS = 4
 
 
 class InputModel(TableModel):
-    titles = ("Name", "What it is", "Size")
+    titles = ("Name", "Type", "Size")
     numbers = (2,)
     things: list[str]
 
@@ -40,7 +40,7 @@ class InputModel(TableModel):
         self.things = []
         self._counted: dict[str, Input] = {}
 
-    def tell(self, counted: InputCount) -> None:
+    def show_count(self, counted: InputCount) -> None:
         self._counted = {one.path: one for one in counted.inputs}
         self.change()
 
@@ -192,20 +192,20 @@ class ContentsView(QWidget):
         self._update()
         self.changed.emit()
 
-    def tell(self, counted: InputCount) -> None:
-        self.model.tell(counted)
+    def show_count(self, counted: InputCount) -> None:
+        self.model.show_count(counted)
         self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
         self.use.setVisible(bool(self._inside))
         if counted.inputs:
-            self.total.tell(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
+            self.total.set_text(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
 
-    def tell_busy(self, files: int) -> None:
-        self.total.tell(self.tr("Counting … {0}").format(plural(files, "file")))
+    def show_busy(self, files: int) -> None:
+        self.total.set_text(self.tr("Counting … {0}").format(plural(files, "file")))
 
     def _update(self) -> None:
         self.remove.setEnabled(self.list.selectionModel().hasSelection())
         if not self.model.things:
-            self.total.tell("")
+            self.total.set_text("")
 
     def _ask(self, *, folder: bool) -> None:
         title = self.tr("Add to the new shard")

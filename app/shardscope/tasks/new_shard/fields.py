@@ -1,4 +1,4 @@
-"""Fields for the options of writing, with help and errors below each."""
+"""Fields for the options of a writer, with help and errors below each."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class OptionForm(QWidget):
         self.setObjectName("optionForm")
         self.fields: dict[str, OptionField] = {}
         self._wrong: dict[str, QLabel] = {}
-        self._told: tuple[str, str, Any] = ("", "", None)
+        self._rejected: tuple[str, str, Any] = ("", "", None)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(12)
@@ -115,11 +115,11 @@ class OptionForm(QWidget):
     def problem(self) -> str:
         return next((label.text() for label in self._wrong.values() if label.text()), "")
 
-    def tell_wrong(self, name: str, why: str) -> bool:
+    def reject(self, name: str, why: str) -> bool:
         """Show an error below a field until its value changes; return False if there is no such field."""
         if name not in self.fields:
             return False
-        self._told = (name, why, self.fields[name].value())
+        self._rejected = (name, why, self.fields[name].value())
         self._check()
         return True
 
@@ -130,11 +130,11 @@ class OptionForm(QWidget):
         return super().eventFilter(watched, event)
 
     def _check(self) -> None:
-        told_name, told_why, told_value = self._told
+        rejected_name, rejection, rejected_value = self._rejected
         for name, field in self.fields.items():
             wrong = field.problem()
-            if not wrong and name == told_name and field.value() == told_value:
-                wrong = told_why
+            if not wrong and name == rejected_name and field.value() == rejected_value:
+                wrong = rejection
             label = self._wrong[name]
             label.setText(f"✖ {shown(wrong)}" if wrong else "")
             label.setVisible(bool(wrong))

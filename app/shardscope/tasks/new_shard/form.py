@@ -36,7 +36,7 @@ from shardscope.tasks.new_shard.format_list import FormatList
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned
 from shardscope.tasks.new_shard.target import suggested
-from shardscope.tasks.new_shard.target_view import PlaceView
+from shardscope.tasks.new_shard.target_view import TargetView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, px, sized
@@ -70,12 +70,12 @@ class KeyRules(QWidget):
         self.source = Elided(greedy=True, parent=self)
         count = shard.listing
         objects = f", {plural(len(count), 'row')}" if count is not None else ""
-        self.source.tell(f"{request.name} ({shard.format}{objects})")
+        self.source.set_text(f"{request.name} ({shard.format}{objects})")
         self.source.setToolTip(tip(request.shown))
         self.rule = QComboBox(self)
         self.rule.setObjectName("keyRule")
         self.rule.setAccessibleName(self.tr("Rule for keys"))
-        self.rule.setToolTip(self.tr("How keys of the new shard are chosen"))
+        self.rule.setToolTip(self.tr("Rule for the keys of the new shard"))
         for choice, words in RULES:
             self.rule.addItem(self.tr(words), choice.value)
         self.about = plain_label("", "keyRuleAbout", wrap=True)
@@ -142,7 +142,7 @@ class Start:
 
 
 class PackForm(QWidget):
-    """Form for all values of a new shard; `FormJobs` delivers counts, target and plan to it."""
+    """Form for all options of a new shard; `FormJobs` supplies counts, target and plan."""
 
     contents_changed = Signal()
     changed = Signal()
@@ -164,7 +164,7 @@ class PackForm(QWidget):
             else None
         )
         self.formats = FormatList(start.formats, self)
-        self.place = PlaceView(self)
+        self.place = TargetView(self)
         self.plan = PlanView(self)
         self.options = OptionForm((), self._changed, self)
         self.keys = _muted("keysAbout", self)
@@ -309,27 +309,27 @@ class PackForm(QWidget):
 
     # --- what it is reported ---
 
-    def tell_counted(self, counted: InputCount) -> None:
+    def show_counted(self, counted: InputCount) -> None:
         self.counted = counted
         if self.contents is not None:
-            self.contents.tell(counted)
+            self.contents.show_count(counted)
         self._fit_place()
         self.refresh()
 
-    def tell_plan(self, planned: Planned) -> None:
+    def show_planned(self, planned: Planned) -> None:
         path = self.place.path
         self._refused = ""
         self.plan.show_plan(planned, path.name if path is not None else planned.name)
         self.refresh()
 
-    def tell_refused(self, why: str, option: str, *, final: bool) -> None:
-        """Show why there is no plan, with the invalid option; `final`: writing would certainly fail."""
-        if not (option and self.options.tell_wrong(option, why)):
+    def show_refused(self, why: str, option: str, *, final: bool) -> None:
+        """Show why there is no plan, beside the invalid `option` if given; `final`: writing would certainly fail."""
+        if not (option and self.options.reject(option, why)):
             self._refused, self._final = why, final
         self.plan.show_none(self.tr("No plan: see the message below"))
         self.refresh()
 
-    def tell_failed(self, why: str) -> None:
+    def show_failed(self, why: str) -> None:
         self.refresh()
         self._say(why, wrong=True)
         self.write.setFocus()
@@ -393,8 +393,8 @@ class PackForm(QWidget):
         waiting = self.work is None
         self.write.setEnabled(not blocked and not waiting)
         nothing = self.contents is not None and not self.contents.paths and not self._has_content
-        told = blocked or self._refused
-        self._say(told, wrong=bool(told) and not nothing)
+        text = blocked or self._refused
+        self._say(text, wrong=bool(text) and not nothing)
 
     def _say(self, text: str, *, wrong: bool) -> None:
         self.problem.set_text(f"✖ {text}" if wrong else text)

@@ -11,23 +11,23 @@ from shardcore import Cancelled, UsageError
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import writes_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.tasks.new_shard.contents import InputCount, count
 from shardscope.tasks.new_shard.form import PackForm
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned, Refused
-from shardscope.tasks.new_shard.target import TargetPlace, look
+from shardscope.tasks.new_shard.target import TargetState, look
 
 T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
 
 SOON_MILLISECONDS = 250
-"""Pause in changes after which the plan is computed."""
+"""Pause in changes, in milliseconds, after which the plan is computed."""
 
 LOOK_MILLISECONDS = 100
 
 AUTO_EXACT = 16 << 20
-"""Largest content, in bytes, that is read without a request to compute an exact plan."""
+"""Maximum size in bytes of contents that are read automatically, to compute an exact plan."""
 
 
 class FormJobs(QObject):
@@ -79,14 +79,14 @@ class FormJobs(QObject):
             self._refuse(error)
             return
         self._planned = None
-        self._form.tell_counted(counted)
+        self._form.show_counted(counted)
         self._changed()
 
     def _changed(self) -> None:
         self._look_at_target()
         work = self._form.work
         if work is not None and self._planned is not None and _alike(work, self._planned[0]):
-            self._form.tell_plan(self._planned[1])
+            self._form.show_planned(self._planned[1])
             return
         self._stop_planning()
         if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
@@ -110,10 +110,10 @@ class FormJobs(QObject):
         inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
         self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
 
-    def _looked(self, target: NewShardTarget, place: TargetPlace | None) -> None:
+    def _looked(self, target: NewShardTarget, place: TargetState | None) -> None:
         now = self._form.target
         if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
-            self._form.place.tell(place)
+            self._form.place.set_target(place)
             self._form.refresh()
 
     # --- the plan ---
@@ -130,7 +130,7 @@ class FormJobs(QObject):
                 self._refuse(error)
                 return
             self._planned = work, planned
-            self._form.tell_plan(planned)
+            self._form.show_planned(planned)
             if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
                 self._plan(unread=False)
 
@@ -141,14 +141,14 @@ class FormJobs(QObject):
         cause = error.error if isinstance(error, Refused) else error
         option = error.option if isinstance(error, Refused) else ""
         # Unreadable input may become readable, so it does not disable *Write*.
-        self._form.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+        self._form.show_refused(error_text(cause), option, final=isinstance(cause, UsageError))
 
     # --- how far ---
 
     def _look(self) -> None:
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
-                self._form.contents.tell_busy(job.done_amount)
+                self._form.contents.show_busy(job.done_amount)
         elif (job := self._jobs.newest(("plan", self))) is not None:
             self._form.plan.show_busy(_planning_text(job))
         else:
@@ -162,12 +162,12 @@ def _planning_text(job: Job) -> str:
 
 
 def _alike(one: NewShardJob, other: NewShardJob) -> bool:
-    """Return whether two jobs have the same plan, apart from the target name."""
+    """Return whether two jobs have the same plan; the name of the target may differ."""
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):
-        told = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
-        return told[0] == told[1]
+        inputs = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
+        return inputs[0] == inputs[1]
     if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
         return one.shard is other.shard and one.keys is other.keys
     return False

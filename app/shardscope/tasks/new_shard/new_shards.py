@@ -1,4 +1,4 @@
-"""Dialog and job for new shards, and their opening afterwards."""
+"""Dialog and job that create shards and open them afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore import Cancelled, Shard
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -78,12 +78,12 @@ class NewShardDialog(QDialog):
         self._become(SMALL_PAGE * fonts.zoom())
         self.writing.hide_button.setFocus()
 
-    def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
-        """Show the result, or close the dialog if there is nothing to read (`stay` False)."""
+    def show_written(self, packed: Packed, name: str, *, stay: bool) -> None:
+        """Show the result; without `stay`, close the dialog, since there is nothing to read."""
         if not stay:
             self.accept()
             return
-        self.outcome.tell(packed, name)
+        self.outcome.show_result(packed, name)
         self.pages.setCurrentWidget(self.outcome)
         self._become(RESULT_PAGE * fonts.zoom())
 
@@ -92,14 +92,14 @@ class NewShardDialog(QDialog):
         return self.pages.currentWidget() is self.outcome
 
     def leave_form(self) -> None:
-        """Close the dialog if it shows the form, because its shard was closed; writing continues."""
+        """Close the dialog while it shows the form, because its shard was closed; a running job continues."""
         if self.pages.currentIndex() == 0:
             self.reject()
 
-    def tell_failed(self, why: str) -> None:
+    def show_failed(self, why: str) -> None:
         self.pages.setCurrentWidget(self.form)
         self._become(self._form_size)
-        self.form.tell_failed(why)
+        self.form.show_failed(why)
 
     # --- inside ---
 
@@ -149,7 +149,7 @@ class NewShards(QObject):
         self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
-        self._to_tell = ("", "")
+        self._result = ("", "")
         # Changes of a sandbox are in no file that could be converted.
         session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
         session.opened.connect(lambda _: self._opened())
@@ -166,7 +166,7 @@ class NewShards(QObject):
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("Cannot list the formats"), error)
+                    self._session.report_error(self.tr("Cannot list the formats"), error)
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -223,7 +223,7 @@ class NewShards(QObject):
         sheet.begin_writing(name, job.cancel)
         clock = QTimer(sheet)
         clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(lambda: sheet.writing.tell(stage, job.done_amount))
+        clock.timeout.connect(lambda: sheet.writing.show_progress(stage, job.done_amount))
         clock.start()
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
@@ -232,12 +232,12 @@ class NewShards(QObject):
             self._session.say(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
-        sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
-        self._to_tell = str(work.target.path), result_text(packed, name)
+        sheet.show_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
+        self._result = str(work.target.path), result_text(packed, name)
         self._session.open_tab(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
-        (path, text), self._to_tell = self._to_tell, ("", "")
+        (path, text), self._result = self._result, ("", "")
         if path and path == self._session.uri:
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
@@ -246,15 +246,15 @@ class NewShards(QObject):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
             words = self.tr("Stopped. Nothing was written.")
         else:
-            words = plain_words(error)
+            words = error_text(error)
             if not watches(sheet) and error is not None:
-                self._session.tell(self.tr("Cannot write {0}").format(name), error)
+                self._session.report_error(self.tr("Cannot write {0}").format(name), error)
         if watches(sheet):
-            sheet.tell_failed(words)
+            sheet.show_failed(words)
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """Return the format for opening the result; None if it is detected from the bytes."""
+    """Return the format with which to open the result; None to detect it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 

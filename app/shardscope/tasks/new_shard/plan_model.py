@@ -1,4 +1,4 @@
-"""Tree model of a plan: files with their sections. Rows are not Python objects."""
+"""Tree model of a plan: files with their sections."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from shardscope.widgets.plain_text import tip
 Index = QModelIndex | QPersistentModelIndex
 
 SECTION_ROLE = int(Qt.ItemDataRole.UserRole)
-"""Role for the `SectionRole` of a section; None for files."""
+"""Item role of the `SectionRole` of a section; None for files."""
 
 NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
 ABOUT = "≈ "
-"""Prefix of estimates."""
+"""Prefix of estimated numbers."""
 
 
 class PlanModel(QAbstractItemModel):
-    """Files of a plan with their sections. The internal id is 0 for a file, and 1 + index of the file for a section."""
+    """Files of a plan with their sections; the internal id is 0 for a file, and 1 + file index for its sections."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

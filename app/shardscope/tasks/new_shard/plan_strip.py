@@ -84,7 +84,7 @@ class PlanStrip(QWidget):
         return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
-        """Return the index of the section at an x in pixels; -1 without sections."""
+        """Return the index of the section at a horizontal pixel position; -1 without sections."""
         if not self._sections:
             return -1
         return self._sections.index(self._scale.section_at(x - _SIDE))

@@ -1,4 +1,4 @@
-"""View of a plan: size, contents and positions of everything, before a byte is written."""
+"""View of a plan: size, contents and offsets of the planned files."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from shardscope.widgets.strip_paint import paint_swatch
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
-"""Width of a column in digits: for a number, and for counts by kind."""
+"""Column widths in digits: of a number, and of counts by kind."""
 
 _MOST_SHARE = 10
-"""Largest overhead shown as a percentage, as a multiple of the content."""
+"""Maximum ratio of overhead to content that is shown as a percentage."""
 
 _ROWS = 8
 
@@ -141,7 +141,7 @@ class PlanView(QWidget):
         self._planned = None
         self.model.set_planned(None)
         self.strip.show_file(None)
-        self.headline.tell("")
+        self.headline.set_text("")
         self._say(why)
         self.exact.hide()
         self.notes.hide()
@@ -156,7 +156,7 @@ class PlanView(QWidget):
         self.model.set_planned(planned, name)
         digits = _KINDS if planned.kinds else _NUMBER
         self.tree.header().resizeSection(OBJECTS, self.tree.fontMetrics().horizontalAdvance("0") * digits)
-        self.headline.tell(headline_text(plan, name))
+        self.headline.set_text(headline_text(plan, name))
         self._say(summary_text(planned), plan=True)
         self.exact.setVisible(not plan.exact)
         self.exact.setEnabled(True)
@@ -175,7 +175,7 @@ class PlanView(QWidget):
     # --- inside ---
 
     def _say(self, words: str, *, plan: bool = False) -> None:
-        self.summary.tell(words)
+        self.summary.set_text(words)
         colours = theme.of(self)
         self.summary.setStyleSheet(f"color: {(colours.text if plan else colours.muted).name()};")
 
@@ -207,6 +207,6 @@ def summary_text(planned: Planned) -> str:
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]
     what = f"{plural(abs(plan.overhead), 'byte')} {'of overhead' if plan.overhead >= 0 else 'saved'}"
-    told = plan.content and abs(plan.overhead) < _MOST_SHARE * plan.content
-    share = f" ({share_text(abs(plan.overhead), plan.content)})" if told else ""
+    has_share = plan.content and abs(plan.overhead) < _MOST_SHARE * plan.content
+    share = f" ({share_text(abs(plan.overhead), plan.content)})" if has_share else ""
     return " · ".join([*parts, f"{about}{what}{share}"])

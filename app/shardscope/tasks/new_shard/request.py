@@ -19,14 +19,14 @@ from shardcore.progress import Progress
 from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
-TOLD_FILES = 1_000
-"""Most files for which objects are counted by kind."""
+MAX_FILES = 1_000
+"""Maximum number of files whose objects are counted by kind."""
 
 REPORT = ".report.json"
 
 _WRITING = 800
 _WHOLE = 1_000
-"""Progress units of the job: `_WRITING` for writing, the rest for verifying."""
+"""Total progress of the job: the first `_WRITING` units are for writing, the others for verifying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class NewShardTarget:
 
     @property
     def out(self) -> str:
-        """Target for the library: folders end with a separator."""
+        """Target as the library expects it: folders end with a separator."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
@@ -52,8 +52,8 @@ class Planned:
 
     Attributes:
         objects: Number of objects, without parts of other objects.
-        kinds: Objects by kind as text, by file index; only files with several kinds.
-        losses: The notes that are losses.
+        kinds: Text with the number of objects of each kind, by file index; only for files with several kinds.
+        losses: The notes that report lost information.
     """
 
     plan: Plan
@@ -65,7 +65,7 @@ class Planned:
 
 
 class Refused(Exception):
-    """The plan failed; `option` is the option with the invalid value, or empty."""
+    """Raised if there is no plan; `option` is the option with an invalid value, or empty."""
 
     def __init__(self, error: ShardError, option: str = "") -> None:
         super().__init__(error.message)
@@ -82,18 +82,18 @@ class JobStage:
         self.total = 0
 
     def writing_to(self, progress: Progress) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self.done, self.total = done, total
             progress(_WRITING * done // max(total, 1), _WHOLE)
 
-        return tell
+        return report
 
     def verifying_to(self, progress: Progress) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self.verifying, self.done, self.total = True, done, total
             progress(_WRITING + (_WHOLE - _WRITING) * min(done, total) // max(total, 1), _WHOLE)
 
-        return tell
+        return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +110,20 @@ class NewShardJob(ABC):
         """Call the library; with `unread`, a plan is estimated without reading contents."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
-        """Return the plan, with `unread` estimated from sizes; raises `Refused` if it cannot be written like this."""
+        """Return the plan; with `unread`, estimate it from sizes. Raises `Refused` if the shard cannot be written."""
         added = 0
 
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             nonlocal added
             added = done + 1
             progress(done, total)
 
         try:
-            found = self.run(plan=True, unread=unread, force=True, progress=tell)
+            found = self.run(plan=True, unread=unread, force=True, progress=report)
         except ShardError as error:
             raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
         plan = found.plan or Plan(())
-        kinds = {number: text for number, file in enumerate(plan.files[:TOLD_FILES]) if (text := _kinds_text(file))}
+        kinds = {number: text for number, file in enumerate(plan.files[:MAX_FILES]) if (text := _kinds_text(file))}
         # Files with inner objects may contain an object twice (index and copy), so count those that were added.
         parted = any(file.objects.inner_kinds for file in plan.files)
         objects = added if parted else sum(len(file.objects) for file in plan.files)
@@ -140,7 +140,7 @@ class NewShardJob(ABC):
         )
 
     def _wrong_option(self) -> str:
-        """Return the option whose removal makes the options valid; empty if there is none."""
+        """Return the option without which the others are valid; empty if there is none."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""

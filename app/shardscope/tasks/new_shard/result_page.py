@@ -1,4 +1,4 @@
-"""Pages for the progress and the result of writing."""
+"""Pages of the dialog that show progress and result of writing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
-MOST_TOLD = 200
-"""Most files, notes and findings that are listed."""
+MAX_LISTED = 200
+"""Maximum number of files, notes and findings listed."""
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
@@ -56,11 +56,11 @@ class WritingPage(QWidget):
         column.addWidget(self.buttons)
 
     def begin(self, name: str) -> None:
-        self.title.tell(self.tr("Writing {0}").format(name))
+        self.title.set_text(self.tr("Writing {0}").format(name))
         self.stop.setEnabled(True)
-        self.tell(JobStage(), 0)
+        self.show_progress(JobStage(), 0)
 
-    def tell(self, stage: JobStage, share: int) -> None:
+    def show_progress(self, stage: JobStage, share: int) -> None:
         self.bar.setValue(share)
         done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
         if stage.verifying:
@@ -105,13 +105,13 @@ class ResultPage(QWidget):
         column.addWidget(area, 1)
         column.addWidget(buttons)
 
-    def tell(self, packed: Packed, name: str) -> None:
+    def show_result(self, packed: Packed, name: str) -> None:
         sound = packed.report is None or packed.report.ok
-        self.title.tell(self.tr("{0} was written and opened").format(name))
+        self.title.set_text(self.tr("{0} was written and opened").format(name))
         self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
         colours = "ok" if sound else "error"
         self.verified.set_tone(colours)
-        self.text.set_text("\n".join(told_lines(packed)))
+        self.text.set_text("\n".join(result_lines(packed)))
         self.button.setDefault(True)
         self.button.setFocus()
 
@@ -122,20 +122,20 @@ def report_text(report: Report | None) -> str:
     return f"Read back: {report.summary}"
 
 
-def told_lines(packed: Packed) -> list[str]:
-    lines = note_lines(packed.notes[:MOST_TOLD], [loss.text for loss in packed.losses])
-    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MOST_TOLD]]
-    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]
-    if len(packed.skipped) > MOST_TOLD:
-        lines.append(f"… and {plural(len(packed.skipped) - MOST_TOLD, 'more skipped input')}")
+def result_lines(packed: Packed) -> list[str]:
+    lines = note_lines(packed.notes[:MAX_LISTED], [loss.text for loss in packed.losses])
+    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MAX_LISTED]]
+    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MAX_LISTED]]
+    if len(packed.skipped) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.skipped) - MAX_LISTED, 'more skipped input')}")
     if packed.report is not None:
-        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MOST_TOLD]]
+        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MAX_LISTED]]
     if lines:
         lines.append("")
-    for file in packed.written[:MOST_TOLD]:
+    for file in packed.written[:MAX_LISTED]:
         lines.append(f"{file.path.name} · {plural(file.size, 'byte')}")
-    if len(packed.written) > MOST_TOLD:
-        lines.append(f"… and {plural(len(packed.written) - MOST_TOLD, 'more file')}")
+    if len(packed.written) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.written) - MAX_LISTED, 'more file')}")
     return [shown(line) for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""Target of a new shard: suggested name, existing files. No Qt here; accesses the disk."""
+"""Target of a new shard: suggested path and existing files; accesses the disk. No Qt here."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.new_shard.request import NewShardTarget
 
 MOST_LISTED = 100_000
-"""Most entries of a folder that are counted."""
+"""Maximum number of entries counted in a folder."""
 
 
 class TargetStatus(Enum):
     FREE = "free"
     FILE = "file"
-    """Existing file, which would be replaced."""
+    """The file exists and would be replaced."""
     FOLDER = "folder"
-    """Existing folder for a target of several files."""
+    """The folder exists; several files are to be written into it."""
     NOT_A_FILE = "not a file"
-    """Existing folder where a file is to be written."""
+    """The target is a folder, but a file is to be written."""
     NOT_A_FOLDER = "not a folder"
-    """Existing file where a folder is to be written."""
+    """The target is a file, but a folder is to be written."""
     NO_PLACE = "no place"
     """The parent folder does not exist."""
     INPUT = "input"
@@ -35,34 +35,34 @@ class TargetStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPlace:
-    """Present content of a target; `shards` counts shards of the format in a folder."""
+class TargetState:
+    """State of a target on disk; `shards` is the number of shards of the format in a folder."""
 
-    standing: TargetStatus
+    status: TargetStatus
     shards: int = 0
 
 
-def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
+def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetState:
     """Check a target, in a job; `members` are name patterns of the shards in a folder."""
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-        return TargetPlace(TargetStatus.NO_PLACE)
+        return TargetState(TargetStatus.NO_PLACE)
     if not os.path.lexists(path):
-        return TargetPlace(TargetStatus.FREE)
+        return TargetState(TargetStatus.FREE)
     if any(_same(path, one) for one in inputs):
-        return TargetPlace(TargetStatus.INPUT)
+        return TargetState(TargetStatus.INPUT)
     is_folder = os.path.isdir(path)  # noqa: PTH112
     if target.folder:
         return (
-            TargetPlace(TargetStatus.FOLDER, _shards_in(path, members))
+            TargetState(TargetStatus.FOLDER, _shards_in(path, members))
             if is_folder
-            else TargetPlace(TargetStatus.NOT_A_FOLDER)
+            else TargetState(TargetStatus.NOT_A_FOLDER)
         )
-    return TargetPlace(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
+    return TargetState(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """Return a default target beside the input, never the input itself; in `home` if the source is remote."""
+    """Return a default target beside the input but never the input; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()

@@ -1,4 +1,4 @@
-"""Fields for the target of a new shard: file or folder, and its present content."""
+"""Fields for the target of a new shard: file or folder, and what exists there already."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_words import plural
 from shardcore.writing.declaration import Writes
-from shardscope.tasks.new_shard.target import TargetPlace, TargetStatus
+from shardscope.tasks.new_shard.target import TargetState, TargetStatus
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target
 from shardscope.widgets.plain_text import plain_label
@@ -31,14 +31,14 @@ WRONG = {
 }
 
 
-class PlaceView(QWidget):
+class TargetView(QWidget):
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._suggested = ""
         self._chosen: bool | None = None
-        self._place = TargetPlace(TargetStatus.FREE)
+        self._place = TargetState(TargetStatus.FREE)
         self.line = QLineEdit(self)
         self.line.setObjectName("targetLine")
         self.line.setAccessibleName(self.tr("Target of the new shard"))
@@ -65,7 +65,7 @@ class PlaceView(QWidget):
             button.clicked.connect(self._choose)
         self.replace.toggled.connect(lambda _: self.changed.emit())
         self.browse.clicked.connect(self._ask)
-        self.tell(self._place)
+        self.set_target(self._place)
 
     def _lay_out(self) -> None:
         place = QHBoxLayout()
@@ -77,17 +77,17 @@ class PlaceView(QWidget):
         row.addWidget(self.one)
         row.addWidget(self.several)
         row.addStretch(1)
-        told = QHBoxLayout()
-        told.setSpacing(14)
-        told.addWidget(self.state)
-        told.addWidget(self.replace)
-        told.addStretch(1)
+        state = QHBoxLayout()
+        state.setSpacing(14)
+        state.addWidget(self.state)
+        state.addWidget(self.replace)
+        state.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(7)
         column.addLayout(place)
         column.addLayout(row)
-        column.addLayout(told)
+        column.addLayout(state)
         self.state.setMinimumHeight(self.replace.sizeHint().height())
 
     @property
@@ -107,18 +107,18 @@ class PlaceView(QWidget):
 
     @property
     def force(self) -> bool:
-        return self.replace.isChecked() and self._place.standing in (TargetStatus.FILE, TargetStatus.FOLDER)
+        return self.replace.isChecked() and self._place.status in (TargetStatus.FILE, TargetStatus.FOLDER)
 
     @property
     def problem(self) -> str:
         if self.path is None:
             return self.tr("Choose where to write the new shard.")
-        if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():
+        if self._place.status is TargetStatus.FILE and not self.replace.isChecked():
             return self.tr("The file exists: choose another name, or tick Replace.")
-        return self.tr(WRONG.get(self._place.standing, ""))
+        return self.tr(WRONG.get(self._place.status, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
-        """Enable file and folder as the format allows; `folder`: the contents do not fit into a file of this format."""
+        """Enable file and folder as the format allows; `folder`: the contents need a folder of files."""
         folder = folder or bool(self._chosen)
         self.blockSignals(True)
         self.one.setEnabled(writes.file)
@@ -133,22 +133,22 @@ class PlaceView(QWidget):
             self.line.setText(self._suggested)
             self.line.setCursorPosition(len(self._suggested))
 
-    def tell(self, place: TargetPlace) -> None:
-        if place.standing is not self._place.standing:
+    def set_target(self, place: TargetState) -> None:
+        if place.status is not self._place.status:
             self.replace.setChecked(False)
         self._place = place
-        standing = place.standing
+        status = place.status
         words = {
             TargetStatus.FREE: "",
             TargetStatus.FILE: "The file exists.",
             TargetStatus.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
         }
-        self.state.setText(words.get(standing, WRONG.get(standing, "")))
-        self.replace.setVisible(standing is TargetStatus.FILE or (standing is TargetStatus.FOLDER and place.shards > 0))
-        self.replace.setText(self.tr("Rep&lace it") if standing is TargetStatus.FILE else self.tr("Rep&lace them"))
+        self.state.setText(words.get(status, WRONG.get(status, "")))
+        self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and place.shards > 0))
+        self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
         colours = theme.of(self)
-        wrong = standing in WRONG
-        tone = colours.error if wrong else colours.warning if standing is TargetStatus.FILE else colours.muted
+        wrong = status in WRONG
+        tone = colours.error if wrong else colours.warning if status is TargetStatus.FILE else colours.muted
         self.state.setStyleSheet(f"color: {tone.name()};")
 
     def _choose(self) -> None:

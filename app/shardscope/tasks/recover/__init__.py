@@ -1,1 +1,1 @@
-"""Recovering objects of a damaged file."""
+"""Recovery of the objects of a damaged file."""

@@ -25,7 +25,7 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import shown
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped
@@ -36,14 +36,14 @@ from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
-"""Most objects that are listed; the report in the folder is complete."""
+"""Maximum number of objects listed; the report in the folder lists all."""
 
 _SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED: "✖", Condition.LOST: "▲"}
 _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
-    """List of recoverable objects; `wanted` requests extraction, `again` a new search."""
+    """List of recoverable objects; `wanted` requests their extraction, `again` another search."""
 
     wanted = Signal()
     again = Signal()
@@ -65,9 +65,7 @@ class RecoverDialog(QDialog):
         self.rows = QTreeWidget(self)
         self.rows.setObjectName("salvageRows")
         self.rows.setAccessibleName(self.tr("Recovered objects"))
-        self.rows.setHeaderLabels(
-            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Checked by, or reason")]
-        )
+        self.rows.setHeaderLabels([self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")])
         self.rows.setRootIsDecorated(False)
         self.rows.setUniformRowHeights(True)
         self.rows.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -96,10 +94,10 @@ class RecoverDialog(QDialog):
             column.addWidget(part)
         self.resize(760, 460)
 
-    def tell(self, done: Salvage) -> None:
+    def show_result(self, done: Salvage) -> None:
         self.busy.hide()
         counts = done.counts
-        told = [
+        outcomes = [
             self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
             self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
             self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
@@ -112,7 +110,7 @@ class RecoverDialog(QDialog):
         more += [f"{note}." for note in (*done.notes, *done.left_out)]
         if done.folder is not None:
             more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
-        self.title.setText(grouped(shown("  ·  ".join(told) + ". " + " ".join(more))))
+        self.title.setText(grouped(shown("  ·  ".join(outcomes) + ". " + " ".join(more))))
         self.title.setStyleSheet("")
         self.rows.clear()
         for one in done.items[:MOST_ROWS]:
@@ -127,14 +125,14 @@ class RecoverDialog(QDialog):
         self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
-    def tell_trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self.busy.hide()
         self.title.setText(shown(text))
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
-    def tell_lost(self, text: str, done: Salvage | None) -> None:
+    def show_lost(self, text: str, done: Salvage | None) -> None:
         if done is not None:
-            self.tell(done)
+            self.show_result(done)
         self.busy.hide()
         before = f"{self.title.text()}\n" if done is not None and done.items else ""
         self.title.setText(before + shown(self.tr("Source unreachable: {0}. More may be found later.").format(text)))
@@ -196,7 +194,7 @@ class RecoverTask(QObject):
         sheet.activateWindow()
         sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
         size = self._session.shard.source.size
-        self._session.when_agreed(self.tr("Scanning the file"), size, lambda: self._run(None))
+        self._session.with_consent(self.tr("Scanning the file"), size, lambda: self._run(None))
         return sheet
 
     def take_to(self, folder: Path) -> Job | None:
@@ -222,15 +220,15 @@ class RecoverTask(QObject):
 
         def take(done: Salvage) -> None:
             if self.sheet is sheet:
-                sheet.tell(done)
+                sheet.show_result(done)
             if folder is not None:
                 self.written.emit(done)
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and isinstance(error, SourceError) and source_lost(error):
-                sheet.tell_lost(plain_words(error), error.partial)
+                sheet.show_lost(error_text(error), error.partial)
             elif self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.tell_trouble(plain_words(error))
+                sheet.show_error(error_text(error))
                 sheet.take.setEnabled(folder is not None)
 
         title = self.tr("Search for intact objects") if folder is None else self.tr("Recover objects")

@@ -1,4 +1,4 @@
-"""Aligned bytes of two files: rows side by side with a common scroll bar, and overview strips of the differences."""
+"""Aligned bytes of two files: rows side by side with one scroll bar, and strips of the differences."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
 AROUND = 64
-"""Rows loaded above and below the screen."""
+"""Number of rows loaded above and below the screen."""
 
 BUCKETS = 2000
-"""Resolution of the strip: parts per file."""
+"""Number of parts per file that the strip distinguishes."""
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Bytes per row; the largest that fits is used."""
+"""Possible bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
@@ -53,7 +53,7 @@ _TICK = 7.0
 class AlignedState(QObject):
     """State shared by both sides: loaded rows, current row and current difference.
 
-    `chosen` carries the `DiffRun` found by `step`, or None; `counted` follows when all bytes were compared.
+    `chosen` carries the `DiffRun` found by `step`, or None; `counted` is emitted when all bytes were compared.
     """
 
     changed = Signal()
@@ -175,7 +175,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
-        """Load the rows on the screen and `AROUND` rows beyond, in a job; none beyond for remote files."""
+        """Load the rows on the screen in a job, for local files also `AROUND` rows above and below."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -337,8 +337,7 @@ class AlignedHexView(QWidget):
         rise = grid.text_y + grid.rounded(QFontMetricsF(grid.font).ascent())
         for row, offset in enumerate(offsets.tolist()):
             if offset >= 0:
-                text = grid.layout.offset_text(offset)
-                painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), text)
+                painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), grid.layout.offset_text(offset))
 
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
         grid, run = self._grid, self.state.run
@@ -354,8 +353,7 @@ class AlignedHexView(QWidget):
         if run is not None:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(palette.accent, grid.rounded(1)))
-            frame = QRectF(0.5, grid.row_y(row) + 0.5, self.width() - 1, rows * grid.row - 1)
-            painter.drawRect(frame)
+            painter.drawRect(QRectF(0.5, grid.row_y(row) + 0.5, self.width() - 1, rows * grid.row - 1))
 
     # --- events ---
 

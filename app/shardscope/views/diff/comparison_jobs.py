@@ -18,7 +18,7 @@ from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
 from shardcore.operations.diff_sides import columns_at
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
@@ -37,7 +37,7 @@ class ShardPair:
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
-        """Keep the shards open meanwhile; raises `Cancelled` after `close`."""
+        """Keep the shards open during a `with` block; raises `Cancelled` after `close`."""
         with self._lock:
             if self._closing:
                 raise Cancelled
@@ -65,7 +65,7 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
-    """Objects of one side by their number in the comparison; -1 where one is missing."""
+    """Objects of one side, by their number in the comparison; -1 if this side lacks the object."""
 
     size: I64
     start: I64
@@ -81,9 +81,9 @@ class ComparedPair:
     columns: tuple[DiffColumns, DiffColumns]
 
     def damage(self, names: Iterable[str]) -> str:
-        """Return why a shard was only partly compared, with its name; empty if both are intact."""
+        """Return why a shard could be compared only in part, with its name; empty if both are intact."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
-        return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
+        return "; ".join(f"{name}: {error_text(error)}" for name, error in pairs if error is not None)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class DiffJobs(QObject):
             if error is None:
                 take(result)
             else:
-                (failed or self.failed.emit)(plain_words(error))
+                (failed or self.failed.emit)(error_text(error))
 
         self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
@@ -189,7 +189,7 @@ class DiffJobs(QObject):
         elif isinstance(error, Cancelled):
             self.cancelled.emit()
         else:
-            self.failed.emit(plain_words(error))
+            self.failed.emit(error_text(error))
 
 
 def _close_found(found: ComparedPair) -> None:

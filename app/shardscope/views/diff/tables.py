@@ -23,7 +23,7 @@ from shardscope.widgets.table_model import Index, TableModel
 I64 = NDArray[np.int64]
 
 PAGE = 256
-"""Rows whose keys are loaded by one job."""
+"""Number of rows whose keys are loaded by one job."""
 
 MOST_PAGES = 64
 
@@ -48,7 +48,7 @@ class DiffColumn(IntEnum):
 
 
 class DiffObjectModel(TableModel):
-    """Objects of a comparison; keys are loaded by page: `wanted` carries the page number and its objects."""
+    """Objects of a comparison; `wanted` requests the keys of a page and carries its number and objects."""
 
     titles = ("Change", "Key", "Size left", "Size right", "Offset left", "Offset right")
     numbers = frozenset({2, 3, 4, 5})
@@ -69,7 +69,7 @@ class DiffObjectModel(TableModel):
         self.show_things(numbers)  # type: ignore[arg-type]
 
     def take_keys(self, numbers: I64, page: int, keys: list[str]) -> None:
-        """Store the keys of a page; ignored if other objects are shown meanwhile."""
+        """Store the keys of a page, unless other objects are shown meanwhile."""
         self._asked.discard(page)
         if self.things[page * PAGE : (page + 1) * PAGE].tolist() != numbers.tolist():
             return

@@ -1,4 +1,4 @@
-"""Window of *Diff with*: two shards with their fields, objects and bytes side by side."""
+"""Window of *Diff with*: fields, objects and bytes of two shards side by side."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COMPARED = {
 
 class DiffWindow(QDialog):
     tab_wanted = Signal(object, object)
-    """An `OpenRequest` and the span to select, or None."""
+    """Carries an `OpenRequest` to open in a tab, and the span to select or None."""
 
     def __init__(self, jobs: Jobs, requests: tuple[OpenRequest, OpenRequest], parent: QWidget) -> None:
         super().__init__(parent)
@@ -237,7 +237,7 @@ class DiffWindow(QDialog):
         for side, request in enumerate(self.jobs.requests):
             title, names = Elided(greedy=True, parent=self), ("diffTitleLeft", "diffTitleRight")
             title.setObjectName(names[side])
-            title.tell(_titled(request))
+            title.set_text(_titled(request))
             tab = self._button(
                 (self.tr("Open &left in tab"), self.tr("Open &right in tab"))[side],
                 ("diffTabLeft", "diffTabRight")[side],
@@ -265,8 +265,8 @@ class DiffWindow(QDialog):
         self.objects.wanted.connect(self._ask_keys)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.table.horizontalHeader().sectionClicked.connect(lambda _: self._fill())
-        self.state.chosen.connect(self._tell_run)
-        self.state.counted.connect(lambda: self.headline.tell(self._verdict(self.compared)) if self.compared else None)
+        self.state.chosen.connect(self._show_run)
+        self.state.counted.connect(self._show_counted)
         self.state.failed.connect(lambda words: self.say(words, error=True))
 
     # --- what was found ---
@@ -275,7 +275,7 @@ class DiffWindow(QDialog):
         self.compared = compared
         found = compared.found
         self._set_busy(False)
-        self.headline.tell(self._verdict(compared))
+        self.headline.set_text(self._verdict(compared))
         self.contents.setVisible(found.compared is DiffDepth.SIZES)
         self.fields.show_things(compared.fields)
         self.members.show_things(found.shards)
@@ -371,7 +371,7 @@ class DiffWindow(QDialog):
         self.state.show_bytes(sides)
         for title, request, name in zip(self.titles, self.jobs.requests, sides.names, strict=True):
             shown = _titled(request)
-            title.tell(f"{shown} › {name}" if name else shown)
+            title.set_text(f"{shown} › {name}" if name else shown)
         if not sides.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
             self.state.count()
         if self._number is not None:
@@ -386,7 +386,11 @@ class DiffWindow(QDialog):
                 self.state.go_to(side, int(columns.start[number]))
                 return
 
-    def _tell_run(self, run: DiffRun | None) -> None:
+    def _show_counted(self) -> None:
+        if self.compared:
+            self.headline.set_text(self._verdict(self.compared))
+
+    def _show_run(self, run: DiffRun | None) -> None:
         if run is None:
             self.say(self.tr("No more differences"))
             return
@@ -405,7 +409,7 @@ class DiffWindow(QDialog):
 
     def say(self, words: str, *, error: bool = False) -> None:
         colours = theme.of(self)
-        self.line.tell(grouped(words))
+        self.line.set_text(grouped(words))
         self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
 
     def _set_busy(self, busy: bool) -> None:
@@ -432,7 +436,7 @@ class DiffWindow(QDialog):
     def _stopped(self) -> None:
         self._set_busy(False)
         if self.compared is None:
-            self.headline.tell(self.tr("Not compared"))
+            self.headline.set_text(self.tr("Not compared"))
             for button in (self.next, self.previous):
                 button.setEnabled(False)
 

@@ -1,4 +1,4 @@
-"""Verification panel: depth buttons, state of the last run, findings."""
+"""Verification panel: buttons for the depth, state of the last run, and findings."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
-        """At least as high as a button, so that nothing moves when the state takes one line."""
+        """Return the line with state and buttons; it is as high as a button, so that the table never moves."""
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)
@@ -154,8 +154,7 @@ class FindingsTable(QWidget):
         finding = self.model.finding(current)
         place = f" ({span_words(finding.span)})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
-        told = f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"
-        self.detail.setText(tip(told))
+        self.detail.setText(tip(f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)

@@ -110,7 +110,7 @@ class HitsTable(QWidget):
             self.state.clear()
         else:
             more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
-            self.state.tell(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
+            self.state.set_text(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
         self.state.setVisible(bool(hits.what))
         none = self.tr("Not found.")
         teach = self.tr("Find bytes, text or numbers with Ctrl+F. List shows all hits here.")

@@ -1,6 +1,6 @@
-"""Accessibility of the hex view: the row of the caret as text.
+"""Accessibility of the hex view.
 
-A source is too long to be one text, so the text is the current row as it is displayed and copied.
+A source is too long to be one text, so the accessible text is the row of the caret as it is displayed and copied.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shiboken6 import VoidPtr
 
 from shardscope.session.copy_bytes import as_seen
 from shardscope.session.proposed_bytes import about
-from shardscope.views.hex.folds import fold_words
+from shardscope.views.hex.folds import fold_text
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
@@ -40,7 +40,7 @@ class RowText:
         seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
         folded = rows is not None and rows.folds
         if data is None or folded:
-            words = fold_words(len(folded[0]), data[0], more=rows.more) if data and rows and folded else NOT_LOADED
+            words = fold_text(len(folded[0]), data[0], more=rows.more) if data and rows and folded else NOT_LOADED
             self.text = f"{self.start:0{layout.digits}x}  {words}"
         else:
             self.text = as_seen(data, start=self.start, **seen)
@@ -56,8 +56,7 @@ class RowText:
             return min(self.first_column, len(self.text))
         if offset >= self.stop:
             return self.position(self.stop - 1) + 2 if self.stop > self.start else self.first_column
-        cell = self.layout.column_of(max(offset, self.start))
-        return self.first_column + hex_column(cell)
+        return self.first_column + hex_column(self.layout.column_of(max(offset, self.start)))
 
     def offset(self, position: int) -> int:
         cell = cell_at_column(position - self.first_column, self.layout.width)
@@ -66,7 +65,7 @@ class RowText:
 
 
 class HexAccessibility(QObject):
-    """Sends changes of a hex view to screen readers; `place` is the path of the caret, empty until it is explained."""
+    """Reports changes of a hex view to screen readers; `place` is the path of the caret, empty until it is loaded."""
 
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
@@ -80,7 +79,7 @@ class HexAccessibility(QObject):
             position = self.row_text().position(self.state.selection.caret)
             QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
 
-    def tell_place(self, place: str) -> None:
+    def set_location(self, place: str) -> None:
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))

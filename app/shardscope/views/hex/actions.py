@@ -40,7 +40,7 @@ class HexActions:
         self.next_note = self._action(self.tr("Ne&xt note"), "F4")
         self.previous_note = self._action(self.tr("Previo&us note"), "Shift+F4")
         self.follow = self._action(self.tr("Follow &pointer"))
-        self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
+        self.references = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
         self.inside = self._action(self.tr("Open &inside"), "Ctrl+Shift+I")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
@@ -67,7 +67,7 @@ class HexActions:
 
     def set_open(self, is_open: bool) -> None:
         always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
-        for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
+        for action in (*always, self.references, self.goto, self.find, self.find_next, self.find_previous):
             action.setEnabled(is_open)
         for action in (self.letters, self.fields, self.fold, self.larger, self.smaller):
             action.setEnabled(is_open)
@@ -101,7 +101,7 @@ class HexMenuActions:
     go: Callable[[], object]
     look_up: Callable[[], object]
     extract: Callable[[], object]
-    told: Callable[[str, bool], object]
+    report: Callable[[str, bool], object]
 
 
 def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
@@ -110,7 +110,7 @@ def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
 
 
 def hex_menu(
-    view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, rows: RowChoice, *, row: int | None
+    view: QWidget, parent: QWidget, actions: HexActions, handlers: HexMenuActions, rows: RowChoice, *, row: int | None
 ) -> QMenu:
     menu = QMenu(parent)
     menu.addAction(actions.copy)
@@ -125,7 +125,7 @@ def hex_menu(
             actions.select_record,
             actions.select_section,
             actions.follow,
-            actions.leads,
+            actions.references,
             actions.decoded,
             actions.inside,
         ]
@@ -133,9 +133,9 @@ def hex_menu(
     menu.addAction(actions.note)
     menu.addSeparator()
     for text, act in (
-        (translate("HexMenu", "Go to o&bject"), deeds.go),
-        (translate("HexMenu", "Look &up object"), deeds.look_up),
-        (translate("HexMenu", "E&xtract object…"), deeds.extract),
+        (translate("HexMenu", "Go to o&bject"), handlers.go),
+        (translate("HexMenu", "Look &up object"), handlers.look_up),
+        (translate("HexMenu", "E&xtract object…"), handlers.extract),
     ):
         menu.addAction(text, act).setEnabled(row is not None)
     menu.addSeparator()
@@ -143,7 +143,7 @@ def hex_menu(
     menu.addSeparator()
     add_looks(menu, actions, rows)
     menu.addSeparator()
-    add_picture(menu, view, "bytes", deeds.told)
+    add_picture(menu, view, "bytes", handlers.report)
     return menu
 
 

@@ -26,7 +26,7 @@ MOST_KEYS = 6
 LONGEST_KEY = 44
 
 _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
-"""Hexadecimal digits that are not a decimal number, so not an offset."""
+"""Matches hexadecimal digits that are not a decimal number, and so not an offset."""
 
 
 class EntryAction(Enum):
@@ -46,7 +46,7 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
-    """Data that entries are compared with, all in memory; `keys` are those of loaded objects."""
+    """Data in memory with which an entry is matched; `keys` are the keys of loaded objects."""
 
     places: GotoNames
     is_key: Callable[[str], bool]
@@ -217,7 +217,7 @@ class AddressBar(QWidget):
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
-        """Show the current offset (None: no selection), unless the entry means the same or is being edited."""
+        """Show the current offset (None: no selection), unless the entry has the same meaning or is being edited."""
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()
@@ -304,7 +304,7 @@ class AddressBar(QWidget):
 
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
-        self.preview.tell(text)
+        self.preview.set_text(text)
         self.preview.setStyleSheet(
             f"background: transparent; color: {(colours.error if wrong else colours.muted).name()}"
         )

@@ -1,4 +1,4 @@
-"""Path to the byte at the caret, as links."""
+"""Path to the byte at the caret, from the file to the field, as links."""
 
 from __future__ import annotations
 

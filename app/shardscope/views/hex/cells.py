@@ -1,4 +1,4 @@
-"""Cells on the screen: bytes, roles and loading state. No painting."""
+"""Cells of the rows on the screen: bytes, roles and loading state. No painting."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shardscope.views.hex.layout import HexLayout
 
 SECTION_ROLES = tuple(SectionRole)
 NO_RUN = -(1 << 40)
-"""Stands for an unknown run; farther away than any row is long."""
+"""Distance to the start of an unknown run; larger than any row."""
 
 SHADES = 2 * len(FieldRole)
-"""Shades per section: one per field role and parity."""
+"""Number of shades per section: one per field role and parity."""
 
 
 class CellState(IntEnum):
@@ -63,11 +63,10 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
-        """Return the cells below a byte of another run, which get a border above; shape `(rows, width)`."""
+        """Return the cells whose byte above belongs to another run, for a border; shape `(rows, width)`."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
-        begun = np.where(self.begins.ravel() > 0, places, self.before)
-        owner = np.maximum.accumulate(begun)
+        owner = np.maximum.accumulate(np.where(self.begins.ravel() > 0, places, self.before))
         other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
         if self.first <= 0:
             # There is no row above the first one.
@@ -76,7 +75,7 @@ class ByteCells:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Return the rows with a cell that is not blank, shape `(rows,)`."""
+        """Return which rows have at least one byte, shape `(rows,)`."""
         there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
         return there
 

@@ -1,4 +1,4 @@
-"""Placement of the drawings: in a tab instead of the bytes, or above them if both fit."""
+"""Placement of the drawings: in a tab in place of the bytes, or above the bytes if both fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DrawingPlace(QObject):
     """Loads the available drawings in a job; creates their panel on first use."""
 
     shown_changed = Signal(bool)
-    """True when the drawings are shown, false when hidden."""
+    """Carries whether the drawings are shown."""
     remembered_changed = Signal(object)
     """Name of the last drawing by format."""
     item_chosen = Signal(str, str)
@@ -82,7 +82,7 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Reset after a shard was opened; the same file, such as an edited sandbox, keeps its drawing."""
+        """Reset after a shard was opened; the drawing stays if it is the same file, such as an edited sandbox."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -117,7 +117,7 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Load the available drawings in a job; not while a lookup runs, which triggers it again."""
+        """Load the available drawings in a job; deferred while a lookup runs."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key
@@ -147,7 +147,7 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
-        """Draw the lookup of the selected object; during a lookup, only of an explicitly selected row."""
+        """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
         if not selection.complete:
             self._chosen_row = selection.row if selection.span is None else None
         if not selection.complete or not self.in_front:
@@ -235,9 +235,9 @@ class DrawingPlace(QObject):
             if self.panel is not None:
                 self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def light(self, span: Span | None) -> None:
+    def highlight(self, span: Span | None) -> None:
         if self.panel is not None and self.in_front:
-            self.panel.light_spans((span,) if span is not None else ())
+            self.panel.highlight_spans((span,) if span is not None else ())
 
     def fit(self) -> None:
         both = self.splitter.height() >= LEAST_HEIGHT + _BYTES

@@ -26,7 +26,7 @@ STRETCH = 1024
 """Size of a block in bytes."""
 
 KEPT = 256
-"""Blocks cached; least recently used ones are dropped first."""
+"""Maximum number of cached blocks; the least recently used are dropped."""
 
 MOST = 64
 """Maximum number of blocks per job."""
@@ -123,7 +123,7 @@ LEAST = 110
 """Minimum width of the column in pixels."""
 
 WISH = 150
-"""Width in pixels for which the bytes use narrow gaps."""
+"""Width of the column in pixels for which the gaps between bytes are narrowed."""
 
 MOST_DIGITS = 64
 """Maximum width in digits; the same for all rows, so that the layout is stable."""
@@ -157,10 +157,10 @@ class FieldLine:
 
 
 class FieldColumn(QObject):
-    """Layout, painting and hit testing of the column; `wanted` is the user's choice, `shown` also needs room."""
+    """Layout, painting and hit testing of the column; `wanted` is the user's choice, `shown` also requires space."""
 
     changed = Signal()
-    """The text of rows changed."""
+    """The texts of rows changed."""
 
     def __init__(self, names: FieldNames, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -189,7 +189,7 @@ class FieldColumn(QObject):
 
     @property
     def most(self) -> float:
-        """Width in pixels that is enough for nearly all rows; 0 if the column is off."""
+        """Width in pixels that suffices for nearly all rows; 0 if the column is off."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
     def left(self, grid: HexGrid) -> float:

@@ -1,4 +1,4 @@
-"""Folding of rows of equal bytes into one line: found in loaded pages, then measured in a job. No painting."""
+"""Folding of rows of equal bytes into one line; a job measures how far they extend. No painting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LOCAL = 1 << 30
 """Maximum number of bytes compared beyond each end of a fold in a local source."""
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes compared between two checks for cancellation."""
+"""Number of bytes compared between two checks for cancellation."""
 
 KEPT = 128
-"""Pages whose folds are cached."""
+"""Maximum number of pages whose folds are cached."""
 
 
-def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
+def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
     least, found = "at least " if more else "", f" · {plural(hits, 'hit')}" if hits else ""
     return f"{least}{plural(rows, 'row')} of {value:02x}{found}"
 
@@ -58,7 +58,7 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
 
 @dataclass(frozen=True, slots=True)
 class EqualBytes:
-    """Bytes of one value in one field; more may follow unless the end was reached."""
+    """Equal bytes in one field; more may follow unless both ends were reached."""
 
     start: int
     stop: int
@@ -131,7 +131,7 @@ class RowFolds:
         return self._around(row)[0]
 
     def screen(self, top: int, lines: int) -> ScreenRows:
-        """Return the rows on `lines` lines from `top`; a fold that begins above is cut at `top`."""
+        """Return the rows shown on `lines` lines from row `top`; a fold that begins above is cut at `top`."""
         folds: list[range] = []
         row, left, more = top, lines, False
         while left > 0 and row < self._layout.rows and not more:
@@ -143,7 +143,7 @@ class RowFolds:
         return ScreenRows(top, lines - left, tuple(folds), more)
 
     def away(self, row: int, lines: int) -> int:
-        """Return the row `lines` lines below a row (negative: above); outside the source a line is a row."""
+        """Return the row `lines` lines below a row (negative: above); outside the source, a line is one row."""
         if lines >= 0:
             return self.screen(row, lines).row_at(lines)
         while lines < 0 < row:
@@ -152,7 +152,7 @@ class RowFolds:
         return row + lines
 
     def measure(self, rows: ScreenRows) -> None:
-        """Measure, in a job, the first fold on the screen that reaches the end of its page; one at a time."""
+        """Measure, in a job, the first visible fold that reaches the end of its page; one fold at a time."""
         if self._version != self._pages.version:
             self._version = self._pages.version
             self._measured.clear()

@@ -166,7 +166,7 @@ class RowRule:
     shrinks: bool = False
 
     def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
-        """Return the geometry for `room` pixels; margins shrink first if that leaves `beside` pixels."""
+        """Return the geometry for `room` pixels; the margins shrink first if `beside` pixels then remain."""
         layout = HexLayout.aligned(size, self.width, self.origin)
         made = HexGrid(font, layout, ratio)
         if self.shrinks and made.width + beside > room > 0:

@@ -64,10 +64,10 @@ class ScreenRows:
     lines: int
     folds: tuple[range, ...] = ()
     more: bool = False
-    """True if more rows of the last fold may follow."""
+    """Whether the last fold may continue below the screen."""
 
     def row_at(self, line: int) -> int:
-        """Return the first row of a line; outside the screen a line is a row."""
+        """Return the first row of a line; outside the screen, a line is one row."""
         row = self.top + line
         for fold in self.folds:
             if row <= fold.start:

@@ -1,4 +1,4 @@
-"""Legend of the bytes: tints and letters of sections, underlines of keys, pointers and sizes."""
+"""Legend of the bytes: tints and letters of sections; underlines of keys, pointers and sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SWATCH = 15.0
 _GAP = 5.0
 _SPACE = 14.0
 _MARGIN = 10.0
-_MOST_TOLD = 4
+_MAX_LISTED = 4
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ class Legend(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), tip(self.told), self)
+            QToolTip.showText(event.globalPos(), tip(self.tooltip), self)
             return True
         return super().event(event)
 
     @property
-    def told(self) -> str:
+    def tooltip(self) -> str:
         kinds = {SectionRole: self.tr("section"), FieldRole: self.tr("field")}
         lines = []
         for e in self.entries():
             lines.append(f"{e.letter} · {e.name} ({kinds[type(e.role)]})")
             docs = {part.name: grouped(without_marks(part.doc)) for part in self.parts if part.role is e.role}
-            lines += [f"    {name}: {doc}" for name, doc in list(docs.items())[:_MOST_TOLD] if doc]
+            lines += [f"    {name}: {doc}" for name, doc in list(docs.items())[:_MAX_LISTED] if doc]
         return "\n".join([*lines, self.tr("/// hatched: not loaded yet")])
 
     def paintEvent(self, event: QPaintEvent) -> None:

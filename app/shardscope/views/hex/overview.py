@@ -32,7 +32,7 @@ from shardcore.model.number_words import size_text
 from shardcore.model.span import union
 from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
-from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
+from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
@@ -50,39 +50,39 @@ _LEAST = 3.0
 _HEAD = 4.0
 
 Place = Callable[[int], float]
-"""Maps an offset to a pixel."""
+"""Function that maps an offset to a horizontal pixel position."""
 
 
-def paint_strip_lights(
-    painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, lights: Sequence[Light]
+def paint_strip_highlights(
+    painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, highlights: Sequence[Highlight]
 ) -> None:
-    if not lights:
+    if not highlights:
         return
     painter.save()
     painter.setFont(badge_font(painter.font()))
     fill = QColor(colours.accent)
     fill.setAlphaF(0.45)
-    in_order = sorted(lights, key=lambda light: (light.span.start, light.number))
-    for light in in_order:
-        left, right = x_of(light.span.start), x_of(light.span.stop)
+    in_order = sorted(highlights, key=lambda highlight: (highlight.span.start, highlight.number))
+    for highlight in in_order:
+        left, right = x_of(highlight.span.start), x_of(highlight.span.stop)
         bar = QRectF(left, strip.top(), max(right - left, _LEAST), strip.height())
-        if light.hollow:
+        if highlight.hollow:
             painter.setPen(QPen(colours.accent, 1.2, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5))
         else:
             painter.fillRect(bar, fill)
-    sizes = [badge_size(light.number, painter.font()) for light in in_order]
-    middles = [(x_of(light.span.start) + x_of(light.span.stop)) / 2 for light in in_order]
+    sizes = [badge_size(highlight.number, painter.font()) for highlight in in_order]
+    middles = [(x_of(highlight.span.start) + x_of(highlight.span.stop)) / 2 for highlight in in_order]
     lefts = side_by_side(middles, [size.width() for size in sizes], strip.left(), strip.right())
-    for light, x, size in zip(in_order, lefts, sizes, strict=True):
+    for highlight, x, size in zip(in_order, lefts, sizes, strict=True):
         place = QPointF(x, strip.center().y() - size.height() / 2)
-        paint_badge(painter, colours, place, light.number, hollow=light.hollow)
+        paint_badge(painter, colours, place, highlight.number, hollow=highlight.hollow)
     painter.restore()
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
-    """Return the left edges of badges with the given middles, moved so that none overlap if there is room."""
+    """Return the left edges of badges centred on `middles`, moved apart so that none overlap if there is room."""
     found: list[float] = []
     free = left
     for middle, width in zip(middles, widths, strict=True):
@@ -125,7 +125,7 @@ _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
-"""Height in pixels of the corners of the frame; its sides are open at letters."""
+"""Height in pixels of the corners of the frame around the visible range; its sides are open for letters."""
 _PARTLY = 0.4
 """Opacity of a pixel of which only some bytes are loaded."""
 _MOST_MARKS = 5000
@@ -138,11 +138,11 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """`Section` to select."""
+    """Carries the `Section` to select."""
     scale_changed = Signal(object)
-    """True if the scale is schematic."""
-    told = Signal(object, bool)
-    """Message for the status line, and whether it is an error."""
+    """Carries whether the scale is schematic."""
+    reported = Signal(object, bool)
+    """Carries a message for the status line, and whether it is an error."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -161,7 +161,7 @@ class Overview(QWidget):
         self._view = (0, 0)
         self._selection = (0, 0)
         self._marks = Marks()
-        self.lights: tuple[Light, ...] = ()
+        self.highlights: tuple[Highlight, ...] = ()
         self._arrows: tuple[Arrow, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] | None = None
         self._hits: Sequence[int] = ()
@@ -212,8 +212,8 @@ class Overview(QWidget):
         self._notes = tuple(notes)
         self._place_marks()
 
-    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        self.lights, self._arrows = tuple(lights), tuple(arrows)
+    def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
+        self.highlights, self._arrows = tuple(highlights), tuple(arrows)
         self.update()
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
@@ -296,7 +296,7 @@ class Overview(QWidget):
             self._paint_view(painter, colours, strip)
             for x in self._note_xs:
                 paint_flag(painter, QRectF(x, strip.bottom() - 11, 7, 11), colours.text, colours.base)
-            paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self.lights, self.name))
+            paint_strip_highlights(painter, colours, strip, self.x_of, highlights_in(self.highlights, self.name))
             if arrows:
                 paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
                 paint_names(painter, colours, self._scale, strip)
@@ -422,7 +422,7 @@ class Overview(QWidget):
             action.triggered.connect(lambda _=False, chosen=schematic: self.set_schematic(chosen))
             menu.addAction(action)
         menu.addSeparator()
-        add_picture(menu, self, "overview", self.told.emit)
+        add_picture(menu, self, "overview", self.reported.emit)
         return menu
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 )
 
 from shardcore import Span
-from shardscope.session.highlights import Light
+from shardscope.session.highlights import Highlight
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
@@ -37,47 +37,47 @@ from shardscope.widgets.theme import Palette
 _FILL = 0.2
 """Opacity of highlights."""
 _AWAY = 60.0
-"""Pixels that an arrow continues beyond the screen."""
+"""Length in pixels that an arrow continues beyond the screen."""
 _HEAD = 7.0
 
 
-def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
+def paint_highlights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
-    for light in scene.lights:
-        start, stop = _reach(light.span)
-        if not light.hollow:
+    for highlight in scene.highlights:
+        start, stop = _reach(highlight.span)
+        if not highlight.hollow:
             grid.fill(painter, start, stop, scene.rows, QBrush(fill))
-        style = Qt.PenStyle.DashLine if light.hollow else Qt.PenStyle.SolidLine
+        style = Qt.PenStyle.DashLine if highlight.hollow else Qt.PenStyle.SolidLine
         painter.setPen(QPen(palette.accent, grid.rounded(1), style))
         grid.frame(painter, start, stop, scene.rows)
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    if not scene.lights:
+    if not scene.highlights:
         return
     painter.setFont(badge_font(grid.font))
     taken: list[QRectF] = []
-    for light in scene.lights:
-        place = _corner(grid, scene, light)
+    for highlight in scene.highlights:
+        place = _corner(grid, scene, highlight)
         if place is None:
             continue
-        size = badge_size(light.number, painter.font())
+        size = badge_size(highlight.number, painter.font())
         area = QRectF(QPointF(place.x() - size.width() + 1, place.y() - size.height() / 2), size)
         while any(area.intersects(other) for other in taken):
             area.translate(0, size.height())
         area.moveTop(max(area.top(), grid.header + 1))
         area.moveLeft(max(area.left(), grid.gutter + 2))
-        taken.append(paint_badge(painter, palette, area.topLeft(), light.number, hollow=light.hollow))
+        taken.append(paint_badge(painter, palette, area.topLeft(), highlight.number, hollow=highlight.hollow))
 
 
 def _reach(span: Span) -> tuple[int, int]:
-    """Return the half-open byte range of a span; an empty span gives the byte after it."""
+    """Return the half-open byte range of a span; an empty span counts as the byte at its offset."""
     return span.start, max(span.stop, span.start + 1)
 
 
-def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
-    start, stop = _reach(light.span)
+def _corner(grid: HexGrid, scene: HexScene, highlight: Highlight) -> QPointF | None:
+    start, stop = _reach(highlight.span)
     block = next(grid.blocks(start, stop, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
 
@@ -158,7 +158,7 @@ def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
 
 
 Paint = Callable[[QPainter, int, int], None]
-"""Paints `count` rows from row `first` of the screen at the top of the device."""
+"""Function that paints `count` rows, from row `first` of the screen, at the top of the device."""
 
 
 class RowCanvas:
@@ -182,7 +182,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
-        """Draw rows at `place`, cut at its bottom, painting those not cached; equal keys mean equal pictures."""
+        """Draw rows at `place`, cut at its bottom; paints rows that are not cached. Equal keys mean equal pictures."""
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
@@ -235,7 +235,7 @@ class RowCanvas:
 
 
 CellsOf = Callable[[int, int], ByteCells]
-"""Returns the cells from a first row, and for a number of rows."""
+"""Function that returns the cells of a number of rows from a first row."""
 
 _FAINT = 0.55
 
@@ -273,7 +273,7 @@ class HexPainter:
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows.lines * grid.row))
         painter.translate(-scroll, 0)
         paint_notes(painter, grid, self.palette, scene)
-        paint_lights(painter, grid, self.palette, scene)
+        paint_highlights(painter, grid, self.palette, scene)
         self._over(painter, scene)
         paint_flags(painter, grid, self.palette, scene)
         paint_numbers(painter, grid, self.palette, scene)
@@ -303,7 +303,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
-        """Return the cache key of a line, apart from its bytes, whose changes call `forget`."""
+        """Return the cache key of a line; it ignores the bytes, since their changes call `forget`."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
         records = {_inside(one, start, stop) for one in scene.records}
         return scroll, start, stop, _inside(scene.selection, start, stop), frozenset(records - {None})

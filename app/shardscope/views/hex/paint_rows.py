@@ -19,7 +19,7 @@ from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
-from shardscope.views.hex.folds import fold_words, hits_inside
+from shardscope.views.hex.folds import fold_text, hits_inside
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
 from shardscope.views.hex.scene import HexScene, Range
@@ -65,9 +65,9 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 
 
 Codes = NDArray[np.uint8]
-"""ASCII codes."""
+"""ASCII codes of the characters of cells."""
 Mask = NDArray[np.bool_]
-"""One boolean per cell."""
+"""Array with one boolean per cell."""
 
 _ASCII = 128
 _TOUCH = 0.01
@@ -278,7 +278,7 @@ class HexRowPainter:
     def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         if scene.rows.folds:
             value, hits = int(cells.data[0, 0]), self._hits_inside(scene, cells)
-            words = fold_words(len(scene.rows.folds[0]), value, more=scene.rows.more, hits=hits)
+            words = fold_text(len(scene.rows.folds[0]), value, more=scene.rows.more, hits=hits)
             painter.setFont(self.grid.font)
             painter.setPen(self.palette.text)
             place = QPointF(self.grid.hex_x, self.grid.row_y(0) + self.grid.text_y)

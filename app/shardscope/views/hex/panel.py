@@ -20,10 +20,10 @@ from shardcore.model.text import shown
 from shardcore.operations.goto import GotoNames, starts_of
 from shardcore.shards.object_source import InnerSource
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
-from shardscope.session.error_words import plain_words
-from shardscope.session.highlights import lights_in
+from shardscope.session.error_words import error_text
+from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.open_request import members_at_hand
+from shardscope.session.open_request import listed_members
 from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
@@ -39,7 +39,7 @@ from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_width import RowChoice, RowMode
 from shardscope.views.hex.scene import HexSelection, frames_of
-from shardscope.views.hex.search_bar import Searching
+from shardscope.views.hex.search_bar import ByteSearch
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
@@ -48,7 +48,7 @@ from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 
 LineForm = Callable[[str, Span, OpenedWith], str]
-"""Returns a command or program lines for bytes, from the URI, the span and the options."""
+"""Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
 class HexCopier(QObject):
@@ -80,7 +80,7 @@ class HexCopier(QObject):
                 copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.failed.emit(self.tr("Cannot copy: {0}").format(plain_words(error)))
+                self.failed.emit(self.tr("Cannot copy: {0}").format(error_text(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
@@ -153,7 +153,7 @@ LOW = 330
 
 
 @dataclass(frozen=True, slots=True)
-class HexPlace:
+class HexPanelState:
     sources: tuple[OpenSource, ...]
     name: str
 
@@ -161,15 +161,15 @@ class HexPlace:
 class HexPanel(QWidget):
     """Central panel of the window; it follows the session's selection and changes it.
 
-    The window sets `room`, the height without notices, so that a notice takes room from the rows only.
+    The window sets `room`, the height without notices, so that a notice covers rows only.
     """
 
     full_width_changed = Signal()
     """`full_width` may have changed."""
     look_up_wanted = Signal(object)
-    """Key to look up."""
+    """Carries the key to look up."""
     extract_wanted = Signal(object)
-    """Row of the object to extract."""
+    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -188,7 +188,7 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
         self._about = QWidget()
-        self.searching = Searching(session, self.state, self.overview)
+        self.searching = ByteSearch(session, self.state, self.overview)
         self.search = self.searching.bar
         self.legend = Legend()
         self.status = HexStatus()
@@ -232,7 +232,7 @@ class HexPanel(QWidget):
         self._line.addWidget(line, 1)
         self._line.addWidget(last)
 
-    def tell_about(self, shown: bool) -> None:
+    def set_about_visible(self, shown: bool) -> None:
         self._about.setVisible(shown)
 
     @property
@@ -259,13 +259,13 @@ class HexPanel(QWidget):
         self.overview.section_chosen.connect(
             lambda section: self._session.select_span(Span(self.state.name, section.start, section.stop))
         )
-        self.overview.told.connect(self._session.say)
+        self.overview.reported.connect(self._session.say)
         self.tabs.chosen.connect(self._tab_chosen)
         self.drawings.shown_changed.connect(self._drawing_shown)
         self.drawings.shown_changed.connect(lambda _: self.full_width_changed.emit())
         self.state.layout_changed.connect(self.full_width_changed)
         self.actions_.fields.toggled.connect(lambda _: self.full_width_changed.emit())
-        self.state.hovered.connect(self.drawings.light)
+        self.state.hovered.connect(self.drawings.highlight)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.breadcrumb.file_chosen.connect(self._session.select_nothing)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
@@ -289,7 +289,7 @@ class HexPanel(QWidget):
         actions.select_record.triggered.connect(self.select_record)
         actions.select_section.triggered.connect(self.select_section)
         actions.follow.triggered.connect(self.follow_pointer)
-        actions.leads.triggered.connect(self._session.ask_leads)
+        actions.references.triggered.connect(self._session.find_references)
         actions.decoded.triggered.connect(self.toggle_decoded)
         actions.inside.triggered.connect(self.open_inside)
         actions.goto.triggered.connect(self.address.start)
@@ -311,10 +311,10 @@ class HexPanel(QWidget):
         session.selection_changed.connect(self._session_selected)
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
-        session.lights_changed.connect(self._lights_changed)
+        session.highlights_changed.connect(self._highlights_changed)
         session.notation_changed.connect(self._notation_changed)
         session.notes.changed.connect(self._notes_changed)
-        self.pages.troubled.connect(session.note_trouble)
+        self.pages.troubled.connect(session.note_error)
         if session.shard is not None:
             self._opened(session.shard)
 
@@ -336,7 +336,7 @@ class HexPanel(QWidget):
             self.naming.learn()
         if self._session.switching:
             return
-        if isinstance(shard, DataSet) and (members := members_at_hand(shard)):
+        if isinstance(shard, DataSet) and (members := listed_members(shard)):
             first = members[0]
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
@@ -353,10 +353,10 @@ class HexPanel(QWidget):
 
     def view_state(self) -> object:
         self._note_place()
-        return HexPlace(tuple(self.tabs.sources), self.state.name)
+        return HexPanelState(tuple(self.tabs.sources), self.state.name)
 
     def restore_view_state(self, state: object) -> None:
-        if not isinstance(state, HexPlace) or not state.sources:
+        if not isinstance(state, HexPanelState) or not state.sources:
             return
         for source in state.sources:
             if (fresh := self.tabs.known(source.name)) is not None:
@@ -393,18 +393,18 @@ class HexPanel(QWidget):
         self.state.set_notes(notes)
         self.overview.set_notes(notes)
 
-    def _lights_changed(self) -> None:
-        """Show the highlights; with no selection, scroll to the bytes that the step computes with."""
-        lights, arrows = self._session.lights, self._session.arrows
-        self.state.set_lights(lights, arrows)
-        self.overview.set_lights(lights, arrows)
-        if not lights or not lights[0].hollow or self._session.selection.span is not None:
+    def _highlights_changed(self) -> None:
+        """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
+        highlights, arrows = self._session.highlights, self._session.arrows
+        self.state.set_highlights(highlights, arrows)
+        self.overview.set_highlights(highlights, arrows)
+        if not highlights or not highlights[0].hollow or self._session.selection.span is not None:
             return
-        here = lights_in(lights, self.state.name)
+        here = highlights_in(highlights, self.state.name)
         if not here:
-            self.show_source(lights[0].span.source)
-        elif not any(light.span.start < self.state.visible_bytes[1] for light in here) or not any(
-            light.span.stop > self.state.visible_bytes[0] for light in here
+            self.show_source(highlights[0].span.source)
+        elif not any(highlight.span.start < self.state.visible_bytes[1] for highlight in here) or not any(
+            highlight.span.stop > self.state.visible_bytes[0] for highlight in here
         ):
             self.state.reveal(here[0].span.start)
 
@@ -424,7 +424,7 @@ class HexPanel(QWidget):
                 if damaged and isinstance(error, FormatError):
                     self._session.member_damaged.emit(name, error)
                 else:
-                    self._session.tell(self.tr("Cannot show {0}").format(name), error)
+                    self._session.report_error(self.tr("Cannot show {0}").format(name), error)
 
         self.pages.describe(name, done, key=("describe", id(self)))
 
@@ -513,8 +513,8 @@ class HexPanel(QWidget):
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             notes = [self.tr("note: {0}").format(note.text) for note in self.state.notes_at(self.state.selection.caret)]
-            told = [*(node.name for node in path[1:]), headline(path[-1]), *notes]
-            self.view.accessibility.tell_place(", ".join(told))
+            names = [*(node.name for node in path[1:]), headline(path[-1]), *notes]
+            self.view.accessibility.set_location(", ".join(names))
 
     def _pointer(self) -> Span | None:
         return next((node.target for node in reversed(self._path) if node.target is not None), None)
@@ -600,24 +600,23 @@ class HexPanel(QWidget):
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
         if request.sandbox:
-            told = self.tr("Not available in the sandbox: save a copy and open it")
-            self._session.say(told, failed=True)
+            self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
             return
-        self.copier.copy_line(form, request.shown, request.again())
+        self.copier.copy_line(form, request.shown, request.opened_with())
 
     # --- the menu ---
 
     def _open_menu(self, place: QPoint) -> None:
         selection = self._session.selection
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
-        deeds = HexMenuActions(
+        handlers = HexMenuActions(
             go=lambda: self._session.select_row(row if row is not None else -1),
             look_up=lambda: self.look_up_wanted.emit(key),
             extract=lambda: self.extract_wanted.emit(row),
-            told=self._session.say,
+            report=self._session.say,
         )
         known = row if key is not None else None
-        open_menu(hex_menu(self.view, self, self.actions_, deeds, self.rows, row=known), place)
+        open_menu(hex_menu(self.view, self, self.actions_, handlers, self.rows, row=known), place)
 
     def _open_header_menu(self, place: QPoint) -> None:
         menu = QMenu(self)

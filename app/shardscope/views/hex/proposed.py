@@ -1,4 +1,4 @@
-"""Preview of a change in the hex view: new bytes in place of the old ones, and marks on both.
+"""Preview of a change in the hex view: new bytes in place of the old ones, both marked.
 
 The marks are part of the cached rows, which are dropped when the preview changes.
 """
@@ -21,7 +21,7 @@ _HATCH = 0.45
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
-    """Return cells with the new bytes; bytes to be cut off are blank, new bytes not yet available are missing."""
+    """Return cells with the new bytes; removed bytes become blank, new bytes that are not available yet missing."""
     if proposed is None or not proposed.shows_new:
         return cells
     start, stop = max(cells.first, 0), cells.first + cells.data.size

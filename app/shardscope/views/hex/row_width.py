@@ -1,4 +1,4 @@
-"""Bytes per row: automatic, a number, or the record under the caret; their menu."""
+"""Bytes per row: automatic, a fixed number, or the size of the record at the caret; with their menu."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardscope.views.hex.layout import MAX_WIDTH
 from shardscope.views.hex.state import HexState
 
 DEFAULT = 16
-"""Bytes per row, fewer if they do not fit."""
+"""Bytes per row by default; fewer if they do not fit."""
 
 
 class RowMode(Enum):
@@ -38,7 +38,7 @@ class RowWidth:
 
 
 CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
-"""Choices of the menu, besides *record* and *other*."""
+"""Numbers of bytes per row in the menu, besides *record* and *other*."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Overlays that a hex view paints besides its cells."""
+"""Marks that a hex view paints over its cells."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from shardcore.model.children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern
-from shardscope.session.highlights import Arrow, Light
+from shardscope.session.highlights import Arrow, Highlight
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import ScreenRows
 
@@ -22,7 +22,7 @@ Range = tuple[int, int]
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    """Return the ranges of the field at the end of a path and of its record; empty or one if there are fewer."""
+    """Return the ranges of the field at the end of a path and of its record, as far as they exist."""
     inside = [node for node in path if node.span.source == source and node.span.size]
     if len(inside) < 2:
         return ()
@@ -37,7 +37,7 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
 
 @dataclass(frozen=True)
 class HexSelection:
-    """Selected bytes (one for a caret alone, none in an empty source) and the offset of the caret."""
+    """Selected bytes (one for a caret alone, none in an empty source), and the offset of the caret."""
 
     span: Span
     caret: int
@@ -64,13 +64,13 @@ class HexScene:
     patterns: Sequence[Pattern] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
     proposed: Proposed | None = None
-    lights: Sequence[Light] = ()
+    highlights: Sequence[Highlight] = ()
     arrows: Sequence[Arrow] = ()
-    sandboxed: Sandboxed | None = None
+    sandboxed: SandboxChanges | None = None
     notes: Sequence[Note] = ()
     half: bool = False
     record: Range | None = None
-    """Record under the pointer."""
+    """Range of the record under the pointer."""
 
     @property
     def records(self) -> tuple[Range, ...]:

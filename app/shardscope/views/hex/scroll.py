@@ -1,4 +1,4 @@
-"""Scroll bar for any number of rows: the bar is a scaled thumb, the top row is a Python integer."""
+"""Scroll bar for any number of rows: the top row is a Python integer, to which the bar is scaled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THUMB = 100_000
 class RowScroller:
     """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
 
-    `away` returns the row some lines below a row, which differs from addition when rows are folded.
+    `away` returns the row some lines below a row; with folded rows, this is not an addition.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Set the total and visible number of rows; keeps the top row, or stays at the bottom."""
+        """Set the total and visible number of rows; keeps the top row, or the end if it is visible."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self._visible), 0)

@@ -1,4 +1,4 @@
-"""Search of a hex panel: bar, history, jobs and marks of hits."""
+"""Search of a hex panel: bar, history, jobs, and marks on the hits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from shardcore.operations.search import (
     parse_text,
     search_contents,
 )
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -53,7 +53,7 @@ from shardscope.widgets.elided import Elided
 MOST = 20
 
 Entry = tuple[str, str]
-"""Kind of search and text."""
+"""Kind of search, and the text searched for."""
 
 
 class SearchHistory(QObject):
@@ -72,7 +72,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """Return an older (1) or newer (-1) entry; the text being typed comes before the newest."""
+        """Return an older (1) or newer (-1) entry; the newest is followed by the text being typed."""
         if not self._lines or now != self._lines[self._at]:
             # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
@@ -89,13 +89,13 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
         "Hex": ("53 57 ?? 4?", lambda text: (parse_hex(text),)),
         "Text": ("text, as UTF-8", lambda text: (parse_text(text),)),
         "UTF-16": ("text, as UTF-16 little-endian", lambda text: (parse_text(text, "utf-16-le"),)),
-        "Number": ("512, 0x200 or 1.5, in every width and order; u16be:512 is one", parse_numbers),
+        "Number": ("512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them", parse_numbers),
     }
 )
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""Size in bytes up to which the first hit also starts listing all."""
+"""Maximum size in bytes of a source in which the first search also lists all hits."""
 
 FIELD = 120
 """Minimum width of the field in pixels."""
@@ -115,7 +115,7 @@ class SearchBar(QWidget):
     list_wanted = Signal()
     left = Signal()
     contents_wanted = Signal(object)
-    """Patterns to find in decoded contents."""
+    """Carries the patterns to find in decoded contents."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def look(self, *, backward: bool = False) -> None:
-        """Search from the caret and wrap around; a call during a search is queued."""
+        """Search from the caret and wrap around; a call during a search waits for its end."""
         patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return
@@ -243,12 +243,12 @@ class SearchBar(QWidget):
                 self._say(self.tr("not found in the stored bytes"), wrong=True)
                 return
             self._last = hit, backward
-            self._tell()
+            self._show_hit()
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
             elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
-                self._list(span.source, patterns, self._tell)
+                self._list(span.source, patterns, self._show_hit)
 
         title = self.tr("Search {0}").format(self.field.text())
         self._run(partial(self._begin, "find", span.source, title, work, done))
@@ -262,7 +262,7 @@ class SearchBar(QWidget):
         self._running("contents", job)
         self._say(text, wrong=wrong)
 
-    def _tell(self) -> None:
+    def _show_hit(self) -> None:
         if self._last is None:
             return
         hit, backward = self._last
@@ -326,8 +326,7 @@ class SearchBar(QWidget):
             self.field.setText(entry[1])
 
     def _show_earlier(self) -> None:
-        menu = self.earlier_menu()
-        menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
         menu = QMenu(self)
@@ -361,7 +360,7 @@ class SearchBar(QWidget):
             if isinstance(error, Cancelled):
                 self._say(self.tr("stopped"))
             elif error is not None:
-                self._say(self.tr("stopped: {0}").format(plain_words(error)), wrong=True)
+                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
             else:
                 done(result)
 
@@ -399,7 +398,7 @@ class SearchBar(QWidget):
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         colours = theme.of(self)
-        self.status.tell(text)
+        self.status.set_text(text)
         self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
 
     def _button(self, text: str, name: str, tip: str, act: Callable[..., None]) -> QToolButton:
@@ -414,7 +413,7 @@ class SearchBar(QWidget):
         return button
 
 
-class Searching(QObject):
+class ByteSearch(QObject):
     def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
         super().__init__(state)
         self._session = session
@@ -440,8 +439,8 @@ class Searching(QObject):
         span = self._state.selection.span
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
-            told = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
-            self._session.say(told, failed=True)
+            text = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
+            self._session.say(text, failed=True)
         elif data:
             self.bar.look_for("Hex", data.hex(" "))
 
@@ -472,14 +471,14 @@ class Searching(QObject):
                 self.bar.list_wanted.emit()
                 self._go_to(0)
             else:
-                told = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
-                self.bar.show_contents(None, told + self._rest, wrong=True)
+                text = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
+                self.bar.show_contents(None, text + self._rest, wrong=True)
 
         job = self._session.ask(
             work,
             lambda _: take(),
             failed=lambda error: self.bar.show_contents(
-                None, self.tr("stopped: {0}").format(plain_words(error)), wrong=True
+                None, self.tr("stopped: {0}").format(error_text(error)), wrong=True
             ),
             stopped=lambda: take(stopped=True),
             key=("search contents", self),
@@ -492,8 +491,8 @@ class Searching(QObject):
     def _go_to(self, number: int) -> None:
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
-        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
-        self.bar.show_contents(None, f"{told} · {hit.pattern.name}{self._rest}")
+        text = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
+        self.bar.show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
         if hit.span is not None:
             self._session.select_span(hit.span)
         else:
@@ -503,7 +502,7 @@ class Searching(QObject):
         shard = self._session.shard
         source = shard.source if shard is not None and not self._state.name else None
         size = missing_of(source) if source is not None else 0
-        self._session.when_agreed("Searching the whole file", size, go)
+        self._session.with_consent("Searching the whole file", size, go)
 
     def _mark_hits(self, hits: HitList) -> None:
         if hits.source == self._state.name and not hits.contents:

@@ -1,4 +1,4 @@
-"""State of a hex view, independent of the view: shared by painting, mouse, keyboard and accessibility."""
+"""State of a hex view without widgets, shared by painting, mouse, keyboard and accessibility."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shardcore import Finding, Node, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardscope.session.debounce import Debounce
-from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
+from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
 from shardscope.views.hex.folds import RowFolds
@@ -63,28 +63,28 @@ class ByteEdits(Protocol):
 class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
-    `sections` are sorted without gaps, or empty; `lights` and `arrows` are those of all sources. `edits` is None for
-    read-only files.
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
+    `edits` is None for read-only files.
     """
 
     read_only = Signal()
-    """A key was typed, but the file is read-only."""
+    """A key was typed although the file is read-only."""
     hovered = Signal(object)
-    """`Span` of the field under the pointer, or None."""
+    """Carries the `Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
-    """`HexSelection` made by the user; not emitted by `select`."""
+    """Carries the `HexSelection` made by the user; not emitted by `select`."""
     caret_changed = Signal()
-    """Caret or selection changed, also by `select`."""
+    """Caret or selection changed, including by `select`."""
     activated = Signal(object)
-    """Offset at which Return was pressed."""
+    """Carries the offset at which Return was pressed."""
     changed = Signal()
-    """The screen needs repainting."""
+    """The visible rows must be repainted."""
     rows_changed = Signal(object)
-    """`Range` of bytes whose rows need repainting, or None."""
+    """Carries the `Range` of bytes whose rows must be repainted, or None for all."""
     layout_changed = Signal()
     """`layout` and `grid` were replaced."""
     looks_changed = Signal()
-    """Bytes, colours or marks of rows changed."""
+    """Bytes, colours or marks of rows changed, so cached rows are invalid."""
     view_changed = Signal()
     """Visible bytes or colours changed; emitted with a short delay."""
 
@@ -102,9 +102,9 @@ class HexState(QObject):
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
         self.proposed: Proposed | None = None
-        self.lights: tuple[Light, ...] = ()
+        self.highlights: tuple[Highlight, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
-        self.sandboxed: Sandboxed | None = None
+        self.sandboxed: SandboxChanges | None = None
         self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
@@ -154,7 +154,7 @@ class HexState(QObject):
 
     @property
     def stretches(self) -> list[Range]:
-        """Visible byte ranges; of a fold only its first row."""
+        """Visible byte ranges; only the first row of a fold."""
         return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
     def _bytes_of(self, row: int, stop: int) -> Range:
@@ -182,7 +182,7 @@ class HexState(QObject):
             patterns=self.patterns,
             failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
             proposed=about(self.proposed, self.name),
-            lights=lights_in(self.lights, self.name),
+            highlights=highlights_in(self.highlights, self.name),
             arrows=arrows_in(self.arrows, self.name),
             sandboxed=self.sandboxed if self.name == "" else None,
             notes=notes_in(self.notes, start, stop),
@@ -229,7 +229,7 @@ class HexState(QObject):
         self.proposed = proposed
         self._look_otherwise()
 
-    def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
+    def set_sandboxed(self, sandboxed: SandboxChanges | None) -> None:
         self.sandboxed = sandboxed
         self._look_otherwise()
 
@@ -238,8 +238,8 @@ class HexState(QObject):
             self.frames = found
             self.changed.emit()
 
-    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        self.lights, self.arrows = tuple(lights), tuple(arrows)
+    def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
+        self.highlights, self.arrows = tuple(highlights), tuple(arrows)
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
@@ -460,7 +460,7 @@ class HexState(QObject):
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
-        """Select the run of a byte at once, then its exact field when a job has explained it."""
+        """Select the run at a byte at once, then its exact field when a job has looked it up."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(run[0], run[1])

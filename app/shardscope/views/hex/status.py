@@ -1,4 +1,4 @@
-"""Descriptions of a byte or selection: tooltip, and offset, length and field in the status line."""
+"""Texts about a byte or selection: tooltip, and offset, length and field in the status line."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 
 VALUE = 220
-"""Minimum width of the value in pixels, if it needs as much."""
+"""Minimum width in pixels to which a longer value is cut."""
 
 MOST = 3
 """Maximum number of sections named; more are counted."""
@@ -93,15 +93,15 @@ class HexStatus(QWidget):
         self.length.setText(plural(span.size, "byte") if size else "")
         names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
         self.value.setToolTip(tip("\n".join(names)) if len(names) > 1 else self.value.accessibleDescription())
-        self.value.tell(_value(path, span, names) if size else "")
+        self.value.set_text(_value(path, span, names) if size else "")
         self.whole.setText(long_size(size))
-        self._give_room()
+        self._fit_parts()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._give_room()
+        self._fit_parts()
 
-    def _give_room(self) -> None:
+    def _fit_parts(self) -> None:
         row = self.layout()
         gap = row.spacing() if row is not None else 0
         value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)

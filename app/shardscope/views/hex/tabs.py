@@ -1,4 +1,4 @@
-"""Tabs above the bytes: the stored source, then decoded ones, then the drawing."""
+"""Tabs above the bytes: stored bytes, decoded bytes, and the drawing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SourceTabs(QTabBar):
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
-        """Show a source; a stored source replaces the previous stored one."""
+        """Show a source; a stored source takes the tab of the previous stored one."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
@@ -153,7 +153,7 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
-    """Return the stored bytes of a decoded source; None for a stored source."""
+    """Return the stored bytes from which a source is decoded; None for a stored source."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None

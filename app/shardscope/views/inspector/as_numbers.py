@@ -17,7 +17,7 @@ MOST = 32
 """Maximum number of bytes read."""
 
 TOO_FEW = "—"
-"""Shown if the source ends before the number does."""
+"""Text shown if the number continues past the end of the source."""
 
 _NUMBERS = (
     ("u8", "B"),
@@ -32,7 +32,7 @@ _NUMBERS = (
     ("f64", "d"),
 )
 _TIMES = (("u64", 8, 1000), ("u64", 8, 1), ("u32", 4, 1000))
-"""Type, size in bytes, milliseconds per unit; the most reliable first."""
+"""Time types with size in bytes and milliseconds per unit, the most plausible first."""
 
 _EARLIEST = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000

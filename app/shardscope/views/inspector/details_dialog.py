@@ -1,4 +1,4 @@
-"""Details of a selection as a page to copy, or to save as a picture, PDF or Markdown."""
+"""Details of a selection as a page that can be copied, or saved as picture, PDF or Markdown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MARGIN = 18
 _PRINT_RESOLUTION = 144
 
 
-class CardView(ResourceFreeText):
+class DetailsView(ResourceFreeText):
     def __init__(self, card: Card) -> None:
         super().__init__()
         self._card = card
@@ -109,7 +109,7 @@ class DetailsDialog(QDialog):
         self.setWindowTitle(self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
-        self.view = CardView(card)
+        self.view = DetailsView(card)
         self.said = Elided(greedy=True)
         self.said.setObjectName("cardSaid")
         row = QHBoxLayout()
@@ -151,5 +151,5 @@ class DetailsDialog(QDialog):
 
     def _save(self, path: str) -> None:
         done = self.view.write(Path(path))
-        saved, not_saved = self.tr("Saved: {0}"), self.tr("{0} cannot be written. Choose another folder.")
+        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
         self.said.setText((saved if done else not_saved).format(Path(path).name))

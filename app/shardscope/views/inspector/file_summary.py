@@ -16,10 +16,10 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.model.source_name import SourceName
 from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
-from shardscope.session.open_request import members_at_hand
+from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, share_text
 from shardscope.views.inspector.node_details import DetailRow
@@ -34,7 +34,7 @@ MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""
 
 REMOTE_SLICE = 1 << 20
-"""Maximum size in bytes of a remote volume whose slice is shown automatically."""
+"""Maximum size in bytes of the chunks of a remote volume that are fetched automatically for its slice."""
 
 TWO_COLUMNS = 560
 """Width in pixels from which parts and details are side by side."""
@@ -88,9 +88,9 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
             if is_shown(grid) and (not remote or 0 < whole(shard) <= REMOTE_SLICE):
                 picture = first_slice(grid)
     except ShardError as error:
-        rows.append(DetailRow("array", plain_words(error), tone="error"))
+        rows.append(DetailRow("array", error_text(error), tone="error"))
     if shard.damage is not None:
-        rows.append(DetailRow("error", plain_words(shard.damage), tone="error"))
+        rows.append(DetailRow("error", error_text(shard.damage), tone="error"))
     return Summary(tuple(rows), tuple(_parts(shard)), picture)
 
 
@@ -114,7 +114,7 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
 
 
 def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
-    members = members_at_hand(shard) if isinstance(shard, DataSet) else ()
+    members = listed_members(shard) if isinstance(shard, DataSet) else ()
     if members:
         yield (
             plural(len(members), "shard").capitalize(),
@@ -198,7 +198,7 @@ class FileSummary(QWidget):
         self._session.ask(
             lambda shard, _: summary_of(shard, remote=remote),
             self._show,
-            failed=lambda error: self._show(Summary((DetailRow("error", plain_words(error), tone="error"),), (), None)),
+            failed=lambda error: self._show(Summary((DetailRow("error", error_text(error), tone="error"),), (), None)),
             key=("summary", self),
         )
 

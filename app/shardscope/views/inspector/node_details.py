@@ -25,11 +25,11 @@ MOST_LETTERS = 1 << 16
 """Maximum number of characters copied."""
 
 PENDING = "…"
-"""Shown until bytes are loaded."""
+"""Text shown until the bytes are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToPage:
+class FormatPageLink:
     """Link to the row of the selected field in the format reference."""
 
 
@@ -48,9 +48,9 @@ class DetailRow:
     page: bool = False
 
     @property
-    def leads(self) -> Span | ExternalBytes | ToPage | None:
+    def link(self) -> Span | ExternalBytes | FormatPageLink | None:
         if self.page:
-            return ToPage()
+            return FormatPageLink()
         return self.target if self.target is not None else self.elsewhere
 
 

@@ -28,10 +28,10 @@ _TONES = MappingProxyType(
 _NO_CODEC = MappingProxyType({"none": "not compressed", "unread": "", "unknown": "unknown codec"})
 
 _DIGEST = 32
-"""Characters from which a text at the end of the key is not repeated."""
+"""Length from which a value that ends the key is not shown again."""
 
 _SAID_ALREADY = frozenset({MEMBER_ROW, "record", "stop"})
-"""Details that other rows already show."""
+"""Names of details that other rows already show."""
 
 
 def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType({})) -> list[DetailRow]:

@@ -24,7 +24,7 @@ from shardcore.model.text import without_marks
 from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
@@ -41,7 +41,7 @@ from shardscope.session.words import (
 from shardscope.views.inspector.as_numbers import MOST
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
-from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
+from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.views.inspector.parts import Form, Numbers
 from shardscope.widgets.clipboard import copy_lines
@@ -53,7 +53,7 @@ SHOWN = 12
 """Maximum number of references listed; others are counted."""
 
 
-class LeadsForm(QWidget):
+class ReferencesForm(QWidget):
     followed = Signal(object)
 
     def __init__(self) -> None:
@@ -66,13 +66,13 @@ class LeadsForm(QWidget):
         self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
         self.clear.setObjectName("inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
-        self.told = WrapText(tone="muted")
+        self.status = WrapText(tone="muted")
         self.links: list[WrapText] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(5)
         self._column.addWidget(self.ask)
-        self._column.addWidget(self.told)
+        self._column.addWidget(self.status)
         self._column.addWidget(self.clear)
         self._parts: list[QWidget] = []
         self.show_question(None)
@@ -83,38 +83,38 @@ class LeadsForm(QWidget):
             part.setParent(None)
             part.deleteLater()
         self._parts, self.links = [], []
-        self.told.setVisible(question is not None)
+        self.status.setVisible(question is not None)
         self.clear.setVisible(question is not None)
         if question is None:
             return
-        self.told.set_tone("error" if question.error is not None else "muted")
+        self.status.set_tone("error" if question.error is not None else "muted")
         if question.error is not None:
-            self.told.set_text(plain_words(question.error))
-        elif question.leads is None:
-            self.told.set_text(self.tr("Searching …"))
+            self.status.set_text(error_text(question.error))
+        elif question.references is None:
+            self.status.set_text(self.tr("Searching …"))
         else:
-            self._show(question, question.leads)
+            self._show(question, question.references)
 
-    def _show(self, question: ReferenceQuery, leads: References) -> None:
-        count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
+    def _show(self, question: ReferenceQuery, found: References) -> None:
+        count = plural(len(found.found) + found.more, "reference", "references") if found.found else "No references"
         text = self.tr("{0} to {1}.").format(count, span_words(question.span))
-        if not leads.complete:
+        if not found.complete:
             text += " " + self.tr("Load the index to see all.")
-        self.told.set_text(text)
-        for lead in leads.found[:SHOWN]:
-            self._add(lead)
-        left_out = len(leads.found) + leads.more - len(self.links)
+        self.status.set_text(text)
+        for reference in found.found[:SHOWN]:
+            self._add(reference)
+        left_out = len(found.found) + found.more - len(self.links)
         if left_out > 0:
             self._put(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
 
-    def _add(self, lead: NamedReference) -> None:
-        names = " › ".join(short_name(name) for name in lead.names[-3:]) or offset_words(lead.span.start)
-        link = WrapText(f"→ {names} · {span_words(lead.span)}", link=True)
+    def _add(self, reference: NamedReference) -> None:
+        names = " › ".join(short_name(name) for name in reference.names[-3:]) or offset_words(reference.span.start)
+        link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
         link.setToolTip(self.tr("Go there"))
-        link.clicked.connect(lambda: self.followed.emit(lead.span))
+        link.clicked.connect(lambda: self.followed.emit(reference.span))
         self.links.append(link)
         self._put(link)
-        self._put(WrapText(grouped(without_marks(lead.why)), tone="muted"))
+        self._put(WrapText(grouped(without_marks(reference.why)), tone="muted"))
 
     def _put(self, part: QWidget) -> None:
         self._column.insertWidget(self._column.count() - 1, part)
@@ -123,10 +123,10 @@ class LeadsForm(QWidget):
 
 
 LATE_MILLISECONDS = 120
-"""The previous selection is shown at most this long."""
+"""Maximum milliseconds for which the previous selection stays visible."""
 
 SHORT = 24
-"""Characters up to which a value has the largest type."""
+"""Maximum length of a value in the largest font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,14 @@ class Inspector(QScrollArea):
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
         WhileVisible(session.index_changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
-        session.question_changed.connect(self._show_leads)
+        session.question_changed.connect(self._show_references)
         session.notation_changed.connect(self._show)
         self._show_selection()
 
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follow the selection; the old details stay until the new ones are loaded, for at most `LATE_MILLISECONDS`."""
+        """Follow the selection; the old details stay until the new ones are loaded, at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
@@ -194,7 +194,7 @@ class Inspector(QScrollArea):
         self._late.stop()
         node, ref, is_file = self._node, self._session.selection.ref, self._session.selection.is_file
         self.file.setVisible(is_file)
-        self.leads.setVisible(not is_file)
+        self.references.setVisible(not is_file)
         error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
@@ -263,7 +263,7 @@ class Inspector(QScrollArea):
         self._show_when_due()
 
     def _not_read(self, error: BaseException) -> None:
-        self._trouble = self.tr("The bytes cannot be read: {0}").format(plain_words(error))
+        self._trouble = self.tr("The bytes cannot be read: {0}").format(error_text(error))
         self._show_when_due()
 
     def _show_when_due(self) -> None:
@@ -272,21 +272,21 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, leads: Span | ExternalBytes | ToPage) -> None:
-        if isinstance(leads, ToPage):
+    def _follow(self, target: Span | ExternalBytes | FormatPageLink) -> None:
+        if isinstance(target, FormatPageLink):
             self.page_wanted.emit()
             return
-        if isinstance(leads, Span):
-            self._session.select_span(leads, self)
+        if isinstance(target, Span):
+            self._session.select_span(target, self)
             return
 
         def failed(error: BaseException) -> None:
             not_here = self.tr("Not available")
-            self.error.set_text(f"{not_here}: {plain_words(error)}")
+            self.error.set_text(f"{not_here}: {error_text(error)}")
             self.error.show()
-            self._session.tell(not_here, error)
+            self._session.report_error(not_here, error)
 
-        find = leads.find
+        find = target.find
         self._session.ask(
             lambda _shard, _job: find(),
             lambda span: self._session.select_span(span, self),
@@ -294,11 +294,11 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
-    def _show_leads(self, question: ReferenceQuery | None) -> None:
-        self.leads.show_question(question)
-        if question is not None and question.leads is not None:
+    def _show_references(self, question: ReferenceQuery | None) -> None:
+        self.references.show_question(question)
+        if question is not None and question.references is not None:
             # Wait until the list has its height.
-            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
 
     # --- the widgets ---
 
@@ -322,10 +322,10 @@ class Inspector(QScrollArea):
         self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
         self.object_form = Form(self.tr("OBJECT"))
-        self.leads = LeadsForm()
-        self.leads.ask.clicked.connect(self._session.ask_leads)
-        self.leads.clear.clicked.connect(self._session.clear_question)
-        self.leads.followed.connect(self._follow)
+        self.references = ReferencesForm()
+        self.references.ask.clicked.connect(self._session.find_references)
+        self.references.clear.clicked.connect(self._session.clear_question)
+        self.references.followed.connect(self._follow)
         self.numbers = Numbers()
         self.numbers_title = WrapText(tone="muted", bold=True)
         self.file = FileSummary(self._session)
@@ -344,7 +344,7 @@ class Inspector(QScrollArea):
         column.addSpacing(6)
         column.addWidget(self.object_form)
         column.addSpacing(6)
-        column.addWidget(self.leads)
+        column.addWidget(self.references)
         column.addSpacing(6)
         column.addWidget(self.numbers_title)
         column.addWidget(self.numbers)
@@ -371,8 +371,8 @@ class Inspector(QScrollArea):
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.more)
-        menu.addAction(self.tr("&Copy details"), self._copy_card)
-        menu.addAction(self.tr("&Export details…"), self.show_card)
+        menu.addAction(self.tr("&Copy details"), self._copy_details)
+        menu.addAction(self.tr("&Export details…"), self.export_details)
         self.more.setMenu(menu)
         return self.more
 
@@ -387,15 +387,15 @@ class Inspector(QScrollArea):
         where = (
             self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
         )
-        how = request.again(partial=self._session.shard.damage is not None)
+        how = request.opened_with(partial=self._session.shard.damage is not None)
         return card_of(self._path, raw, where, how, key, self._session.selection.span)
 
-    def _copy_card(self) -> None:
+    def _copy_details(self) -> None:
         if (card := self.card()) is not None:
             copy_lines(markdown(card))
             self._session.message.emit(self.tr("Copied as Markdown."))
 
-    def show_card(self) -> DetailsDialog | None:
+    def export_details(self) -> DetailsDialog | None:
         card = self.card()
         if card is None:
             return None
@@ -419,7 +419,7 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
-    """Return the last node, with `differs` and `elsewhere` of its parent if it has none."""
+    """Return the last node of a path; `differs` and `elsewhere` are taken from its parent if it has none."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

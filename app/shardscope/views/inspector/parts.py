@@ -30,12 +30,12 @@ from shardscope.widgets.wrap_text import WrapText
 _NAMES = tuple(reading.name for reading in readings(b""))
 
 _WIDE = ("u64", "i64", "f32", "f64")
-"""Numbers with one row per byte order; both do not fit side by side."""
+"""Number types with one row per byte order, since both values do not fit side by side."""
 
 _BREAK = "\u200b"
 
 _LONG = ("time", "GUID", "text")
-"""Interpretations that may take two lines."""
+"""Interpretations whose text may take two lines."""
 
 
 class Form(QWidget):
@@ -80,7 +80,7 @@ class Form(QWidget):
             widget.setParent(None)
             widget.deleteLater()
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
-        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.leads is not None) for row in rows]
+        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.link is not None) for row in rows]
         for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):
             label.setMaximumWidth(130)
             value.clicked.connect(lambda number=number: self._follow(number))
@@ -91,9 +91,9 @@ class Form(QWidget):
             value.show()
 
     def _follow(self, number: int) -> None:
-        leads = self.rows[number].leads
-        if leads is not None:
-            self.followed.emit(leads)
+        link = self.rows[number].link
+        if link is not None:
+            self.followed.emit(link)
 
 
 class Numbers(QTableWidget):
@@ -212,4 +212,4 @@ def _ordered(name: str, *, big: bool) -> str:
 
 
 def _shape(row: DetailRow) -> tuple[bool, bool, bool]:
-    return row.mono, row.leads is not None, row.strong
+    return row.mono, row.link is not None, row.strong

@@ -24,7 +24,7 @@ class NoteDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._span = span
         where = Elided(greedy=True, parent=self)
-        where.tell("  ·  ".join(part for part in (span_words(span), place) if part))
+        where.set_text("  ·  ".join(part for part in (span_words(span), place) if part))
         self.field = QPlainTextEdit(self)
         self.field.setObjectName("noteText")
         self.field.setAccessibleName(self.tr("Text of the note"))

@@ -161,7 +161,7 @@ class NotesPanel(QWidget):
             if note.span in chosen and not self._chosen():
                 self.table.setCurrentIndex(self.model.index(row, 0))
         count = plural(len(notes.all), "note") if notes.book is not None else ""
-        self.state.tell("  ·  ".join(part for part in (count, notes.warning) if part))
+        self.state.set_text("  ·  ".join(part for part in (count, notes.warning) if part))
         self.empty.setText(notes.error or self.tr("Select bytes and press Ctrl+B to add a note."))
         self._stack.setCurrentIndex(int(bool(notes.all)))
         self.beside.setChecked(notes.book is not None and notes.book.is_beside)

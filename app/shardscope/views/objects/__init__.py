@@ -1,1 +1,1 @@
-"""Table of objects, extraction and dragging."""
+"""Object table, its actions, and dragging of objects."""

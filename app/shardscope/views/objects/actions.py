@@ -16,7 +16,7 @@ from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -55,10 +55,10 @@ class ObjectActions(QObject):
         self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "", self._trace)
-        self.leads = self._action(self.tr("Find re&ferences"), "", self._ask_leads)
+        self.references = self._action(self.tr("Find re&ferences"), "", self._find_references)
         self.inside = self._action(self.tr("Open &inside"), "", self._open_inside)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
-        table.addActions([self.go, self.inside, self.trace, self.leads, self.extract, self.extract_all])
+        table.addActions([self.go, self.inside, self.trace, self.references, self.extract, self.extract_all])
         table.addActions([self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
@@ -68,7 +68,7 @@ class ObjectActions(QObject):
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
         copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]
-        self._on_rows = [self.go, self.inside, self.extract, *copies, self.trace, self.leads, self.check]
+        self._on_rows = [self.go, self.inside, self.extract, *copies, self.trace, self.references, self.check]
         self._update()
 
     def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
@@ -133,10 +133,10 @@ class ObjectActions(QObject):
         mime = QMimeData()
         mime.setData("text/plain", text)
         QApplication.clipboard().setMimeData(mime)
-        told = self.tr("{0} copied").format(plural(count, noun))
+        note = self.tr("{0} copied").format(plural(count, noun))
         if chosen > most:
-            told = self.tr("the first {0} of {1} rows: {2}").format(f"{most:,}", f"{chosen:,}", told)
-        self._session.message.emit(told)
+            note = self.tr("the first {0} of {1} rows: {2}").format(f"{most:,}", f"{chosen:,}", note)
+        self._session.message.emit(note)
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:
@@ -149,10 +149,10 @@ class ObjectActions(QObject):
         for rows in self._table.selected_ranges().head(1).pieces():
             self._session.open_inside(int(rows[0]))
 
-    def _ask_leads(self) -> None:
+    def _find_references(self) -> None:
         for rows in self._table.selected_ranges().head(1).pieces():
             self._session.select_row(int(rows[0]))
-            self._session.ask_leads()
+            self._session.find_references()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
         if not len(chosen):
@@ -170,7 +170,7 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
-        """Read the selected objects completely in a job; report the digest of one, or how many are readable."""
+        """Read the selected objects completely in a job; report the digest of one, or the number of readable ones."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None
@@ -197,13 +197,13 @@ class ObjectActions(QObject):
             if wrong:
                 row, error = wrong[0]
                 what = f"{sound:,} readable, {len(wrong):,} not readable; row {row:,}"
-                told = f"{what}: {plain_words(error)}"
-                self._session.tell(what, error)
+                text = f"{what}: {error_text(error)}"
+                self._session.report_error(what, error)
             else:
-                told = last if sound == 1 else f"{sound:,} objects readable"
-                self._session.say(told)
+                text = last if sound == 1 else f"{sound:,} objects readable"
+                self._session.say(text)
             if job is not None:
-                job.note = told
+                job.note = text
 
         title = f"Verify {plural(len(chosen), 'object')}"
         job = self._session.ask(

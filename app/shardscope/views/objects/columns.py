@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from shardscope.session.object_counts import Census
+from shardscope.session.object_counts import ObjectCounts
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.table import ObjectTable
@@ -14,7 +14,7 @@ from shardscope.views.objects.table import ObjectTable
 ALWAYS = ("key",)
 
 PENDING = frozenset({"state", "stored"})
-"""Columns hidden until the rows are counted."""
+"""Names of the columns hidden until the rows are counted."""
 
 
 class ColumnVisibility(QObject):
@@ -40,7 +40,7 @@ class ColumnVisibility(QObject):
         self._constant = frozenset(plain) | (PENDING if counted else frozenset())
         self._apply()
 
-    def learn(self, census: Census | None) -> None:
+    def learn(self, census: ObjectCounts | None) -> None:
         """Hide columns with one value; None if the rows cannot be counted."""
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()

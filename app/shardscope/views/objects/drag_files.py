@@ -22,7 +22,7 @@ from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
-"""Size in bytes up to which a selection is written on mouse press."""
+"""Maximum size in bytes of a selection that is written on mouse press."""
 
 MOST_FILES = 10_000
 """Maximum number of objects dragged."""
@@ -34,12 +34,12 @@ _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
 
 
 class TooLarge(Exception):
-    """Selection above the size limit."""
+    """Raised if a selection exceeds the size limit."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Complete files in their own folder; `left_out` counts tombstoned objects that were skipped."""
+    """Files written for a drag, in a folder of their own; `left_out` counts skipped tombstoned objects."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -91,7 +91,7 @@ class DragFolders:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def remove_stale(self) -> list[Path]:
-        """Remove and return the folders of dead processes of this user."""
+        """Remove and return the folders that ended processes of this user left behind."""
         removed = []
         for path in self._base.glob(f"{_PREFIX}*"):
             match = _NAME.fullmatch(path.name)
@@ -174,7 +174,7 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Return whether a node holds the stored content of its object; an entry that refers to it does not."""
+    """Return whether a node is the stored content of its object, not an entry that refers to it."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)

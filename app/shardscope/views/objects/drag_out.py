@@ -1,7 +1,7 @@
 """Dragging objects and nodes to other programs as files, and copying them as files.
 
-Programs read the files at the drop or earlier, so small selections are written in a job on mouse press already. Large
-ones are written when a drag starts, and can be dropped when they are ready.
+Programs may read the files before the drop, so small selections are written in a job when the mouse is pressed.
+Large ones are written when a drag starts, and can be dropped when they are ready.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def _paint_sheet(painter: QPainter, place: QRectF, colours: theme.Palette, *, se
 
 
 FAR_SMALL = 1 << 20
-"""Size in bytes of remote objects fetched on mouse press; most presses do not start a drag."""
+"""Maximum size in bytes of remote objects fetched on mouse press, before a drag starts."""
 
 FAR_MOST = 64 << 20
-"""Maximum size in bytes of remote objects fetched for a drag; more must be extracted."""
+"""Maximum size in bytes of remote objects fetched for a drag; larger selections must be extracted."""
 
 Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
@@ -214,21 +214,21 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
-        """Write the selected files in a job, then call `then`; unless `whole`, only small selections, silently."""
+        """Write the selected files in a job, then call `then`; without `whole`, only small selections, and silently."""
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return
         if self._session.request.sandbox:
             if whole:
-                told = self.tr("Cannot drag out of the sandbox: save a copy and open it")
-                self._session.say(told, failed=True)
+                text = self.tr("Cannot drag out of the sandbox: save a copy and open it")
+                self._session.say(text, failed=True)
             return
         if not isinstance(chosen, DraggedNode):
             chosen = tuple(chosen)
             if len(chosen) > MOST_FILES:
                 if whole:
-                    told = self.tr("More than {0} objects are selected: extract them instead")
-                    self._session.say(told.format(f"{MOST_FILES:,}"), failed=True)
+                    text = self.tr("More than {0} objects are selected: extract them instead")
+                    self._session.say(text.format(f"{MOST_FILES:,}"), failed=True)
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
@@ -257,14 +257,14 @@ class DragOut(QObject):
                 return
             then, self._job, self._asked = self._then, None, None
             if error is not None:
-                self._failed(error, told=then is not None)
+                self._failed(error, report=then is not None)
             elif prepared is not None:
                 self._keep(key, prepared)
                 if then is not None:
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
                 QToolTip.hideText()
-                self._session.say(self.tr("Too large to drag: extract them instead"), failed=True)
+                self._session.say(self.tr("Too large to drag: extract the objects instead"), failed=True)
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
@@ -295,21 +295,21 @@ class DragOut(QObject):
                 text = self.tr("{0}, and {1} more").format(text, f"{more:,}")
             self._session.troubled.emit(text, prepared.remedy)
         if prepared.left_out:
-            one = self.tr("1 deleted object left out: extract it instead")
-            several = self.tr("{0} deleted objects left out: extract them instead")
+            one = self.tr("1 tombstoned object skipped: extract it instead")
+            several = self.tr("{0} tombstoned objects skipped: extract them instead")
             left_out = prepared.left_out
             self._session.say(one if left_out == 1 else several.format(f"{left_out:,}"), failed=True)
         if prepared.files:
             self._handed.add(key)
             then(prepared)
 
-    def _failed(self, error: BaseException, *, told: bool) -> None:
+    def _failed(self, error: BaseException, *, report: bool) -> None:
         QToolTip.hideText()
         if isinstance(error, Cancelled):
             return
-        self._session.note_trouble(error)
-        if told:
-            self._session.tell(self.tr("Cannot create the files"), error)
+        self._session.note_error(error)
+        if report:
+            self._session.report_error(self.tr("Cannot create the files"), error)
 
     def _cancel(self) -> None:
         if self._job is not None:
@@ -333,10 +333,9 @@ class DragOut(QObject):
 
     def _drag(self, prepared: Prepared) -> None:
         if not self._dragging:
-            self._session.message.emit(self.tr("{0} ready: drag once more").format(files_text(prepared)))
+            self._session.message.emit(self.tr("{0} ready: drag again").format(files_text(prepared)))
             return
-        pixmap = drag_pixmap(prepared, self._view)
-        self.run_drag(_mime(prepared), pixmap)
+        self.run_drag(_mime(prepared), drag_pixmap(prepared, self._view))
         # The drag consumed the release event.
         self._pressed = self._kept = None
         self._dragging = False

@@ -16,9 +16,9 @@ from shardscope.widgets.object_model import ObjectModel
 MARGIN = 7.0
 
 MAX_KEPT = 4000
-"""Rows whose texts are cached."""
+"""Maximum number of rows whose texts are cached."""
 
-BAR_ROOM = 40
+BAR_SPACE = 40
 """Width of the bars left of the sizes in pixels."""
 
 _LEAST_BAR = 12

@@ -15,19 +15,19 @@ from shardcore import DataSet, NotAShard
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.object_counts import Census, Sum, add_up, count, countable
+from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
 from shardscope.session.object_filter import toggled, wanted_names
 from shardscope.session.object_rows import (
-    LooksAtAll,
+    FileMatch,
+    NeedsAllRows,
     SomeRows,
-    Sought,
     View,
     can_sort,
+    find_file,
     place_of_key,
     rows_of,
-    seek_file,
 )
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
@@ -61,7 +61,7 @@ class Chips(QWidget):
         self.more.setMenu(QMenu(self.more))
         self.more.hide()
 
-    def show_census(self, census: Census | None) -> None:
+    def show_census(self, census: ObjectCounts | None) -> None:
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()
@@ -136,25 +136,25 @@ class FileSeeker(QObject):
         if self._session.shard is None:
             return
         # Unless a key matches, all objects are searched.
-        self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
+        self._session.with_index(self.tr("Searching for {0}").format(path.name), lambda: self._seek(path))
 
     def _seek(self, path: Path) -> None:
-        def take(found: Sought) -> None:
-            tell(found.how)
+        def take(found: FileMatch) -> None:
+            report(found.how)
             if found.ref is not None:
                 self._session.select_row(found.ref.row)
 
-        def tell(words: object) -> None:
+        def report(words: object) -> None:
             if job is not None:
                 job.note = str(words)
             self._session.message.emit(str(words))
             self._note(str(words))
 
-        self._note(self.tr("looking for {0} …").format(path.name))
+        self._note(self.tr("searching for {0} …").format(path.name))
         job = self._session.ask(
-            lambda shard, job: seek_file(shard, path, job.progress),
+            lambda shard, job: find_file(shard, path, job.progress),
             take,
-            failed=lambda error: tell(plain_words(error)),
+            failed=lambda error: report(error_text(error)),
             key=("seek", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
@@ -163,7 +163,7 @@ class FileSeeker(QObject):
 
 
 PAUSE_MILLISECONDS = 60
-"""A selection is added up after this pause."""
+"""Milliseconds before the sizes of a new selection are added up."""
 
 
 class SelectionSums(QObject):
@@ -173,7 +173,7 @@ class SelectionSums(QObject):
         super().__init__(table)
         self._session = session
         self._table = table
-        self._sum: Sum | None = None
+        self._sum: SizeSum | None = None
         self._pause = Debounce(self, self._add_up, PAUSE_MILLISECONDS)
         table.selectionModel().selectionChanged.connect(self._start)
         table.objects.modelReset.connect(self._start)
@@ -201,7 +201,7 @@ class SelectionSums(QObject):
         if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
             return
 
-        def take(found: Sum) -> None:
+        def take(found: SizeSum) -> None:
             self._sum = found
             self.changed.emit()
 
@@ -256,7 +256,7 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """Return the message if there are no rows to count; None if the number of rows is shown."""
+    """Return the message to show if there are no rows to count, else None."""
     shard = session.shard
     if shard is None:
         return ""
@@ -284,17 +284,17 @@ HIDE = "-state:unused,deleted"
 """Filter that hides rows without an object."""
 
 TYPING_MILLISECONDS = 250
-"""The filter is applied after this pause in typing."""
+"""Pause in typing, in milliseconds, after which the filter is applied."""
 
 DIM_MILLISECONDS = 200
-"""Old rows are dimmed if filtering takes longer."""
+"""Milliseconds of filtering after which the old rows are dimmed."""
 
 MANY_ROWS = 1_000_000
-"""Rows above which filtering is listed as a job."""
+"""Number of rows above which filtering is listed in *Activity*."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListPlace:
+class ListPosition:
     text: str
     view: View
     top: int
@@ -328,7 +328,7 @@ class ObjectPanel(QWidget):
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = ColumnVisibility(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
-        self._seeker = FileSeeker(session, self._tell, self)
+        self._seeker = FileSeeker(session, self._show_note, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
@@ -442,7 +442,7 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _count(self) -> None:
-        def learn(census: Census | None) -> None:
+        def learn(census: ObjectCounts | None) -> None:
             self.model.largest = census.largest if census is not None else 0
             self.chips.show_census(census)
             self.chips.show_filter(self.filter.text())
@@ -463,10 +463,10 @@ class ObjectPanel(QWidget):
 
     def view_state(self) -> object:
         self._typing.stop()
-        return ListPlace(self.filter.text(), self._view, self.table.verticalScrollBar().value())
+        return ListPosition(self.filter.text(), self._view, self.table.verticalScrollBar().value())
 
     def restore_view_state(self, state: object) -> None:
-        if not isinstance(state, ListPlace):
+        if not isinstance(state, ListPosition):
             return
         self.filter.setText(state.text)
         self._typing.stop()
@@ -533,7 +533,7 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
-        """Find the rows of a filter and order in a job, after confirmation if that reads a large remote index."""
+        """Compute the rows of a filter and order in a job; asks first if that reads a large remote index."""
         if self._session.shard is None:
             return
         # A new object, so that results of an earlier search for the same rows are ignored.
@@ -550,8 +550,8 @@ class ObjectPanel(QWidget):
                 self._update()
 
         def failed(error: BaseException) -> None:
-            self._say(plain_words(error), view)
-            if isinstance(error, LooksAtAll) and self._view is view:
+            self._say(error_text(error), view)
+            if isinstance(error, NeedsAllRows) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
                 self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
 
@@ -591,7 +591,7 @@ class ObjectPanel(QWidget):
     def seek(self, path: Path) -> None:
         self._seeker.seek(path)
 
-    def _tell(self, note: str) -> None:
+    def _show_note(self, note: str) -> None:
         self._note = note
         self._update()
 
@@ -636,7 +636,7 @@ class ObjectPanel(QWidget):
         def take(place: int | None) -> None:
             if self.model.order is not order:
                 return
-            self._tell("" if place is not None else self.tr("no key begins with {0}").format(text))
+            self._show_note("" if place is not None else self.tr("no key begins with {0}").format(text))
             if place is not None:
                 self.table.follow_place(place)
                 self._session.select_row(self.model.row_of(self.table.currentIndex()), self)
@@ -652,14 +652,14 @@ class ObjectPanel(QWidget):
             )
 
         if self.model.total:
-            self._session.with_index(self.tr("Finding a key"), find)
+            self._session.with_index(self.tr("Searching for a key"), find)
 
     def _turn(self, step: int) -> None:
         first, last = self.model.block
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
     def _failed(self, message: str) -> None:
-        self._tell(f"some rows cannot be read: {message}")
+        self._show_note(f"some rows cannot be read: {message}")
 
     @property
     def _looking(self) -> Job | None:

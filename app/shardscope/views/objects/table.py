@@ -33,27 +33,27 @@ from PySide6.QtWidgets import (
 
 from shardscope.session.debounce import Debounce
 from shardscope.session.row_ranges import RowRanges
-from shardscope.views.objects.paint import BAR_ROOM, MARGIN, ObjectRowPainter, row_height, selected_places
-from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
+from shardscope.views.objects.paint import BAR_SPACE, MARGIN, ObjectRowPainter, row_height, selected_places
+from shardscope.widgets.column_widths import MOST_ROUNDS, ColumnWidth, share_width
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.object_model import ObjectModel
 
 Index = QModelIndex | QPersistentModelIndex
 
 MAX_PIXELS = 2**31 - 1
-"""Qt counts the pixels of a view in 32 bits and hangs above."""
+"""Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
 
 SHORT_TEXT = 12
-"""Minimum width of kind, state and shard in digits."""
+"""Minimum width in digits of the columns kind, state and shard."""
 
 MANY_SELECTED = 10_000
-"""Selection changes of more rows repaint the whole view."""
+"""Number of rows above which a change of the selection repaints the whole view."""
 
 _VEIL = 150
-"""Opacity of the veil over outdated rows, of 255."""
+"""Opacity (0 to 255) of the overlay that dims outdated rows."""
 
 LONG_KEY = 14
-"""Minimum width of a key in digits."""
+"""Minimum width in digits of the column key."""
 
 
 class ObjectTable(QTableView):
@@ -62,7 +62,7 @@ class ObjectTable(QTableView):
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
-    """Prefix of a key typed so far."""
+    """Carries the prefix of a key typed so far."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -162,14 +162,14 @@ class ObjectTable(QTableView):
         self._size_columns()
         self._measure_texts()
 
-    def _room(self, number: int) -> Room:
+    def _room(self, number: int) -> ColumnWidth:
         column = self.objects.columns[number]
         header = self.horizontalHeader()
         title = max(header.sectionSizeHint(number), header.minimumSectionSize())
         text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
         if column.number:
             needed = max(title, text)
-            wanted = max(title, text + BAR_ROOM) if column.name == "size" else needed
+            wanted = max(title, text + BAR_SPACE) if column.name == "size" else needed
         else:
             digit = self._painter.width_of("0", column.name)
             most = LONG_KEY if column.name == "key" else SHORT_TEXT
@@ -177,7 +177,7 @@ class ObjectTable(QTableView):
             wanted = max(title, text)
         if (by_hand := self._by_hand.get(column.name)) is not None:
             wanted = needed = max(by_hand, needed) if column.number else by_hand
-        return Room(wanted, needed)
+        return ColumnWidth(wanted, needed)
 
     def _fit(self) -> None:
         shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
@@ -189,7 +189,7 @@ class ObjectTable(QTableView):
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = self.viewport().width()
-            widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
+            widths = share_width([self._room(n) for n in shown], shown.index(self._key), room)
             for number, width in zip(shown, widths, strict=True):
                 self.setColumnWidth(number, width)
             if self.viewport().width() == room:
@@ -309,7 +309,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Emit the current row if it is selected, else the shown one while it is, else the first selected row."""
+        """Emit one selected row: the current one, else the one shown already, else the first."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return

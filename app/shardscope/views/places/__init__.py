@@ -1,1 +1,1 @@
-"""Locations to open: files, folders, stores, samples."""
+"""Panel of things to open: files, folders, stores, samples."""

@@ -1,4 +1,4 @@
-"""List of locations: two lines each, a bar at the current one."""
+"""List of things to open: two lines each, and a bar at the current one."""
 
 from __future__ import annotations
 

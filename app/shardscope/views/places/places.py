@@ -1,4 +1,4 @@
-"""Panel of locations: shards of the data set or folder, recent files, samples, remote stores."""
+"""Panel *Places*: shards of the data set or folder, recent files, samples, remote stores."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.teaching import resources
-from shardscope.session.connections import way_words
-from shardscope.session.error_words import plain_words
+from shardscope.session.connections import login_text
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.open_request import file_of, members_at_hand, name_of
+from shardscope.session.open_request import file_of, listed_members, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -65,7 +65,7 @@ class FolderBrowser(QObject):
 
     moved = Signal()
     listed = Signal(object)
-    told = Signal()
+    status_changed = Signal()
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -87,7 +87,7 @@ class FolderBrowser(QObject):
         address = parse_address(uri)
         self.uri, self.problem, self.more = address.shown, "", True
         above = address.parent
-        self.places = [] if above is None else [PlaceEntry(above.shown, UP, self.tr("The folder above"))]
+        self.places = [] if above is None else [PlaceEntry(above.shown, UP, self.tr("Parent folder"))]
         self.moved.emit()
         return self._ask()
 
@@ -128,15 +128,15 @@ class FolderBrowser(QObject):
         ) -> None:
             if found is None:
                 if not isinstance(error, Cancelled) and uri == self.uri:
-                    self.more, self.problem = False, plain_words(error)
-                    self.told.emit()
+                    self.more, self.problem = False, error_text(error)
+                    self.status_changed.emit()
                 return
             self._folder, self._pages, entries = found
             self.more = entries is not None
             places = [_place(uri, entry) for entry in entries or ()]
             self.places.extend(places)
             self.listed.emit(places)
-            self.told.emit()
+            self.status_changed.emit()
 
         return self._session.jobs.submit(
             work,
@@ -173,7 +173,7 @@ MOST_FILES = 100_000
 """Maximum number of files listed."""
 
 NEAR_THE_END = 100
-"""The next page is requested this many rows before the end of the list."""
+"""Number of rows before the end of the list at which the next page is requested."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -231,7 +231,7 @@ class PlacesPanel(QWidget):
         self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
         self.browsing.moved.connect(self._browse_moved)
         self.browsing.listed.connect(self._browse_listed)
-        self.browsing.told.connect(self._browse_told)
+        self.browsing.status_changed.connect(self._browse_status_changed)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.list.customContextMenuRequested.connect(self._open_menu)
         session.opened.connect(self._opened)
@@ -254,12 +254,12 @@ class PlacesPanel(QWidget):
         self._near, self._status = (), ""
         self.browsing.stop()
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
-        kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
+        kind = "Key spaces" if spaces else "Shards" if isinstance(shard, DataSet) else Group.NEAR.value
         self.groups.setItemText(0, kind)
         if spaces and isinstance(shard, DataSet):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
         elif isinstance(shard, DataSet):
-            self._near = MemberPlaces(members_at_hand(shard))
+            self._near = MemberPlaces(listed_members(shard))
         elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)
@@ -281,14 +281,14 @@ class PlacesPanel(QWidget):
         self._refill()
 
     def _list_folder(self, folder: Folder, name: str) -> None:
-        self._status = "Looking …"
+        self._status = "Listing …"
 
         def take(found: Sequence[PlaceEntry]) -> None:
             self._near, self._status = found, ""
             self._refill()
 
         def failed(error: BaseException) -> None:
-            self._status = f"The folder cannot be listed: {plain_words(error)}"
+            self._status = f"Cannot list the folder: {error_text(error)}"
             self._refill()
 
         self._session.ask(
@@ -324,16 +324,16 @@ class PlacesPanel(QWidget):
                     for one in resources.samples()
                 ]
             case Group.REMOTE:
-                places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]
+                places = [PlaceEntry(one, one, login_text(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())
         self._to_here()
-        self._tell()
+        self._show_status()
 
     def _filter_changed(self, text: str) -> None:
         self.model.set_filter(text.strip())
-        self._tell()
+        self._show_status()
 
-    def _tell(self) -> None:
+    def _show_status(self) -> None:
         total, shown = len(self.model.places), self.model.rowCount()
         if self.group is Group.NEAR and self._status:
             text = self._status
@@ -378,10 +378,10 @@ class PlacesPanel(QWidget):
         if self.group is Group.NEAR and self.model.places is self.browsing.places:
             self.model.added(len(places))
             self._to_here_once()
-        self._browse_told()
+        self._browse_status_changed()
 
-    def _browse_told(self) -> None:
-        self._tell()
+    def _browse_status_changed(self) -> None:
+        self._show_status()
         # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)
 
@@ -407,7 +407,7 @@ class PlacesPanel(QWidget):
             return
         problem = self.model.problem_of(place.where)
         if problem:
-            self._session.say(self.tr("{0} cannot be read: {1}").format(place.title, problem), failed=True)
+            self._session.say(self.tr("Cannot read {0}: {1}").format(place.title, problem), failed=True)
             return
         self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 

@@ -287,7 +287,7 @@ class ArrayView(ContentView):
         self.keys = self.table if numbers else self.plane
         self.levels.setVisible(not numbers and look != LABELS)
         self.zoom_bar.show_zoom(not numbers)
-        self._tell(None)
+        self._show_value(None)
         if numbers:
             self.numbers.show_plane(plane)
             if plane.dtype.names is not None:
@@ -346,23 +346,23 @@ class ArrayView(ContentView):
             self._marking = True
             self.table.setCurrentIndex(self.numbers.index(index[down], min(column, MOST_COLUMNS - 1)))
             self._marking = False
-        self._tell(index if last == index else None)
+        self._show_value(index if last == index else None)
 
     def _point(self, index: tuple[int, ...] | None) -> None:
-        self._tell(index)
+        self._show_value(index)
         self.pointed.emit(*(self._layout.bytes_of(index) if index is not None else (0, 0)))
 
     def _choose(self, index: tuple[int, ...]) -> None:
-        self._tell(index)
+        self._show_value(index)
         self.chosen.emit(*self._layout.bytes_of(index))
 
-    def _tell(self, index: tuple[int, ...] | None) -> None:
+    def _show_value(self, index: tuple[int, ...] | None) -> None:
         if index is None:
-            self.zoom_bar.tell(self._about())
+            self.zoom_bar.set_text(self._about())
             return
         begin = self._layout.begin or (0,) * len(index)
         place = ", ".join(str(one + first) for one, first in zip(index, begin, strict=True))
-        self.zoom_bar.tell(f"[{place}] = {self._array[index]!s}")
+        self.zoom_bar.set_text(f"[{place}] = {self._array[index]!s}")
 
     def _about(self) -> str:
         words = [self.tr("record") if self._array.dtype.names is not None else type_text(self._array.dtype)]

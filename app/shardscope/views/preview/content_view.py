@@ -36,7 +36,7 @@ class Preview:
     held: tuple[int, int] | None = None
 
     def span_of(self, start: int, stop: int) -> Span | None:
-        """Return where bytes of the content are stored: exact, or the compressed blocks that contain them."""
+        """Return the stored bytes of a range of the content: exact, or the compressed blocks that contain it."""
         start, stop = start // self.widened + self.begin, -(-stop // self.widened) + self.begin
         if self.held is not None:
             start, stop = self.held
@@ -52,7 +52,7 @@ class Preview:
         return Span(found.source, min(found.start, end.start), max(found.stop, end.stop))
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
-        """Return the half-open range of the content that a span stores; None if it stores none."""
+        """Return the half-open range of the content that is stored in a span; None if there is none."""
         part = part_stored_at(self.parts, span) if span is not None else None
         if span is None or part is None:
             return None
@@ -73,15 +73,15 @@ class ContentView(QWidget):
     """
 
     pointed = Signal(object, object)
-    """Half-open byte range under the pointer; 0, 0 for none."""
+    """Carries the half-open byte range under the pointer; 0, 0 for none."""
     chosen = Signal(object, object)
-    """Half-open byte range that was clicked or reached with a key."""
+    """Carries the half-open byte range that was clicked or reached with a key."""
 
     part_wanted = Signal(int)
-    """Number of the tensor or member to open."""
+    """Carries the index of the tensor or archive member to open."""
 
     label: ClassVar[str] = ""
-    """Name in the switch of the panel, one word."""
+    """Label in the view switch of the panel, one word."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

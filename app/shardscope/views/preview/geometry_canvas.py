@@ -1,4 +1,4 @@
-"""Canvas of a 3D scene, drawn by NumPy, with fewer details while it turns."""
+"""Canvas of a 3D scene drawn by NumPy, with less detail while it turns."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
 BUDGET = 0.016
-"""Seconds per picture while the scene turns."""
+"""Seconds per frame while the scene turns."""
 
 SETTLE_MILLISECONDS = 120
-"""The scene is drawn in full after this pause."""
+"""Milliseconds without movement after which the scene is drawn in full."""
 
 REACH = 12.0
 """Maximum distance of the pointer from a vertex in pixels."""
@@ -45,11 +45,11 @@ _AXES = (("x", QColor("#d9534a")), ("y", QColor("#3f9b4f")), ("z", QColor("#3b7d
 
 Drawn = Callable[[Shaded], None]
 Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
-"""Draws a scene in a job and calls back: scene, camera, columns, rows, line width, callback."""
+"""Function that draws a scene in a job, from scene, camera, columns, rows and line width, and calls back."""
 
 
 class GeometryCanvas(QWidget):
-    """3D scene with box, axes and scale; `pointed` and `chosen` carry the number of a thing, -1 for none."""
+    """3D scene with box, axes and scale; `pointed` and `chosen` carry the index of a triangle, vertex or row, or -1."""
 
     pointed = Signal(int)
     chosen = Signal(int)

@@ -21,7 +21,7 @@ from shardcore.operations.content.geometry import (
 from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
 from shardcore.operations.content.shade import Camera, shade
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -120,8 +120,8 @@ class GeometryView(ContentView):
         unit = prepared.content.geometry().unit
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
         self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)
-        self.counts.tell(counts_text(prepared.content))
-        self._tell(-1)
+        self.counts.set_text(counts_text(prepared.content))
+        self._show_thing(-1)
 
     def show_level(self, level: int) -> None:
         found = self._found
@@ -135,7 +135,7 @@ class GeometryView(ContentView):
     def _failed(self, error: BaseException) -> None:
         if isinstance(self._found, MeshContent):
             self.levels.setCurrentIndex(self._found.level)
-        self.value.tell(plain_words(error))
+        self.value.set_text(error_text(error))
 
     def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
         work = lambda _shard, job: shade(scene, camera, columns, rows, wide=wide, check=job.check)  # noqa: E731
@@ -166,17 +166,17 @@ class GeometryView(ContentView):
     def _point(self, thing: int) -> None:
         span = self._span_of(thing)
         self.session.point_at([span] if span is not None else [])
-        self._tell(thing if thing >= 0 else self.canvas.mark)
+        self._show_thing(thing if thing >= 0 else self.canvas.mark)
 
     def _choose(self, thing: int) -> None:
         span = self._span_of(thing)
-        self._tell(thing)
+        self._show_thing(thing)
         if span is not None:
             self.session.select_span(span, self)
 
-    def _tell(self, thing: int) -> None:
+    def _show_thing(self, thing: int) -> None:
         if self._found is not None:
-            self.value.tell(thing_text(self._found, thing) if thing >= 0 else size_of_box(self._found))
+            self.value.set_text(thing_text(self._found, thing) if thing >= 0 else size_of_box(self._found))
 
     def _follow(self, selection: Selection) -> None:
         found, span = self._found, selection.span
@@ -187,9 +187,9 @@ class GeometryView(ContentView):
             return
         if place[0] == found.level:
             self.canvas.set_mark(place[1])
-            self._tell(place[1])
+            self._show_thing(place[1])
         else:
-            self.value.tell(self.tr("These bytes belong to level {0}.").format(place[0]))
+            self.value.set_text(self.tr("These bytes belong to level {0}.").format(place[0]))
 
     def mark(self, start: int, stop: int) -> None:
         found = self._found
@@ -199,7 +199,7 @@ class GeometryView(ContentView):
         elif isinstance(found, AnnotationsContent):
             thing = found.annotations.row_at(start)
         self.canvas.set_mark(-1 if thing is None else thing)
-        self._tell(self.canvas.mark)
+        self._show_thing(self.canvas.mark)
 
 
 def segment_colour(key: str | None) -> QColor:

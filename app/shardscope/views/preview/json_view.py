@@ -86,7 +86,7 @@ class JsonTree(QAbstractItemModel):
         return found
 
     def bytes_of(self, index: Index) -> tuple[int, int]:
-        """Return the half-open range of a value with its name; of a group, of all its members."""
+        """Return the half-open range of a value and its name, or of all members of a group."""
         item = self.of(index)
         if item.group:
             inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]

@@ -16,7 +16,7 @@ from shardcore.model.number_words import number_text
 from shardscope.widgets import theme
 
 BINS = 128
-"""Bins of the histogram; fewer for a small range of integers."""
+"""Number of bins of the histogram; fewer for a small range of integers."""
 
 SAMPLE = 1 << 20
 """Maximum number of elements for histogram and percentiles."""

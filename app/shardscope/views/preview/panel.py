@@ -59,7 +59,7 @@ from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -83,7 +83,7 @@ from shardscope.widgets.while_visible import WhileVisible
 
 
 class PictureView(ContentView):
-    """Decoded picture; its pixels are compressed together, so each is linked to all bytes."""
+    """Decoded picture; its pixels are compressed together, so that each is linked to all bytes."""
 
     label = "Picture"
 
@@ -125,7 +125,7 @@ class PictureView(ContentView):
         self._about, self._size = " · ".join(filter(None, words)), len(one.data)
         self.plane.set_mark(None)
         self.plane.show_image(image)
-        self.bar.tell(self._about)
+        self.bar.set_text(self._about)
 
     def copy(self) -> bool:
         QGuiApplication.clipboard().setImage(self.picture())
@@ -140,17 +140,17 @@ class PictureView(ContentView):
         return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"
 
     def _point(self, x: int, y: int) -> None:
-        self.bar.tell(self.value_at(x, y) if x >= 0 else self._about)
+        self.bar.set_text(self.value_at(x, y) if x >= 0 else self._about)
         self.pointed.emit(0, self._size if x >= 0 else 0)
 
     def _choose(self, x: int, y: int) -> None:
-        self.bar.tell(self.value_at(x, y))
+        self.bar.set_text(self.value_at(x, y))
         self.chosen.emit(0, self._size)
 
 
 class ScopeSwitch(QWidget):
     changed = Signal(bool)
-    """True for the whole volume, false for the selected chunk."""
+    """Carries whether the whole volume is shown, or only the selected chunk."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,22 +193,22 @@ VIEWS: tuple[type[ContentView], ...] = (
     RowsView,
     TextView,
 )
-"""All views; the first that can show a content is its default."""
+"""All views; the first one that can show a content is its default."""
 
 REMOTE = 1 << 16
-"""Bytes of a remote object that are read automatically."""
+"""Maximum number of bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Bytes of a text that are read at first."""
+"""Number of bytes of a text that are read at first."""
 
 LATE_MILLISECONDS = 120
-"""The previous object is shown at most this long."""
+"""Maximum milliseconds for which the previous object stays visible."""
 
 _WIDE = 420
-"""Width in pixels from which all buttons are shown."""
+"""Width of the panel in pixels from which all buttons are shown."""
 
 _IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of archive members shown in the preview; others open in a tab."""
+"""Kinds of archive members that the preview shows; others open in a tab."""
 
 WHOLE = 64 << 20
 """Maximum number of bytes read on request."""
@@ -267,7 +267,7 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
-    """Read a member of an archive; None if it has to open in its own tab. See `preview_of`."""
+    """Read a member of an archive; None if it opens in its own tab instead. See `preview_of`."""
     assert isinstance(shown.content, ArchiveContent)
     member = shown.content.members[number]
     try:
@@ -317,7 +317,7 @@ class DragHandle(QWidget):
 
 
 class PreviewPanel(QWidget):
-    """Follows the selected object while visible; reads in jobs."""
+    """Preview of the selected object; reads in jobs, and only while it is visible."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -354,7 +354,7 @@ class PreviewPanel(QWidget):
         self.note.setObjectName("previewNote")
         self.hint.setObjectName("previewHint")
         self.volume, self.scope = VolumeView(session), ScopeSwitch()
-        self._late = Debounce(self, self._tell_reading, LATE_MILLISECONDS)
+        self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
         self._build()
         self.scope.changed.connect(self._show_scope)
         self.volume.offered.connect(lambda there: self.scope.offer(there, whole=session.selection.ref is None))
@@ -470,14 +470,14 @@ class PreviewPanel(QWidget):
         trace = origin.trace if isinstance(origin, TraceWalk) else None
         return self.shown is not None and trace is not None and trace.ref == self.shown.ref
 
-    def _tell_reading(self) -> None:
+    def _show_reading(self) -> None:
         self._forget()
         self._say(self.tr("Reading …"))
 
     def _show_scope(self, whole: bool) -> None:
         self._clear()
         if whole:
-            self.title.tell(self.volume.title)
+            self.title.set_text(self.volume.title)
             self.pages.setCurrentWidget(self.volume)
         else:
             self._follow(self._session.selection)
@@ -490,7 +490,7 @@ class PreviewPanel(QWidget):
     def _failed(self, error: BaseException) -> None:
         self._forget()
         span = getattr(error, "span", None)
-        text = plain_words(error)
+        text = error_text(error)
         if isinstance(span, Span):
             source = self.tr(" of {0}").format(span.source) if span.source else ""
             text = self.tr("{0}\nAt offset {1}{2}").format(text, offset_words(span.start), source)
@@ -519,7 +519,7 @@ class PreviewPanel(QWidget):
         if not self.shown.name:
             self._whole = found
         one = self.shown.content
-        self._tell_title()
+        self._show_title()
         cut = not one.complete and one.size > 0
         self.back.setVisible(bool(self.shown.name))
         self.more.setVisible(cut and len(one.data) < min(one.size, WHOLE))
@@ -537,13 +537,13 @@ class PreviewPanel(QWidget):
         if marked is not None and marked != (0, one.size) and self.view is not None:
             self.view.mark(*marked)
 
-    def _tell_title(self) -> None:
+    def _show_title(self) -> None:
         if self.shown is None:
             return
         one, key = self.shown.content, self.shown.ref.key
         name = key if key is not None else self.tr("row {0}").format(self.shown.ref.row)
         size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
-        self.title.tell(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
+        self.title.set_text(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
         self.title.setToolTip(tip("\n".join((name, plural(one.size, "byte") if one.size >= 0 else size))))
 
     def _show_view(self, label: str) -> None:
@@ -638,7 +638,7 @@ class PreviewPanel(QWidget):
             self._session.open_inside(self.shown.ref.row, name)
 
     def _not_opened(self, error: BaseException) -> None:
-        self.note.setText(plain_words(error))
+        self.note.setText(error_text(error))
         self._notes.show()
         for part in (self.back, self.more):
             part.hide()
@@ -697,8 +697,7 @@ class PreviewPanel(QWidget):
 
     def _is_sandbox(self) -> bool:
         if self._session.request.sandbox:
-            told = self.tr("Not available in the sandbox: save a copy and open it")
-            self._session.say(told, failed=True)
+            self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Layout of a picture with controls: above and below it, or beside it in a low panel."""
+"""Layout of a picture and its controls: above and below it, or beside it in a low panel."""
 
 from __future__ import annotations
 

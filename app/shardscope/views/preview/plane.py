@@ -22,7 +22,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import plain_label
 
 MOST_ZOOM = 64.0
-"""Maximum number of screen pixels per image pixel."""
+"""Maximum zoom, in screen pixels per image pixel."""
 
 _STEP = 1.25
 _NOTCH = 120
@@ -35,7 +35,7 @@ ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
-"""Steps (across, down) of the arrow keys."""
+"""Movement (across, down) per arrow key, in pixels."""
 
 
 class PlaneView(QWidget):
@@ -245,7 +245,7 @@ class ZoomBar(QWidget):
         self.text.setObjectName("previewValue")
         self.percent = plain_label("", "previewZoom")
         self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
-        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Real pixels (1)"), 0)
+        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Actual size (1)"), 0)
         bar = QHBoxLayout(self)
         bar.setContentsMargins(8, 3, 8, 4)
         bar.setSpacing(4)
@@ -265,8 +265,8 @@ class ZoomBar(QWidget):
         button.clicked.connect(lambda _: self._plane.zoom(factor))
         return button
 
-    def tell(self, text: str) -> None:
-        self.text.tell(text)
+    def set_text(self, text: str) -> None:
+        self.text.set_text(text)
 
     def show_zoom(self, shown: bool) -> None:
         for part in (self.percent, self.fit, self.real):

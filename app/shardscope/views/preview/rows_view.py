@@ -1,4 +1,4 @@
-"""Content as rows: tables, tensors, members of an archive, strings in bytes."""
+"""Content as rows: tables, tensors, members of an archive, strings found in bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ContentRows:
         return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
-        """Return the half-open range of a cell or its row; empty if it has none."""
+        """Return the half-open byte range of a cell, else of its row; empty if neither has one."""
         return self._spans[row]
 
     def cell_at(self, offset: int) -> tuple[int, int] | None:

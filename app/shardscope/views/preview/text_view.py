@@ -34,19 +34,19 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]
-"""Start, stop and colour name of a token."""
+"""Token of a text: start, stop and colour name."""
 
 MOST_COLOURED = 1 << 16
 """Maximum number of characters with syntax colours."""
 
 FIRST = 1 << 18
-"""Characters shown at first."""
+"""Number of characters shown at first."""
 
 MOST = 1 << 22
 """Maximum number of characters shown on request."""
 
 MOST_LINE = 10_000
-"""Maximum characters of a line; Qt lays out longer lines slowly."""
+"""Maximum number of characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
 """Maximum number of hits counted."""
@@ -377,20 +377,20 @@ class FindBar(QWidget):
 
     def search(self) -> None:
         if self.isVisible():
-            self._tell(self._lines.find_all(self.field.text()))
+            self._show_count(self._lines.find_all(self.field.text()))
 
     def step(self, by: int) -> None:
         self._lines.step(by)
-        self._tell(self._lines.found)
+        self._show_count(self._lines.found)
 
-    def _tell(self, count: int) -> None:
+    def _show_count(self, count: int) -> None:
         if not self.field.text():
             self.count.clear()
         elif not count:
-            self.count.tell(self.tr("Not found"))
+            self.count.set_text(self.tr("Not found"))
         else:
             more = "+" if count >= MOST_FOUND else ""
-            self.count.tell(self.tr("{0} of {1}").format(f"{self._lines.at + 1:,}", f"{count:,}{more}"))
+            self.count.set_text(self.tr("{0} of {1}").format(f"{self._lines.at + 1:,}", f"{count:,}{more}"))
 
 
 class TextView(ContentView):
@@ -452,7 +452,7 @@ class TextView(ContentView):
         words = [one.language] if one.language and not isinstance(one, JsonContent | TableContent) else []
         words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")]
         words.append(plural(len(one.line_starts), "line"))
-        self.about.tell(" · ".join(words))
+        self.about.set_text(" · ".join(words))
         self._fill()
 
     def _fill(self) -> None:

@@ -1,4 +1,4 @@
-"""Visible part of a plane of a volume, filled as chunks arrive."""
+"""Visible part of a slice of a volume, filled as chunks arrive."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class ChunkState(Enum):
 
 
 Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
-"""Decoded chunks by scale and cell."""
+"""Cache of decoded chunks, by scale and grid cell."""
 
 
 def is_shown(grid: ChunkGrid) -> bool:
-    """Return whether an array has numbers on two axes or more, in chunks of at most `MOST_CHUNK` bytes."""
+    """Return whether an array of numbers has two or more axes, and chunks of at most `MOST_CHUNK` bytes."""
     return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
 
 
@@ -92,9 +92,9 @@ def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
 
 
 class VolumeSlice:
-    """Pixels of a window of a plane; GUI thread only.
+    """Pixels of a rectangle in a slice, `values` of shape `(rows, columns)`; GUI thread only.
 
-    `at` is the coordinate on each axis, on those of the plane of the first pixel. `values` has shape `(rows, columns)`.
+    `at` is the position on each axis; on the two axes of the slice, that of the first pixel.
     """
 
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:

@@ -1,4 +1,4 @@
-"""Volume as a picture: a slice assembled from chunks, and the storage location of a voxel."""
+"""Volume as a picture: a slice assembled from chunks, and the location where a voxel is stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown as plain
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -63,7 +63,7 @@ HUES = (255, 60, 165, 315, 15, 108, 210, 285)
 """Hues of shards in degrees; they repeat."""
 
 LEAST_EDGE = 4.0
-"""Minimum edge in screen pixels of a chunk whose border is drawn."""
+"""Minimum edge length, in screen pixels, of chunks whose borders are drawn."""
 
 
 def shard_colour(number: int, alpha: float = 1.0) -> QColor:
@@ -147,40 +147,40 @@ class VolumePlane(PlaneView):
 
 
 BATCH = 32
-"""Chunks read by one job."""
+"""Number of chunks read by one job."""
 
 SETTLE_MILLISECONDS = 60
-"""Chunks are read after this pause in moves."""
+"""Milliseconds without movement after which chunks are read."""
 
 POINT_MILLISECONDS = 30
-"""A voxel is highlighted after the pointer rests this long."""
+"""Milliseconds without pointer movement after which a voxel is highlighted."""
 
 MOST_SHARDS = 8
 """Maximum number of shards in the legend."""
 
 FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
-"""Details of a voxel, two per row; the last two have a row each."""
+"""Names of the details of a voxel, two per row; the last two have a row each."""
 
 
 @dataclass(frozen=True, slots=True)
-class GridFound:
-    """Array of chunks; `own` is false for another scale, which has its own address `uri`."""
+class FoundGrid:
+    """Chunks of an array; `own` is false for another scale, which is stored at `uri`."""
 
     grid: ChunkGrid
     own: bool
     uri: str = ""
 
 
-def grid_of(shard: Shard, scale: str) -> GridFound | None:
+def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None
     holder = grid.shard if isinstance(grid, StoredGrid) else shard
-    return GridFound(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
+    return FoundGrid(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the first and last element stored in the selected bytes, or None. Runs in a job."""
+    """Return the indices of the first and last element stored in the selected bytes, or None. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -207,16 +207,16 @@ class VolumeView(QWidget):
     """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
 
     offered = Signal(bool)
-    """True if the open shard contains an array that can be shown."""
+    """Carries whether the open shard contains an array that can be shown."""
     look_up_requested = Signal(str)
-    """Key of the chunk to look up."""
+    """Carries the key of the chunk to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("volume")
         self.setAccessibleName(self.tr("Volume"))
         self._session = session
-        self.found: GridFound | None = None
+        self.found: FoundGrid | None = None
         self.slice: VolumeSlice | None = None
         self._kept = Kept(KEPT)
         self._sliders: dict[int, QSlider] = {}
@@ -239,7 +239,7 @@ class VolumeView(QWidget):
         self.mesh = QPushButton(self.tr("Show mesh"))
         self._build()
         self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
-        self._light = Debounce(self, self._highlight, POINT_MILLISECONDS)
+        self._highlight_soon = Debounce(self, self._highlight, POINT_MILLISECONDS)
         self._pointed: tuple[int, ...] | None = None
         self._connect()
 
@@ -325,7 +325,7 @@ class VolumeView(QWidget):
 
     def _clear_facts(self) -> None:
         for text in self.facts.values():
-            text.tell("–")
+            text.set_text("–")
         self.look_up.setEnabled(False)
         self.mesh.hide()
 
@@ -358,19 +358,19 @@ class VolumeView(QWidget):
     def _forget(self) -> None:
         self.found, self.slice, self._place, self._pointed = None, None, None, None
         self._soon.stop()
-        self._light.stop()
+        self._highlight_soon.stop()
         self._kept.clear()
         self.plane.show_slice(None)
         self._clear_facts()
         self.offered.emit(False)
 
     def _open_scale(self, scale: str) -> None:
-        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(
             lambda shard, _: grid_of(shard, scale), self._take_grid, failed=failed, key=("volume grid", self)
         )
 
-    def _take_grid(self, found: GridFound | None) -> None:
+    def _take_grid(self, found: FoundGrid | None) -> None:
         self.found = found
         if found is None:
             self.offered.emit(False)
@@ -476,7 +476,7 @@ class VolumeView(QWidget):
     def _refresh(self) -> None:
         self.levels.setVisible(self.slice is not None and self.slice.look != "labels")
         self.plane.show_slice(self.slice)
-        self._tell_state()
+        self._show_state()
         self._soon.start()
 
     def _moved(self) -> None:
@@ -490,7 +490,7 @@ class VolumeView(QWidget):
             if (moved := shown.centre_on(middle[shown.across], middle[shown.down])) != (0, 0):
                 self.plane.shift(*moved)
                 self.plane.show_slice(shown)
-                self._tell_state()
+                self._show_state()
         self._soon.start()
 
     def _lay_over(self) -> None:
@@ -512,14 +512,14 @@ class VolumeView(QWidget):
         self.legend.setVisible(self.plane.shards is not None)
         self.plane.update()
 
-    def _tell(self, text: str) -> None:
+    def _show_note(self, text: str) -> None:
         self.note.setText(text)
         self.note.setVisible(bool(text))
 
-    def _tell_state(self) -> None:
+    def _show_state(self) -> None:
         shown = self.slice
         if shown is None:
-            self._tell("")
+            self._show_note("")
             return
         notes = []
         if not shown.is_whole:
@@ -528,9 +528,9 @@ class VolumeView(QWidget):
         states = list(shown.states.values())
         for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.ELSEWHERE, ChunkState.UNREADABLE):
             if count := states.count(state):
-                why = f": {plain_words(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
+                why = f": {error_text(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
                 notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}{why}")
-        self._tell(" ".join(notes))
+        self._show_note(" ".join(notes))
 
     # --- reading ---
 
@@ -549,7 +549,7 @@ class VolumeView(QWidget):
             return
         cells = shown.pending(*self.plane.visible())[:BATCH]
         if not cells:
-            self._tell_state()
+            self._show_state()
             self._count_levels()
             return
         grid, kept = shown.grid, self._kept
@@ -566,23 +566,23 @@ class VolumeView(QWidget):
             if self.slice is shown:
                 shown.put(found)
                 self.plane.show_slice(shown)
-                self._tell_value()
-                self._tell_state()
+                self._show_value()
+                self._show_state()
                 self._read()
 
-        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(work, take, failed=failed, key=("volume", self), priority=JobPriority.SCREEN)
 
     # --- one voxel ---
 
     def _point(self, x: int, y: int) -> None:
         self._pointed = None
-        self._light.start()
+        self._highlight_soon.start()
         if self.slice is None or x < 0:
-            self.value.tell("")
+            self.value.set_text("")
             return
         index = self._pointed = self.slice.index_of(x, y)
-        self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
+        self.value.set_text(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
 
     def _show_pixel(self, index: tuple[int, ...]) -> None:
         shown = self.slice
@@ -614,8 +614,8 @@ class VolumeView(QWidget):
         index, grid = shown.index_of(x, y), shown.grid
         self._show_pixel(index)
         x, y = shown.pixel_of(index)
-        self.value.tell(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
-        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        self.value.set_text(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(
             lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
         )
@@ -625,15 +625,15 @@ class VolumeView(QWidget):
             return
         self._place = place
         cell = place.cell
-        self.facts["Voxel"].tell(", ".join(map(str, place.index)))
-        self._tell_value()
-        self.facts["Chunk"].tell(", ".join(map(str, cell.at)))
+        self.facts["Voxel"].set_text(", ".join(map(str, place.index)))
+        self._show_value()
+        self.facts["Chunk"].set_text(", ".join(map(str, cell.at)))
         bits = f" = 0b{int(cell.key):b}" if cell.minishard is not None else ""
-        self.facts["Key"].tell(f"{cell.key}{bits}")
-        self.facts["Shard"].tell(cell.shard or self.tr("this file"))
-        self.facts["Minishard"].tell(str(cell.minishard) if cell.minishard is not None else "–")
-        self.facts["Offset in chunk"].tell(offset_words(place.start) if place.start >= 0 else "–")
-        self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
+        self.facts["Key"].set_text(f"{cell.key}{bits}")
+        self.facts["Shard"].set_text(cell.shard or self.tr("this file"))
+        self.facts["Minishard"].set_text(str(cell.minishard) if cell.minishard is not None else "–")
+        self.facts["Offset in chunk"].set_text(offset_words(place.start) if place.start >= 0 else "–")
+        self.facts["Stored bytes"].set_text(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self.look_up.setEnabled(True)
         self.frame.reveal(self._facts)
         self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
@@ -649,14 +649,14 @@ class VolumeView(QWidget):
         there = shown is not None and place is not None and self._is_in_plane(place.index)
         self.plane.set_mark(shown.pixel_of(place.index) if there and shown is not None and place is not None else None)
 
-    def _tell_value(self) -> None:
+    def _show_value(self) -> None:
         shown, place = self.slice, self._place
         if shown is None or place is None:
             return
         x, y = shown.pixel_of(place.index)
         if self._is_in_plane(place.index) and 0 <= x < shown.size[0] and 0 <= y < shown.size[1]:
             before, text = self.facts["Value"].text(), shown.value_at(x, y)
-            self.facts["Value"].tell(text)
+            self.facts["Value"].set_text(text)
             if text != before or not self.mesh.isVisible():
                 self._look_for_mesh()
 
@@ -679,13 +679,13 @@ class VolumeView(QWidget):
         if self._mesh is None:
             return
         uri, key = self._mesh
-        request = replace(self._session.request, uri=uri).unbroken()
+        request = replace(self._session.request, uri=uri).without_changes()
 
         def work(_shard: Shard, job: Job) -> Span | None:
             with request.open(job.progress) as meshes:
                 return next(iter(meshes.find(key).spans), None)
 
-        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         take = lambda span: self._session.tab_wanted.emit(request, span)  # noqa: E731
         self._session.ask(work, take, failed=failed, key=("volume mesh", self))
 
@@ -696,7 +696,7 @@ class VolumeView(QWidget):
         if found.own:
             self.look_up_requested.emit(place.cell.key)
         elif found.uri:
-            self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
+            self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).without_changes(), place.span)
 
     def _follow(self, selection: Selection) -> None:
         found = self.found

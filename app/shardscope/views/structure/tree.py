@@ -43,7 +43,7 @@ from shardcore.model.copy_forms import explain_command, explain_line, node_json
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardcore.model.text import shown_lines
 from shardscope.session.debounce import Debounce
-from shardscope.session.highlights import Light
+from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -51,7 +51,7 @@ from shardscope.session.words import headline
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.column_widths import Room, share_room
+from shardscope.widgets.column_widths import ColumnWidth, share_width
 from shardscope.widgets.elided import cut_text
 from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.keyboard import select_current
@@ -71,11 +71,11 @@ class NodeMenuActions:
     collapse_all: Callable[[], object]
 
 
-def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
+def node_menu(tree: QTreeView, session: Session, handlers: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
     menu = QMenu(tree)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if path:
-        _going(menu, session, deeds, path)
+        _going(menu, session, handlers, path)
         menu.addSeparator()
         _copying(menu, session, path)
         menu.addSeparator()
@@ -86,13 +86,13 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: t
     menu.addAction(translate("NodeMenu", "&Collapse"), lambda: tree.collapse(index)).setEnabled(
         index.isValid() and tree.isExpanded(index)
     )
-    menu.addAction(translate("NodeMenu", "Collapse &all"), deeds.collapse_all)
+    menu.addAction(translate("NodeMenu", "Collapse &all"), handlers.collapse_all)
     menu.addSeparator()
     add_picture(menu, tree, "structure", session.say)
     return menu
 
 
-def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> None:
+def _going(menu: QMenu, session: Session, handlers: NodeMenuActions, path: tuple[Node, ...]) -> None:
     node, row = path[-1], nearest_row(path)
 
     def go(span: Span | None) -> None:
@@ -107,7 +107,7 @@ def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[No
 
     def ask() -> None:
         session.select_node(path)
-        session.ask_leads()
+        session.find_references()
 
     add(translate("NodeMenu", "Find &references"), ask, bool(node.span.size))
     if node.decoded:
@@ -115,12 +115,12 @@ def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[No
     # A field refers to another file if its record does.
     elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
     if elsewhere is not None:
-        add(translate("NodeMenu", "Go to {0}").format(elsewhere.text), lambda: deeds.elsewhere(elsewhere), True)
+        add(translate("NodeMenu", "Go to {0}").format(elsewhere.text), lambda: handlers.elsewhere(elsewhere), True)
     number = -1 if row is None else row
     add(translate("NodeMenu", "Go to &object"), lambda: session.select_row(number), row is not None)
-    add(translate("NodeMenu", "&Look up object"), lambda: deeds.look_up(number), row is not None)
+    add(translate("NodeMenu", "&Look up object"), lambda: handlers.look_up(number), row is not None)
     there = row is not None and not session.request.sandbox
-    add(translate("NodeMenu", "&Extract object…"), lambda: deeds.extract(number), there)
+    add(translate("NodeMenu", "&Extract object…"), lambda: handlers.extract(number), there)
 
 
 def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
@@ -140,7 +140,7 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
     forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
     add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2), copy_lines)
     if node.span.size and not request.sandbox:
-        how = request.again()
+        how = request.opened_with()
         # In a sandbox, the command would read the file on disk.
         add(
             forms,
@@ -158,31 +158,31 @@ _Place = tuple[str, Span]
 
 
 @dataclass(frozen=True)
-class LitNodes:
-    """Nodes of highlights: `ends` are highlighted themselves, `ways` while they are collapsed."""
+class HighlightedNodes:
+    """Nodes with highlights: `ends` always show them, `ways` (their ancestors) only while collapsed."""
 
-    ends: dict[_Place, list[Light]] = field(default_factory=dict)
-    ways: dict[_Place, list[Light]] = field(default_factory=dict)
+    ends: dict[_Place, list[Highlight]] = field(default_factory=dict)
+    ways: dict[_Place, list[Highlight]] = field(default_factory=dict)
 
-    def at(self, node: object, *, expanded: bool) -> list[Light]:
+    def at(self, node: object, *, expanded: bool) -> list[Highlight]:
         if not isinstance(node, Node):
             return []
         place = (node.name, node.span)
         around = [] if expanded else self.ways.get(place, [])
-        return sorted((*self.ends.get(place, ()), *around), key=lambda light: light.number)
+        return sorted((*self.ends.get(place, ()), *around), key=lambda highlight: highlight.number)
 
 
-def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
-    """Return the nodes of highlights; may read. Highlights that cannot be explained are omitted."""
-    found = LitNodes()
-    for light in lights:
+def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> HighlightedNodes:
+    """Return the nodes of highlighted ranges, without those that cannot be explained; may read."""
+    found = HighlightedNodes()
+    for highlight in highlights:
         try:
-            path = named(shard.whole_path(light.span.start, light.span.source), light.span)
+            path = named(shard.whole_path(highlight.span.start, highlight.span.source), highlight.span)
         except ShardError:
             continue
         for node in path[:-1]:
-            found.ways.setdefault((node.name, node.span), []).append(light)
-        found.ends.setdefault((path[-1].name, path[-1].span), []).append(light)
+            found.ways.setdefault((node.name, node.span), []).append(highlight)
+        found.ends.setdefault((path[-1].name, path[-1].span), []).append(highlight)
     return found
 
 
@@ -194,10 +194,10 @@ BAR = 7
 _BESIDE = 16
 """Padding in pixels of a name's cell."""
 
-FLAG_ROOM = 14
+FLAG_SPACE = 14
 """Width in pixels of the flag of a note."""
 
-_MOST_TOLD = 5
+_MAX_LISTED = 5
 
 MOST_FLAGS = 500
 """Maximum number of notes whose nodes are looked up."""
@@ -239,12 +239,12 @@ class NodeDelegate(QStyledItemDelegate):
         if self._painting and index.column() in (0, _VALUE):
             room = option.rect.width() - _EDGE
             if index.column() == 0:
-                badges = _badge_sizes(self._lights(index), badge_font(option.font))
+                badges = _badge_sizes(self._highlights(index), badge_font(option.font))
                 room = option.rect.width() - BAR - _BESIDE - int(sum(size.width() + 1 for size in badges))
-                room -= FLAG_ROOM if self._tree.notes_at(index) else 0
+                room -= FLAG_SPACE if self._tree.notes_at(index) else 0
             option.text = cut_text(option.fontMetrics, option.text, max(room, 0))
 
-    def _lights(self, index: Index) -> Sequence[Light]:
+    def _highlights(self, index: Index) -> Sequence[Highlight]:
         return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -263,28 +263,28 @@ class NodeDelegate(QStyledItemDelegate):
         painter.fillRect(place.adjusted(1, 1, -1, -1), colour)
 
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        lights = self._lights(index)
+        highlights = self._highlights(index)
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         colours = theme.of(self._tree)
         ground, ink = theme.selected(self._tree)
         right = option.rect.right() - 2
         if self._tree.notes_at(index):
-            right -= FLAG_ROOM
+            right -= FLAG_SPACE
             flag = QRectF(right + 4, option.rect.center().y() - 5, 8, 12)
             paint_flag(painter, flag, *((ink, ground) if selected else (colours.note, colours.base)))
-        if not lights:
+        if not highlights:
             return
         painter.save()
         painter.setFont(badge_font(option.font))
-        sizes = _badge_sizes(lights, painter.font())
+        sizes = _badge_sizes(highlights, painter.font())
         left = right - sum(size.width() + 1 for size in sizes)
         # Cover the end of the name.
         behind = ground if selected else colours.base
         strong = selected and self._tree.hasFocus()
         painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), behind)
-        for light, size in zip(lights, sizes, strict=True):
+        for highlight, size in zip(highlights, sizes, strict=True):
             place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
-            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=strong)
+            paint_badge(painter, colours, place, highlight.number, hollow=highlight.hollow, inverted=strong)
             left += size.width() + 1
         painter.restore()
 
@@ -295,8 +295,8 @@ def joined_tip(own: str, notes: str) -> str:
     return tip("\n".join(part for part in (own, notes) if part))
 
 
-def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
-    return [badge_size(light.number, font) for light in lights]
+def _badge_sizes(highlights: Sequence[Highlight], font: QFont) -> list[QSizeF]:
+    return [badge_size(highlight.number, font) for highlight in highlights]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +310,9 @@ class StructureTree(QTreeView):
     """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
 
     look_up_requested = Signal(object)
-    """Key to look up."""
+    """Carries the key to look up."""
     extract_requested = Signal(object)
-    """Row of the object to extract."""
+    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -320,8 +320,8 @@ class StructureTree(QTreeView):
         self._following = False
         self._top: int | None = None
         self.nodes = NodeModel(session, self)
-        self.lit = LitNodes()
-        self.noted = LitNodes()
+        self.lit = HighlightedNodes()
+        self.noted = HighlightedNodes()
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
@@ -361,7 +361,7 @@ class StructureTree(QTreeView):
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
         WhileVisible(session.selection_changed, self, self._follow)
-        session.lights_changed.connect(self._lights_changed)
+        session.highlights_changed.connect(self._highlights_changed)
         session.notes.changed.connect(self._notes_changed)
         self._size_columns()
 
@@ -383,40 +383,41 @@ class StructureTree(QTreeView):
         role = index.data(SECTION_ROLE)
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
 
-    def _lights_changed(self) -> None:
-        lights = self.session.lights
+    def _highlights_changed(self) -> None:
+        highlights = self.session.highlights
 
-        def take(lit: LitNodes) -> None:
-            if self.session.lights == lights:
+        def take(lit: HighlightedNodes) -> None:
+            if self.session.highlights == highlights:
                 self.lit = lit
                 self.viewport().update()
 
-        if not lights:
-            take(LitNodes())
+        if not highlights:
+            take(HighlightedNodes())
         else:
-            self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
+            self.session.ask(lambda shard, _: highlighted_nodes(shard, highlights), take, key=("lit", self))
 
     def notes_at(self, index: Index) -> str:
         if not self.noted.ends:
             return ""
         notes = self.session.notes.all
-        numbers = [light.number for light in self.noted.at(index.data(NODE_ROLE), expanded=self.isExpanded(index))]
+        noted = self.noted.at(index.data(NODE_ROLE), expanded=self.isExpanded(index))
+        numbers = [highlight.number for highlight in noted]
         texts = [notes[number].text or BOOKMARK for number in numbers if number < len(notes)]
-        return "\n".join(f"{FLAG} {text}" for text in texts[:_MOST_TOLD])
+        return "\n".join(f"{FLAG} {text}" for text in texts[:_MAX_LISTED])
 
     def _notes_changed(self) -> None:
         notes = self.session.notes.all[:MOST_FLAGS]
 
-        def take(noted: LitNodes) -> None:
+        def take(noted: HighlightedNodes) -> None:
             self.noted = noted
             self.viewport().update()
 
         if not notes:
-            take(LitNodes())
+            take(HighlightedNodes())
             return
-        lights = [Light(number, note.span) for number, note in enumerate(notes)]
+        highlights = [Highlight(number, note.span) for number, note in enumerate(notes)]
         self.session.ask(
-            lambda shard, _: lit_nodes(shard, lights),
+            lambda shard, _: highlighted_nodes(shard, highlights),
             take,
             key=("noted", self),
             priority=JobPriority.PREFETCH,
@@ -462,14 +463,14 @@ class StructureTree(QTreeView):
         name, kind, value, offset, size = self._seen
         least = min(value, max(_LEAST_VALUE * digit, self._longest))
         letters = max((self.viewport().width() - kind - least - offset - size) // digit, _SHORT_NAME)
-        rooms = (
-            Room(name, min(name, min(letters, _LEAST_NAME) * digit)),
-            Room(kind, kind),
-            Room(value, least),
-            Room(offset, offset),
-            Room(size, size),
+        columns = (
+            ColumnWidth(name, min(name, min(letters, _LEAST_NAME) * digit)),
+            ColumnWidth(kind, kind),
+            ColumnWidth(value, least),
+            ColumnWidth(offset, offset),
+            ColumnWidth(size, size),
         )
-        widths = share_room(rooms, _VALUE, self.viewport().width(), self._by_hand)
+        widths = share_width(columns, _VALUE, self.viewport().width(), self._by_hand)
         self._sizing = True
         for column, width in enumerate(widths):
             self.setColumnWidth(column, width)
@@ -497,8 +498,8 @@ class StructureTree(QTreeView):
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        deeds = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
-        return node_menu(self, self.session, deeds, path)
+        handlers = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
+        return node_menu(self, self.session, handlers, path)
 
     def look_up_row(self, row: int) -> None:
         def take(key: str | None) -> None:

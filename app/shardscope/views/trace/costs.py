@@ -1,4 +1,4 @@
-"""Costs of a lookup, with the cache or from a cold start."""
+"""Costs of a lookup: with the cache, or on a cold start."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ class CostSwitch(QWidget):
         self.cold.setObjectName("traceCold")
         self.warm.setChecked(True)
         row.addStretch(1)
-        self.told = WrapText(tone="muted")
-        self.told.setObjectName("traceColdTold")
-        self.told.hide()
+        self.summary = WrapText(tone="muted")
+        self.summary.setObjectName("traceColdTold")
+        self.summary.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 6, 12, 4)
         column.setSpacing(4)
         column.addLayout(row)
-        column.addWidget(self.told)
+        column.addWidget(self.summary)
         self.cold.toggled.connect(self.cold_wanted.emit)
 
-    def tell(self, cold: ColdTrace | None, error: str = "") -> None:
-        self.told.setVisible(self.cold.isChecked())
-        self.told.set_tone("error" if error else "muted")
+    def show_cold(self, cold: ColdTrace | None, error: str = "") -> None:
+        self.summary.setVisible(self.cold.isChecked())
+        self.summary.set_tone("error" if error else "muted")
         if error:
-            self.told.set_text(error)
+            self.summary.set_text(error)
         elif cold is None:
-            self.told.set_text(self.tr("Measuring …"))
+            self.summary.set_text(self.tr("Measuring …"))
         else:
-            told = self.tr("Opening: {0}.\nTotal: {1}.")
-            self.told.set_text(told.format(cold_text(cold.opening), cold_text(cold.total)))
+            text = self.tr("Opening: {0}.\nTotal: {1}.")
+            self.summary.set_text(text.format(cold_text(cold.opening), cold_text(cold.total)))

@@ -34,7 +34,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.trace_walk import TraceWalk
@@ -42,14 +42,14 @@ from shardscope.session.words import grouped, sentence
 from shardscope.views.trace.costs import CostSwitch, cost_text
 from shardscope.views.trace.parts import Progress, Sign
 from shardscope.views.trace.step_card import StepCard
-from shardscope.views.trace.suggested_keys import KeyMenu, KeyOffers
+from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import motion, theme
 from shardscope.widgets.fonts import px
 from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""The lookup failed: invalid key, or bytes that cannot be read."""
+"""Kind of outcome: the lookup failed, since the key is invalid or bytes cannot be read."""
 
 _LOOKS = MappingProxyType(
     {
@@ -92,8 +92,8 @@ class OutcomeBand(QWidget):
         row.addLayout(words, 1)
         self.hide()
 
-    def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
-        """Show an outcome: of the lookup, `FAILED` or the state of the object; None hides the band."""
+    def show_outcome(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
+        """Show the outcome of a lookup, `FAILED`, or the state of the object; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -161,19 +161,19 @@ def verdict(trace: Trace) -> str:
     cost = cost_text(requests, sum(step.bytes for step in trace.steps))
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
-        told = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
-        told = ": its bytes are in files that were not found" if trace.described else told
-        return f"{trace.key}{told} · {steps}."
+        outcome = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
+        outcome = ": its bytes are in files that were not found" if trace.described else outcome
+        return f"{trace.key}{outcome} · {steps}."
     if trace.outcome == ABSENT:
         return f"{trace.key} is not in this shard, as the last step shows · {steps}."
     return f"{sentence(grouped(str(trace.error)))} {steps[0].upper()}{steps[1:]}."
 
 
 LOW = 320
-"""Height in pixels below which the outcome scrolls with the steps."""
+"""Height of the panel in pixels below which the outcome scrolls with the steps."""
 
 STEP_MILLISECONDS = 1200
-"""Milliseconds per step at speed 1."""
+"""Milliseconds per step at normal playback speed."""
 
 
 class TracePanel(QWidget):
@@ -223,7 +223,7 @@ class TracePanel(QWidget):
         shard = self._session.shard
         self.field.setEnabled(shard is not None)
         self.look.setEnabled(shard is not None)
-        self.band.tell(None)
+        self.band.show_outcome(None)
         self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
 
     def _teach(self) -> str:
@@ -251,7 +251,7 @@ class TracePanel(QWidget):
         if walk.trace is None and walk.error is None:
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
-            self.band.tell(None)
+            self.band.show_outcome(None)
             self._message(self.tr("Looking up …"))
             return
         self._set_trace(walk.trace)
@@ -259,11 +259,11 @@ class TracePanel(QWidget):
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
             if self._session.open_question.hides_step(len(walk.trace.steps) - 1):
-                self.band.tell(None)  # the outcome is part of the question
+                self.band.show_outcome(None)  # the outcome is part of the question
             else:
-                self.band.tell(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
+                self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
-            self.band.tell(FAILED, sentence(plain_words(walk.error)))
+            self.band.show_outcome(FAILED, sentence(error_text(walk.error)))
             self._message(self._teach())
         self._compare_key()
 
@@ -277,7 +277,7 @@ class TracePanel(QWidget):
         for place, card in enumerate(self.cards):
             behind = Progress.BEHIND if place < walk.step else Progress.AHEAD
             card.set_progress(Progress.CURRENT if place == walk.step else behind)
-        self._tell()
+        self._update_controls()
         self._settling.start()
 
     def _set_trace(self, trace: Trace | None) -> None:
@@ -302,15 +302,16 @@ class TracePanel(QWidget):
         self._show_costs()
         self.pages.setCurrentIndex(0 if self.cards else 1)
         self._make_room()
-        self._tell()
+        self._update_controls()
 
     def _show_costs(self, *_: object) -> None:
-        """Show the costs of all steps; a cold cost is measured on first request."""
+        """Show the costs of all steps; the cold cost is measured when it is first requested."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
             self._session.measure_cost()
-        self.costs.tell(cold, sentence(plain_words(walk.cold_error)) if wanted and walk.cold_error is not None else "")
+        failed = sentence(error_text(walk.cold_error)) if wanted and walk.cold_error is not None else ""
+        self.costs.show_cold(cold, failed)
         for number, card in enumerate(self.cards):
             same = cold is not None and number < len(cold.steps)
             card.set_cold(cold.steps[number] if cold is not None and same else None)
@@ -356,7 +357,7 @@ class TracePanel(QWidget):
             self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self._pace()
             self.timer.start()
-        self._tell()
+        self._update_controls()
 
     def _pace(self) -> None:
         self.timer.setInterval(max(round(self.timer.interval() * self._speed / motion.speed()), 1))
@@ -365,13 +366,13 @@ class TracePanel(QWidget):
     def _tick(self) -> None:
         if motion.reduced():
             self.timer.stop()
-            self._tell()
+            self._update_controls()
             return
         self._pace()
         self._session.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()
-            self._tell()
+            self._update_controls()
 
     def _show_span(self, span: Span) -> None:
         self._session.select_span(span, self, remember=False)
@@ -385,7 +386,7 @@ class TracePanel(QWidget):
             else:
                 self.area.ensureWidgetVisible(card, 0, 24)
 
-    def _tell(self) -> None:
+    def _update_controls(self) -> None:
         count, playing = len(self.cards), self.timer.isActive()
         self.previous_step.setEnabled(self.current > 0)
         hidden = self._session.open_question.hides_step(self.current + 1)
@@ -422,7 +423,7 @@ class TracePanel(QWidget):
         self.look = QPushButton(self.tr("Look up"))
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
-        self.offers = KeyOffers(self._session)
+        self.offers = SuggestedKeys(self._session)
         self.offers.chosen.connect(self._look_up_offered)
         top = QHBoxLayout()
         top.setSpacing(8)
@@ -486,7 +487,7 @@ class TracePanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(self.tr("How to begin"))
+        area.setAccessibleName(self.tr("Getting started"))
         area.setWidget(empty)
         return area
 

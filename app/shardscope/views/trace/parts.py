@@ -1,4 +1,4 @@
-"""Progress and signs of lookup steps."""
+"""Progress of lookup steps, and the signs in front of them."""
 
 from __future__ import annotations
 

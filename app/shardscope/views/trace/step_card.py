@@ -13,7 +13,7 @@ from shardcore import Span, Step
 from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold_start import ColdCost
-from shardscope.session.highlights import lights_of
+from shardscope.session.highlights import highlights_of
 from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words
 from shardscope.views.trace.costs import cold_text, cost_text
 from shardscope.views.trace.parts import Progress, Sign
@@ -33,13 +33,13 @@ LONGEST_VALUE = 200
 """Maximum number of characters shown."""
 
 LONG_NAME = 14
-"""Characters of a name above which its value is below it."""
+"""Length of a name above which its value is placed below it."""
 
 BESIDE = 12
-"""Characters of name and value up to which the meaning is beside them."""
+"""Length of name and value up to which the meaning is placed beside them."""
 
 _KEYS = frozenset({"key", "uid", "id", "hash"})
-"""Values that are keys: shown as typed, without grouped digits."""
+"""Names of values that are keys, shown without digit grouping."""
 
 _LINES = 3
 """Grid rows per value: name, value below the name, meaning."""
@@ -69,10 +69,10 @@ def values_of(step: Step) -> QWidget | None:
     rows = [_ValueRow.of(name, value, step.meanings.get(name)) for name, value in some]
     beside = max(len(row.name) for row in rows) + max(len(row.text) for row in rows) <= BESIDE
     grid.setColumnStretch(3 if beside else 2, 1)
-    told: set[str] = set()
+    explained: set[str] = set()
     for number, row in enumerate(rows):
-        _add(grid, number * _LINES, row, beside=beside, known=row.meaning in told)
-        told.add(row.meaning)
+        _add(grid, number * _LINES, row, beside=beside, known=row.meaning in explained)
+        explained.add(row.meaning)
     if len(step.values) > MOST_VALUES:
         more = QCoreApplication.translate("StepValues", "and {0} more").format(len(step.values) - MOST_VALUES)
         grid.addWidget(WrapText(more, tone="muted"), _LINES * MOST_VALUES, 0, 1, 4)
@@ -94,9 +94,9 @@ class _ValueRow:
         cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
             return _ValueRow(name, cut, copied, "", "")
-        told = meaning.with_unit(cut, value)
-        told = numbers(told) if meaning.unit == "byte" else told
-        return _ValueRow(name, told, copied, grouped(meaning.text), meaning.unit)
+        text = meaning.with_unit(cut, value)
+        text = numbers(text) if meaning.unit == "byte" else text
+        return _ValueRow(name, text, copied, grouped(meaning.text), meaning.unit)
 
     @property
     def sentence(self) -> str:
@@ -128,10 +128,10 @@ def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: b
     if not row.meaning:
         return
     if beside or not known:
-        told = WrapText(row.meaning, tone="muted")
-        told.setFont(sized(told.font(), SMALL))
-        grid.addWidget(told, line if beside else line + 2, 3 if beside else 2, 1, 1 if beside else 2)
-        widgets.append(told)
+        meaning = WrapText(row.meaning, tone="muted")
+        meaning.setFont(sized(meaning.font(), SMALL))
+        grid.addWidget(meaning, line if beside else line + 2, 3 if beside else 2, 1, 1 if beside else 2)
+        widgets.append(meaning)
     for widget in widgets:
         widget.setToolTip(tip(row.sentence))
 
@@ -151,7 +151,7 @@ class NumberSign(QWidget):
         painter.end()
 
 
-class StepPlaces(QWidget):
+class StepRanges(QWidget):
     followed = Signal(object)
 
     def __init__(self, step: Step) -> None:
@@ -163,23 +163,23 @@ class StepPlaces(QWidget):
         grid.setHorizontalSpacing(7)
         grid.setVerticalSpacing(3)
         grid.setColumnStretch(1, 1)
-        lights = lights_of(step)
+        highlights = highlights_of(step)
         if step.computed:
-            text = f"{COMPUTED}; it uses" if lights else COMPUTED
+            text = f"{COMPUTED}; it uses" if highlights else COMPUTED
             self.computed = WrapText(text, tone="muted")
             grid.addWidget(self.computed, 0, 0, 1, 2)
-        for light in lights:
-            span, row = light.span, light.number
+        for highlight in highlights:
+            span, row = highlight.span, highlight.number
             link = WrapText(span_words(span, LONGEST_NAME), link=True)
             link.setToolTip(self.tr("Show {0}").format(span_words(span, None)))
             link.clicked.connect(lambda span=span: self._follow(span))
-            grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(NumberSign(highlight.number, hollow=highlight.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(link, row, 1)
             self.links.append(link)
-        left_out = len(step.inputs if step.computed else step.spans) - len(lights)
+        left_out = len(step.inputs if step.computed else step.spans) - len(highlights)
         if left_out:
             more = self.tr("… and {0} more").format(f"{left_out:,}")
-            grid.addWidget(WrapText(more, tone="muted"), len(lights) + 1, 1)
+            grid.addWidget(WrapText(more, tone="muted"), len(highlights) + 1, 1)
 
     def _follow(self, span: Span) -> None:
         self.followed.emit(span)
@@ -204,7 +204,7 @@ class StepCard(QWidget):
         self.sentence = WrapText(said)
         self.why = WrapText(self.tr("Why? {0}").format(why) if why else "", tone="muted")
         self.values = None if hidden else values_of(step)
-        self.places = StepPlaces(step)
+        self.places = StepRanges(step)
         self.places.setVisible(not hidden)
         self.places.followed.connect(self.followed)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
@@ -225,7 +225,7 @@ class StepCard(QWidget):
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
-        """Show everything for the current step, the sentence for earlier ones, only the title for later ones."""
+        """Show the current step in full, earlier ones with their sentence, later ones with their title only."""
         self.progress = progress
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(

@@ -1,4 +1,4 @@
-"""Suggested keys: those of a sample, or the first key of any other file."""
+"""Suggested keys for a lookup: those listed for a sample, else the first key of the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_FILES = 50
-"""A folder with more files cannot be a copy of a sample."""
+"""Maximum number of files of a folder that is compared with the samples."""
 
 
 def sample_of(uri: str) -> Sample | None:
@@ -35,8 +35,7 @@ def sample_of(uri: str) -> Sample | None:
         if is_address(uri) or not path.exists():
             return None
         here, found = path.resolve(), resources.samples()
-        known = next((sample for sample in found if sample.path.resolve() == here), None)
-        return known or _copied(path, found)
+        return next((sample for sample in found if sample.path.resolve() == here), None) or _copied(path, found)
     except (OSError, ValueError):
         # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
@@ -52,7 +51,7 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files in a folder, sorted; empty above `MOST_FILES`."""
+    """Return the files in a folder, sorted; empty if there are more than `MOST_FILES`."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0
@@ -81,22 +80,22 @@ def _digest(path: Path) -> str:
 
 
 LOOKED_AT = 64
-"""Rows searched for a first key; some files begin with empty slots."""
+"""Maximum number of rows searched for a first key, since some files begin with empty slots."""
 
 LONGEST = 26
 """Maximum number of characters shown of a key."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SuggestedKey:
     key: str
     word: str
     about: str = ""
 
 
-class KeyOffers(QWidget):
+class SuggestedKeys(QWidget):
     chosen = Signal(str)
-    """Key to look up."""
+    """Carries the key to look up."""
     changed = Signal()
     """`offers` changed."""
 
@@ -105,7 +104,7 @@ class KeyOffers(QWidget):
         self.setObjectName("traceOffers")
         self.setAccessibleName(self.tr("Suggested keys"))
         self.sample: Sample | None = None
-        self.offers: tuple[Offer, ...] = ()
+        self.offers: tuple[SuggestedKey, ...] = ()
         self.links: list[WrapText] = []
         self._session = session
         self._known = False
@@ -138,7 +137,7 @@ class KeyOffers(QWidget):
                 KeyRole.CROWDED: self.tr("Crowded"),
                 KeyRole.ABSENT: self.tr("Not found"),
             }
-            self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
+            self._show(tuple(SuggestedKey(one.key, words[one.role], one.about) for one in found.keys))
 
         self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=JobPriority.PREFETCH)
 
@@ -151,11 +150,11 @@ class KeyOffers(QWidget):
 
         def take(key: str | None) -> None:
             if key is not None and not self.offers:
-                self._show((Offer(key, self.tr("First")),))
+                self._show((SuggestedKey(key, self.tr("First")),))
 
         self._session.ask(work, take, failed=lambda _: None, key=("first key", self), priority=JobPriority.PREFETCH)
 
-    def _show(self, offers: tuple[Offer, ...]) -> None:
+    def _show(self, offers: tuple[SuggestedKey, ...]) -> None:
         self.offers = offers
         self.links = []
         box = QWidget()
@@ -182,7 +181,7 @@ class KeyOffers(QWidget):
             return ""
         return self.sample.see if self.sample is not None else self.tr("Try a key of this file:")
 
-    def _add(self, grid: QGridLayout, row: int, offer: Offer) -> None:
+    def _add(self, grid: QGridLayout, row: int, offer: SuggestedKey) -> None:
         link = WrapText(tone="accent", mono=True, link=True)
         link.set_text(cut_middle(shown(offer.key), LONGEST), copied=offer.key)
         link.setToolTip(tip(offer.key))
@@ -198,7 +197,7 @@ class KeyOffers(QWidget):
 
 
 class KeyMenu(QToolButton):
-    def __init__(self, offers: KeyOffers) -> None:
+    def __init__(self, offers: SuggestedKeys) -> None:
         super().__init__()
         self.setObjectName("traceKeys")
         self.setText("▾")

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
+from shardscope.widgets.table_columns import ColumnFitter, ColumnRule
 from shardscope.widgets.table_model import THING_ROLE
 from shardscope.widgets.transfer_model import TransferModel, percent
 
@@ -99,7 +99,7 @@ class JobList(QWidget):
             ColumnRule(),
             ColumnRule(90),
         )
-        ColumnRoom(self.table, rules, 0)
+        ColumnFitter(self.table, rules, 0)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Cancel the selected jobs, or all if none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)

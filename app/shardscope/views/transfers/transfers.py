@@ -22,17 +22,17 @@ class Transfers(QSplitter):
         self.setObjectName("activity")
         self.setHandleWidth(1)
         self.jobs = JobList(session.jobs, self)
-        self.tape = RequestLogPanel(session, settings, self)
-        for part, share in zip((self.jobs, self.tape), _SHARES, strict=True):
+        self.request_log = RequestLogPanel(session, settings, self)
+        for part, share in zip((self.jobs, self.request_log), _SHARES, strict=True):
             self.addWidget(part)
             self.setStretchFactor(self.indexOf(part), share)
             part.setMinimumSize(1, 1)
-        session.tape_changed.connect(self._tape_changed)
-        self._tape_changed(session.tape)
+        session.request_log_changed.connect(self._request_log_changed)
+        self._request_log_changed(session.request_log)
 
-    def _tape_changed(self, tape: RequestLog | None) -> None:
-        self.tape.setVisible(tape is not None)
-        self.setFocusProxy(self.jobs if tape is None else self.tape)
+    def _request_log_changed(self, request_log: RequestLog | None) -> None:
+        self.request_log.setVisible(request_log is not None)
+        self.setFocusProxy(self.jobs if request_log is None else self.request_log)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -40,7 +40,7 @@ def price_called(name: str) -> Price:
 
 
 def money_text(amount: float) -> str:
-    """Return an amount in dollars, below one cent with two significant digits: `$0.0000016`, `$9.00`."""
+    """Return an amount in dollars; below one cent with two significant digits: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
     # Decimal avoids the digits of binary fractions.
@@ -66,7 +66,7 @@ def seconds_text(seconds: float) -> str:
 class Totals:
     """Totals of a request log.
 
-    `size` and `full` are bytes received and bytes of all files; `busy` are seconds with at least one open request.
+    `size` is the bytes received, `full` the size of all files, `busy` the seconds with at least one open request.
     `listings` are part of `requests`; `hits` are reads answered by the cache.
     """
 

@@ -20,10 +20,10 @@ from shardscope.widgets.table_model import TableModel
 Times = npt.NDArray[np.float64]
 
 
-_FIRST_ROOM = 1024
+_FIRST_CAPACITY = 1024
 
 LONGEST_PAUSE = 0.02
-"""Seconds; longer pauses between requests are drawn as short as this."""
+"""Maximum length in seconds of a pause between requests in the waterfall; longer pauses are shortened."""
 
 
 class RequestColumns:
@@ -31,13 +31,13 @@ class RequestColumns:
 
     def __init__(self) -> None:
         self.records: list[Request] = []
-        self._times = np.zeros((3, _FIRST_ROOM))
-        self._sizes = np.zeros(_FIRST_ROOM, np.int64)
-        self._rounds = np.zeros(_FIRST_ROOM, np.int64)
-        self._hits = np.zeros(_FIRST_ROOM, bool)
+        self._times = np.zeros((3, _FIRST_CAPACITY))
+        self._sizes = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._rounds = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._hits = np.zeros(_FIRST_CAPACITY, bool)
         # Running maxima of end and round, so that they can be searched.
-        self._latest = np.zeros(_FIRST_ROOM)
-        self._highest = np.zeros(_FIRST_ROOM, np.int64)
+        self._latest = np.zeros(_FIRST_CAPACITY)
+        self._highest = np.zeros(_FIRST_CAPACITY, np.int64)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -64,11 +64,11 @@ class RequestColumns:
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
-        """Round trip of each request, from 1; a cache hit has the last one that had ended, 0 before the first."""
+        """Round trip of each request, counted from 1; a cache hit has that of the last request before it, or 0."""
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
-        """Append records; they must have ended after those already present."""
+        """Append records; they must have ended later than those already present."""
         first, count = len(self), len(self) + len(records)
         self._make_room(count)
         self.records.extend(records)
@@ -91,7 +91,7 @@ class RequestColumns:
         self._highest = np.pad(self._highest, (0, more))
 
     def _find_rounds(self, first: int, count: int) -> None:
-        """Compute rounds: a request depends on all requests that had ended when it began."""
+        """Compute round trips: a request depends on all requests that had ended when it began."""
         before = self._latest[first - 1] if first else 0.0
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
@@ -107,7 +107,7 @@ class RequestColumns:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Times for the waterfall in seconds, with long pauses cut; `answer` is the first byte, `end` the last."""
+    """Times in seconds for the waterfall, with long pauses shortened; `answer` is the first byte, `end` the last."""
 
     begin: Times
     answer: Times
@@ -135,13 +135,13 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Maximum number of records per call, so that the window stays responsive."""
+"""Maximum number of records read per call, so that the window stays responsive."""
 
 Index = QModelIndex | QPersistentModelIndex
 
 
 class RequestLogModel(TableModel):
-    titles = ("For", "Range", "Bytes", "Answer")
+    titles = ("Purpose", "Range", "Bytes", "Response")
     numbers = (BYTES,)
     things: Any
 
@@ -150,23 +150,23 @@ class RequestLogModel(TableModel):
         self.columns = RequestColumns()
         self.schedule = measured(self.columns)
         self.listings = 0
-        self._tape: RequestLog | None = None
+        self._request_log: RequestLog | None = None
         self._seen = 0
         self._hits = False
         self.things = np.zeros(0, np.int64)
         self._main = ""
 
     @property
-    def tape(self) -> RequestLog | None:
-        return self._tape
+    def request_log(self) -> RequestLog | None:
+        return self._request_log
 
-    def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
+    def set_request_log(self, request_log: RequestLog | None, main: str = "") -> None:
         """Show another request log; requests to other addresses than `main` are shown with their file name."""
-        self._tape, self._main = tape, main
+        self._request_log, self._main = request_log, main
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """Reload all records; the purposes of old ones may have changed."""
+        """Reload all records, since the purposes of old ones may have changed."""
         self._main = main
         self._restart()
 
@@ -180,10 +180,10 @@ class RequestLogModel(TableModel):
 
     def take_new(self) -> bool:
         """Take at most `AT_ONCE` new records; return whether there were any. Call it again until it returns false."""
-        tape = self._tape
-        if tape is None or (count := tape.requests + tape.hits) == self._seen:
+        request_log = self._request_log
+        if request_log is None or (count := request_log.requests + request_log.hits) == self._seen:
             return False
-        records = tape.records
+        records = request_log.records
         first = len(self.columns)
         fresh = records[max(len(records) - (count - self._seen), 0) :][: min(max(KEPT - first, 0), AT_ONCE)]
         if not fresh:
@@ -240,27 +240,27 @@ class RequestLogModel(TableModel):
     def _lasted(self, number: int) -> str:
         plan = self.schedule
         wait, all_ = plan.answer[number] - plan.begin[number], plan.end[number] - plan.begin[number]
-        return f"{seconds_text(float(wait))} until the answer, {seconds_text(float(all_))} in all"
+        return f"{seconds_text(float(wait))} until the first byte, {seconds_text(float(all_))} in total"
 
     def tip(self, row: int, column: int) -> str:
         record, number = self.record(row), int(self.things[row])
         size = plural(record.bytes, "byte")
         if record.cached:
             return f"{record.address}\n{self._place(record)}\nFrom the cache, without a request: {size}"
-        told = f"\n{record.error}" if record.error else ""
+        error = f"\n{record.error}" if record.error else ""
         round_ = int(self.columns.rounds[number])
         times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
-        return f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}"
+        return f"{record.method} {record.address}\n{self._place(record)}\n{times}{error}"
 
 
-def called_off(record: Request) -> bool:
+def is_cancelled(record: Request) -> bool:
     return record.error == CANCELLED
 
 
 def answer_text(record: Request) -> str:
     if record.cached:
         return "cache"
-    if called_off(record):
+    if is_cancelled(record):
         return "■ cancelled"
     text = str(record.status) if record.status else "no answer"
     again = f" ↻ {record.retry + 1}" if record.retry else ""

@@ -1,4 +1,4 @@
-"""A row of bits: brackets with names, cells with digits or letters, and the numbers of bits under them."""
+"""Layout of a row of bits: named brackets above, cells with digits or letters, bit numbers below."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Rect
 
 _EASY = 10.5
-"""Pixels of a cell in an unbroken row: in narrower ones handles overlap."""
+"""Minimum width of a cell in an unbroken row, in pixels; in narrower cells, handles overlap."""
 _LEAST = 7.8
-"""Least pixels of a cell, so that digits can be read; rows are broken before."""
+"""Minimum width of a cell in pixels, so that digits are readable; otherwise the row is broken."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
 _FEW = 16
@@ -37,7 +37,7 @@ class _BitLine:
 
     def part(self, item: Item) -> tuple[float, float] | None:
         low, high = max(item.at, self.low), min(item.at + item.size, self.high)
-        # A field without bits is seen by its handle, which makes it larger.
+        # A field without bits is visible only by its handle.
         empty = item.size == 0 and item.handle != "" and self.low <= item.at < self.high
         return (self.x(high), self.x(low)) if high > low or empty else None
 
@@ -50,7 +50,7 @@ def place_bits(sheet: DrawingPage, figure: Bits, first: int, top: float) -> floa
 
 
 def _rows(sheet: DrawingPage, figure: Bits) -> list[_BitLine]:
-    """Break a wide row at halves until its cells can be read."""
+    """Break a wide row into halves until its cells are readable."""
     each = max(figure.width, 1)
     while sheet.room / each < (_EASY if each == figure.width else _LEAST) and each > _BYTE:
         each = -(-each // 2)

@@ -1,4 +1,4 @@
-"""Numbered cells in rows: buckets, slots, a board."""
+"""Layout of numbered cells in rows, such as buckets or slots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = 18.0
 _ROW_GAP = 10.0
 _RING = 14.0
 _MANY = 5
-"""From this number of rows on, cells are a board: low, close, numbered by row."""
+"""Number of rows from which cells are drawn lower and closer, with numbers per row instead of per cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
 
 
 def _round(columns: int, count: int) -> int:
-    """Round the number of columns down to a power of two or to tens, so that rows begin at round numbers."""
+    """Round the number of columns down to a power of two or a multiple of ten, so that rows begin at round numbers."""
     if count & (count - 1) == 0:
         return 1 << (columns.bit_length() - 1)
     return columns // 10 * 10 or columns
@@ -140,7 +140,7 @@ def _place_row(
 
 
 def _runs(cells: range, by_cell: Mapping[int, Sequence[tuple[int, Item]]]) -> list[range]:
-    """Return runs of equal hits, which share one frame."""
+    """Return runs of neighbouring cells with the same item, which share one frame."""
     found, start = list[range](), cells.start
     for cell in range(cells.start + 1, cells.stop + 1):
         if cell < cells.stop and _alike(by_cell.get(start, ()), by_cell.get(cell, ())):

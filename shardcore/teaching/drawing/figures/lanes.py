@@ -1,4 +1,4 @@
-"""Lanes of a ruler: stretches that fit side by side share one."""
+"""Lanes of a ruler: stretches that do not overlap share a lane."""
 
 from __future__ import annotations
 

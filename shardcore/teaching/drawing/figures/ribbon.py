@@ -1,4 +1,4 @@
-"""Two rulers with bands between them: which stretch above belongs to which below."""
+"""Layout of two rulers with bands between corresponding stretches."""
 
 from __future__ import annotations
 

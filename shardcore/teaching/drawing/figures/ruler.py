@@ -1,4 +1,4 @@
-"""A number line: stretches in lanes, marks, names beside them, and ticks at round numbers."""
+"""Layout of a number line: stretches in lanes, marks, names, and ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def place_stretches(
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
-    """Place stretches in lanes and marks over them; return the y below, and the box of each item."""
+    """Place stretches in lanes and marks over them; return the y of the lower edge, and the box of each item."""
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP
     bottom = top + max(count * step - _LANE_GAP, 8.0)
@@ -138,7 +138,7 @@ def place_axis(
 
 
 def ticks(sheet: DrawingPage, scale: RulerScale) -> Iterator[tuple[float, str]]:
-    """Yield numbers and texts of ticks, by steps of 1, 2 or 5 times a power of ten."""
+    """Yield position and text of ticks, in steps of 1, 2 or 5 times a power of ten."""
     wide = max(sheet.measure(f"{math.floor(end):,}", SMALL, Face.SANS) for end in (scale.start, scale.stop))
     least = (wide + _TICK_ROOM) / scale.unit
     power = 10.0 ** math.floor(math.log10(max(least, 1)))

@@ -1,4 +1,4 @@
-"""Rows of values under headings: columns aligned, numbers at the right, texts cut where there is no room."""
+"""Layout of a table: aligned columns, numbers at the right, long texts cut."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> fl
 
 
 def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
-    """Return the widths of the columns; the widest are narrowed first where they do not fit."""
+    """Return the widths of the columns in pixels; if they do not fit, the widest are narrowed first."""
     widths = []
     for column, heading in enumerate(figure.headings):
         texts = [sheet.measure(row[column].text, NORMAL, face_of(row[column].text)) for row in figure.rows]

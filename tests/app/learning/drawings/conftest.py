@@ -13,7 +13,7 @@ from shardcore.shards.trace import Trace
 from shardscope.learning.drawings.panel import DrawingPanel
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 from tests.shardcore.teaching.drawing.gallery import ALL, tape
 from tests.shardcore.teaching.drawing.played import Played
 
@@ -34,23 +34,24 @@ def made_up(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def bytes_(qtbot: QtBot, session: Session, made_up: Path) -> HexPanel:
-    """A panel with that shard; nothing is drawn yet."""
+def hexes(qtbot: QtBot, session: Session) -> HexPanel:
+    """A hex panel with nothing open."""
     made = HexPanel(session)
-    qtbot.addWidget(made)
     qtbot.addWidget(made.address)
-    made.resize(1000, 760)
-    made.show()
+    return visible(qtbot, made, 1000, 760)
+
+
+@pytest.fixture
+def bytes_(qtbot: QtBot, session: Session, made_up: Path, hexes: HexPanel) -> HexPanel:
+    """A panel with that shard; nothing is drawn yet."""
     open_in(session, qtbot, made_up)
-    qtbot.waitUntil(lambda: made.tabs._drawing)
-    return made
+    qtbot.waitUntil(lambda: hexes.tabs._drawing)
+    return hexes
 
 
 @pytest.fixture
 def panel(qtbot: QtBot, bytes_: HexPanel) -> DrawingPanel:
     """Its drawings, with the first one shown."""
     bytes_.drawings.show()
-    found = bytes_.drawings.panel
-    assert found is not None
-    qtbot.waitUntil(lambda: found.drawing is not None)
-    return found
+    qtbot.waitUntil(lambda: bytes_.drawings.panel.drawing is not None)
+    return bytes_.drawings.panel

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -19,16 +19,17 @@ from shardcore import Span
 from shardcore.operations.recover import REPORT
 from shardcore.shards.trace import DAMAGED
 from shardcore.teaching import resources
-from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.edit.permitted import standing
+from shardscope.tasks.edit.permitted import edit_permission
+from tests.app.conftest import visible
 
 SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
+SAMPLE_BYTES = SAMPLE.read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -38,28 +39,24 @@ def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     made.resize(1300, 800)
     made.show()
     yield made
-    made.breaking.sandbox.drop()
+    made.sandbox_shell.sandbox.drop()
     made.close()
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A copy of the sample, so that writing to it would show."""
-    path = tmp_path / "small.shard"
-    path.write_bytes(SAMPLE.read_bytes())
-    return path
+    return Path(shutil.copy(SAMPLE, tmp_path))
 
 
 def break_safely(window: MainWindow, path: Path) -> None:
-    """Opens a file and lays a sandbox over it, unless there is one."""
-    if window.breaking.sandbox.on and window.session.uri == str(path):
-        return
-    window.breaking.sandbox.drop()
+    """Opens a file and lays a sandbox over it."""
+    window.sandbox_shell.sandbox.drop()
     window.open(str(path))
     until(lambda: window.session.uri == str(path) and not window.session.request.sandbox)
     settle(window, 20)
-    window.breaking.actions.switch.trigger()
-    until(lambda: window.breaking.sandbox.impact is not None)
+    window.sandbox_shell.actions.switch.trigger()
+    until(lambda: window.sandbox_shell.sandbox.impact is not None)
     settle(window, 20)
 
 
@@ -68,7 +65,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     """The window with a file of the test in a sandbox, which goes afterwards."""
     break_safely(one, file)
     yield one
-    one.breaking.sandbox.drop()
+    one.sandbox_shell.sandbox.drop()
     one.session.close_all()
     settle(one, 20)
 
@@ -83,7 +80,7 @@ def until(there: Callable[[], bool]) -> None:
 
 def changed(window: MainWindow, do: Callable[[], object]) -> Sandbox:
     """Does something, and waits until its bytes are open and compared."""
-    sandbox = window.breaking.sandbox
+    sandbox = window.sandbox_shell.sandbox
     before = sandbox.changes
     do()
     until(lambda: sandbox.changes != before and sandbox.impact is not None and sandbox.comparing is None)
@@ -96,45 +93,43 @@ def select(window: MainWindow, start: int, stop: int) -> None:
     settle(window, 20)
 
 
-def fates(sandbox: Sandbox) -> dict[str, int]:
-    """How many objects have each fate."""
-    assert sandbox.impact is not None
-    return {fate.value: count for fate, count in sandbox.impact.counts.items()}
+def flipped(window: MainWindow) -> Sandbox:
+    """Flips a bit in an object."""
+    select(window, 1500, 1501)
+    return changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
 
 
 @pytest.mark.thorough
 def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path) -> None:
     """A banner and a frame; docks keep their sizes, edits and extraction are off and say why; it goes again."""
+
+    def docks() -> dict[str, QSize]:
+        return {name: dock.size() for name, dock in one.panels.by_name.items()}
+
+    sandbox_shell, extract = one.sandbox_shell, one.objects.actions_.extract_all
     one.open(str(file))
     settle(one, 40)
     one.show_part("sandbox")
     settle(one, 20)
-    docks = {name: dock.size() for name, dock in one.panels.by_name.items()}
-    one.breaking.actions.switch.trigger()
-    until(lambda: one.breaking.sandbox.impact is not None)
-    assert one.breaking.banner.isVisible()
-    assert "the file on disk is not changed" in one.breaking.banner.label.text()
-    assert one.breaking.frame.isVisible()
-    assert one.changing.chip.text().endswith("Sandbox copy · 0 changes")
-    assert one.breaking.panel.news.text.startswith("Nothing is changed yet")
+    before = docks()
+    sandbox_shell.actions.switch.trigger()
+    until(lambda: sandbox_shell.sandbox.impact is not None)
+    assert sandbox_shell.banner.isVisible()
+    assert sandbox_shell.frame.isVisible()
     assert "(sandbox)" in one.windowTitle()
-    assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
-    assert not one.objects.actions_.extract_all.isEnabled()
-    assert "sandbox" in one.objects.actions_.extract_all.toolTip()
+    assert docks() == before
+    assert not extract.isEnabled()
     assert not one.new_shards.convert.isEnabled()
-    shard = one.session.shard
-    assert shard is not None
-    assert "sandbox" in standing(shard, str(file)).why_not
     one.objects.table.selectRow(0)
     one.drag_out.copy_files()
-    assert "sandbox" in one.notices.text
-    one.breaking.actions.switch.trigger()
+    for text in (extract.toolTip(), edit_permission(one.session.shard, str(file)).why_not, one.notices.text):
+        assert "sandbox" in text
+    sandbox_shell.actions.switch.trigger()
     until(lambda: not one.session.request.sandbox)
     settle(one, 20)
-    assert not one.breaking.banner.isVisible()
-    assert "Read-only" in one.changing.chip.text()
-    assert one.objects.actions_.extract_all.isEnabled()
-    assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
+    assert not sandbox_shell.banner.isVisible()
+    assert extract.isEnabled()
+    assert docks() == before
     one.session.close_all()
     settle(one, 20)
 
@@ -142,70 +137,58 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
 @pytest.mark.thorough
 def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow, file: Path) -> None:
     """The copy appears under its name; not over a file that is there, and never over the file itself."""
-    window = own
-    select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    assert window.changing.chip.accessibleName() == "Sandbox copy · 1 change"
-    expected = bytearray(file.read_bytes())
+    sandbox, notices = flipped(own), own.notices
+    expected = bytearray(SAMPLE_BYTES)
     expected[1500] ^= 1
     copy = file.parent / "copy.shard"
-    assert window.breaking.sandbox.unsaved
-    window.breaking.save_to(copy, agreed=False)
-    until(lambda: not window.breaking.sandbox.unsaved)
+    assert sandbox.unsaved
+    own.sandbox_shell.save_to(copy, agreed=False)
+    until(lambda: not sandbox.unsaved)
     assert copy.read_bytes() == expected
-    assert "Sandbox saved as " in window.notices.text
     for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
-        window.notices.clear()
-        window.breaking.save_to(path, agreed=agreed)
-        until(lambda: bool(window.notices.text))
-        assert told in window.notices.text
-    assert file.read_bytes() == SAMPLE.read_bytes()
+        notices.clear()
+        own.sandbox_shell.save_to(path, agreed=agreed)
+        until(lambda: bool(notices.text))
+        assert told in notices.text
+    assert file.read_bytes() == SAMPLE_BYTES
 
 
 @pytest.mark.thorough
 def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) -> None:
     """Closing the tab or the window asks once there is something to lose; another file leaves it in its tab."""
-    window = own
-    other = file.parent / "other.shard"
-    other.write_bytes(SAMPLE.read_bytes())
-    select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    sandbox, session, other = flipped(own), own.session, file.parent / "other.shard"
+    shutil.copy(SAMPLE, other)
 
     def question() -> QMessageBox:
-        (box,) = [one for one in window.findChildren(QMessageBox) if one.isVisible()]
+        (box,) = [one for one in own.findChildren(QMessageBox) if one.isVisible()]
         return box
 
-    for leave in (window.session.close, window.close):
+    for leave in (session.close, own.close):
         leave()
-        box = question()
-        assert "1 change" in box.text()
-        box.reject()
-        settle(window, 20)
-        assert window.isVisible()
-        assert len(window.breaking.sandbox.changes) == 1
-    window.open(str(other))
-    until(lambda: window.session.uri == str(other))
-    settle(window, 20)
-    assert not window.breaking.sandbox.on
-    window.session.close_document(window.session.documents[0])
-    assert len(window.breaking.sandbox.changes) == 1
-    drop = next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Discard")
-    drop.click()
-    until(lambda: window.session.uri == str(other))
-    assert not window.breaking.sandbox.on
-    assert window.hex.state.sandboxed is None
+        question().reject()
+        settle(own, 20)
+        assert own.isVisible()
+        assert len(sandbox.changes) == 1
+    own.open(str(other))
+    until(lambda: session.uri == str(other))
+    settle(own, 20)
+    assert not own.sandbox_shell.sandbox.on
+    session.close_document(session.documents[0])
+    assert len(sandbox.changes) == 1
+    next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Discard").click()
+    until(lambda: session.uri == str(other))
+    assert not own.sandbox_shell.sandbox.on
+    assert own.hex.state.sandboxed is None
 
 
 @pytest.mark.thorough
 def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, file: Path) -> None:
     """Changes count from the bytes that were there: with others underneath nothing is made up."""
-    window = own
-    select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    file.write_bytes(SAMPLE.read_bytes() + b"more")
-    window.breaking.sandbox.flip(1)
-    until(lambda: "start over" in window.notices.text)
-    assert len(window.breaking.sandbox.changes) == 1
+    sandbox = flipped(own)
+    file.write_bytes(SAMPLE_BYTES + b"more")
+    sandbox.flip(1)
+    until(lambda: "start over" in own.notices.text)
+    assert len(sandbox.changes) == 1
 
 
 @pytest.mark.thorough
@@ -214,145 +197,98 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     folder = resources.resources() / "samples" / "neuroglancer" / "worked"
     one.open(str(folder))
     settle(one, 40)
-    one.breaking.actions.missions.trigger()
+    one.sandbox_shell.actions.missions.trigger()
     settle(one, 20)
     cards = one.panels.panel(LessonPanel).list.cards
     assert sum(card.lesson.name.startswith("mission-") for card in cards) == 6
-    sandbox, switch = one.breaking.sandbox, one.breaking.actions.switch
-    one.session.select_span(Span("info", 0, 1))
-    settle(one, 20)
-    assert not switch.isEnabled()
-    assert "one of its files" in switch.toolTip()
-    one.session.select_span(Span("1.shard", 5, 7))
-    settle(one, 20)
-    assert "1.shard" in switch.toolTip()
-    assert not one.breaking.actions.salvage.isEnabled()
+    sandbox, switch = one.sandbox_shell.sandbox, one.sandbox_shell.actions.switch
+    for span, enabled, told in ((Span("info", 0, 1), False, "one of its files"), (Span("1.shard", 5, 7), True, "1.sh")):
+        one.session.select_span(span)
+        settle(one, 20)
+        assert switch.isEnabled() is enabled
+        assert told in switch.toolTip()
+    assert not one.sandbox_shell.actions.salvage.isEnabled()
     switch.trigger()
     until(lambda: sandbox.on and sandbox.impact is not None)
     settle(one, 20)
-    assert one.session.uri == str(folder / "1.shard")
-    assert one.session.selection.span == Span("", 5, 7)
+    assert (one.session.uri, one.session.selection.span) == (str(folder / "1.shard"), Span("", 5, 7))
     sandbox.drop()
     one.session.close_all()
     settle(one, 20)
 
 
-def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWindow, file: Path) -> None:
+@pytest.mark.thorough
+def test_bytes_are_changed_in_memory_and_the_report_tells_who_noticed(own: MainWindow, file: Path) -> None:
     """Flip, type, cut, undo, redo, start over: structure, findings and objects follow; the file stays."""
-    panel = window.panels.panel(SandboxPanel)
-    before = file.read_bytes()
-    select(window, 1500, 1501)
+    panel, session, actions, size = own.panels.panel(SandboxPanel), own.session, own.sandbox_shell.actions, len(SAMPLE_BYTES)
+
+    def after(do: Callable[[], object]) -> dict[str, int]:
+        return {fate.value: count for fate, count in changed(own, do).impact.counts.items()}
+
+    sandbox = own.sandbox_shell.sandbox
+    select(own, 1500, 1501)
     until(panel.bits.keys[0].isEnabled)
-    sandbox = changed(window, panel.bits.keys[3].click)
-    assert fates(sandbox) == {"wrong": 1, "same": 11}
-    tops = [panel.report.topLevelItem(number) for number in range(panel.report.topLevelItemCount())]
-    texts = [item.text(0) for item in tops if item is not None]
-    assert texts[0] == "Detected by: content"
-    assert texts[-1] == "Objects: 11 as before"
-    report = window.session.report
-    assert report is not None
-    assert [finding.code for finding in report.findings] == ["swh.content-hash"]
-    marks = window.hex.state.sandboxed
-    assert marks is not None
-    assert marks.new == ((1500, 1501),)
-    assert window.session.selection.span == Span("", 1500, 1501)
-    sandbox = changed(window, lambda: sandbox.put([(1500, b"ab")]))
-    assert marks.new != window.hex.state.sandboxed.new if window.hex.state.sandboxed else False
-    select(window, 600, 610)
-    sandbox = changed(window, window.breaking.actions.cut.trigger)
-    assert sandbox.source is not None
-    assert sandbox.source.size == len(before) - 10
-    assert window.hex.state.layout.size == len(before) - 10
+    assert after(panel.bits.keys[3].click) == {"wrong": 1, "same": 11}
+    tops = [panel.report.topLevelItem(number).text(0) for number in range(panel.report.topLevelItemCount())]
+    assert tops[0] == "Detected by: content"
+    assert [finding.code for finding in session.report.findings] == ["swh.content-hash"]
+    assert own.hex.state.sandboxed.new == ((1500, 1501),)
+    assert "sandbox" in own.hex.overview.tip_at(own.hex.overview.x_of(1500))
+    assert session.selection.span == Span("", 1500, 1501)
+    after(lambda: sandbox.put([(1500, b"ab")]))
+    assert own.hex.state.sandboxed.new != ((1500, 1501),)
+    select(own, 600, 610)
+    assert after(actions.cut.trigger) == {"refused": 12}
+    assert sandbox.source.size == own.hex.state.layout.size == size - 10
     assert sandbox.source.cuts == ((600, 10),)
-    assert fates(sandbox) == {"refused": 12}
-    sandbox = changed(window, window.breaking.actions.undo.trigger)
-    assert fates(sandbox) == {"wrong": 1, "same": 11}
-    sandbox = changed(window, window.breaking.actions.redo.trigger)
+    assert after(actions.undo.trigger) == {"wrong": 1, "same": 11}
+    after(actions.redo.trigger)
     assert len(sandbox.changes) == 3
-    sandbox = changed(window, window.breaking.actions.start_over.trigger)
-    assert fates(sandbox) == {"same": 12}
+    assert after(actions.start_over.trigger) == {"same": 12}
     assert len(sandbox.undone) >= 3
-    select(window, 4985, 4986)
-    sandbox = changed(window, window.breaking.actions.cut_rest.trigger)
-    assert sandbox.impact is not None
-    assert sandbox.impact.counts[Fate.REFUSED] == 12
-    assert not window.notices.text
-    assert file.read_bytes() == before
-
-
-def new_bytes_are_shown_as_changed_and_not_by_colour_alone(window: MainWindow, file: Path) -> None:
-    """In the hex view crossed lines and a dotted frame, on the overview a diamond: shapes that were not there."""
-    select(window, 520, 521)
-    plain = window.hex.view.grab().toImage()
-    strip = window.hex.overview.grab().toImage()
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    settle(window, 20)
-    warning = QColor(window.breaking.banner.palette().color(window.breaking.banner.foregroundRole()))
-    assert window.hex.view.grab().toImage() != plain
-    assert window.hex.overview.grab().toImage() != strip
-    assert warning.isValid()
-    x = window.hex.overview.x_of(520)
-    assert "sandbox" in window.hex.overview.tip_at(x)
-
-
-def by_keyboard_alone(window: MainWindow, file: Path) -> None:
-    """Ctrl+Alt+F goes to the bits, a digit flips one; Ctrl+Z takes it back."""
-    select(window, 1500, 1501)
-    panel = window.panels.panel(SandboxPanel)
+    select(own, 4985, 4986)
+    assert after(actions.cut_rest.trigger) == {"refused": 12}
+    after(sandbox.start_over)
+    select(own, 1500, 1501)
     until(panel.bits.keys[0].isEnabled)
-    window.breaking.actions.to_bits.trigger()
-    settle(window, 20)
-    focus = QApplication.focusWidget() or panel.bits
-    changed(window, lambda: QTest.keyClick(focus, Qt.Key.Key_2))
-    assert window.breaking.sandbox.changes[0].what == "bit 2 of byte 0x5dc flipped"
-    sandbox = changed(window, window.breaking.actions.undo.trigger)
+    own.activateWindow()
+    actions.to_bits.trigger()
+    until(lambda: panel.bits.isAncestorOf(QApplication.focusWidget()))
+    after(lambda: QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_2))
+    assert panel.bits.isAncestorOf(QApplication.focusWidget()), "the next bit can be flipped at once"
+    assert sandbox.changes[0].what == "bit 2 of byte 0x5dc flipped"
+    after(actions.undo.trigger)
     assert sandbox.changes == ()
-    keys = [action.shortcut().toString() for action in window.breaking.actions.inside]
-    assert all(keys)
+    assert not own.notices.text
+    assert file.read_bytes() == SAMPLE_BYTES
 
 
-def what_is_whole_is_listed_and_extracted(window: MainWindow, file: Path) -> None:
-    """Of the changed bytes, and it says so: eleven of twelve objects are whole, and each file has its digest."""
-    select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    sheet = window.breaking.salvaging.ask()
-    assert sheet is not None
+@pytest.mark.thorough
+def test_what_is_intact_is_extracted_and_the_drawing_follows_the_bytes(own: MainWindow, file: Path) -> None:
+    """Eleven of twelve objects are intact, and each file has its digest; then one bit of a displacement is flipped.
+
+    The same key is looked up again, and the drawing in front shows where it belongs now; taken back, where it was.
+    """
+    flipped(own)
+    sheet = own.sandbox_shell.salvaging.ask()
     until(sheet.take.isEnabled)
     assert "✓ 11 intact" in sheet.title.text()
     assert "✖ 1 damaged" in sheet.title.text()
     out = file.parent / "out"
-    window.breaking.salvaging.take_to(out)
-    until((out / REPORT).exists)
-    until(lambda: "Written to" in sheet.title.text())
+    own.sandbox_shell.salvaging.take_to(out)
+    until(lambda: (out / REPORT).exists() and "Written to" in sheet.title.text())
     report = json.loads((out / REPORT).read_text())
     assert report["whole"] == 11
     for item in report["items"]:
         if item["path"]:
             assert hashlib.sha256((out / item["path"]).read_bytes()).hexdigest() == item["sha256"]
     sheet.reject()
+    changed(own, own.sandbox_shell.sandbox.start_over)
 
-
-def the_bits_say_what_they_are(window: MainWindow, file: Path) -> None:
-    """Each key has its number and worth; a narrow panel shows all eight."""
-    panel = window.panels.panel(SandboxPanel)
-    select(window, 32 + 7, 40)
-    until(panel.bits.keys[0].isEnabled)
-    assert [panel.bits.keys[bit].text() for bit in range(8)] == ["1", *"0000000"]
-    assert panel.bits.keys[7].toolTip() == "Flip bit 7, worth 128"
-    panel.bits.resize(panel.bits.minimumSizeHint())
-    assert all(not key.geometry().isEmpty() for key in panel.bits.keys.values())
-    assert panel.bits.mapTo(window, QPoint(0, 0)).x() > 0
-
-
-def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) -> None:
-    """One bit of a displacement: the same key is looked up again, and the drawing in front shows where it comes to now.
-
-    It takes the old drawing's place, and what is selected stays; taken back, the key lives where it did.
-    """
-    key, drawings = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", window.hex.drawings
-    window.session.look_up(key)
-    until(lambda: window.session.walk.trace is not None)
-    window.session.go_to_step(2)
+    session, drawings = own.session, own.hex.drawings
+    session.look_up("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    until(lambda: session.walk.trace is not None)
+    session.go_to_step(2)
     drawings.show("parking")
 
     def drawn(title: str) -> bool:
@@ -360,59 +296,20 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
         return drawings.in_front and drawing is not None and drawing.title == title
 
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
-    select(window, 5052, 5053)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
-    trace = window.session.walk.trace
-    assert trace is not None
-    assert trace.outcome == DAMAGED
-    assert window.session.walk.step == 2
-    assert window.session.selection.span == Span("", 5052, 5053)
-    changed(window, window.breaking.actions.undo.trigger)
+    select(own, 5052, 5053)
+    changed(own, lambda: own.sandbox_shell.sandbox.flip(0))
+    until(lambda: drawn("The key e3b0… belongs in slot 3, but is not stored there"))
+    assert (session.walk.trace.outcome, session.walk.step) == (DAMAGED, 2)
+    assert session.selection.span == Span("", 5052, 5053)
+    changed(own, own.sandbox_shell.actions.undo.trigger)
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
     drawings.hide()
 
 
-PROMISES = (
-    bytes_are_changed_in_memory_and_the_report_tells_who_noticed,
-    new_bytes_are_shown_as_changed_and_not_by_colour_alone,
-    by_keyboard_alone,
-    what_is_whole_is_listed_and_extracted,
-    the_bits_say_what_they_are,
-    the_lookup_and_its_drawing_follow_the_bytes,
-)
-
-
-@pytest.mark.thorough
-def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
-    """One after the other in one sandbox, which starts over between them; see each of them."""
-    for promise in PROMISES:
-        promise(own, file)
-        if own.breaking.sandbox.changes:
-            changed(own, own.breaking.sandbox.start_over)
-
-
-def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path) -> None:
-    """The file is opened again for each change; the next bit can be flipped at once."""
-    break_safely(own, file)
-    panel = own.panels.panel(SandboxPanel)
-    own.session.select_span(Span("", 87, 88))
-    until(panel.bits.keys[7].isEnabled)
-    own.activateWindow()
-    panel.to_bits()
-    until(panel.bits.keys[7].hasFocus)
-    QTest.keyClick(panel.bits.keys[7], Qt.Key.Key_Space)
-    until(lambda: panel.bits.keys[7].text() == "1" and own.session.shard is not None)
-    assert panel.bits.keys[7].hasFocus()
-
-
 def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
     """While the changed file is opened there is no byte: the key is pressed again afterwards, not before."""
-    bits = BitRow()
-    qtbot.addWidget(bits)
-    bits.show()
+    bits, flipped = visible(qtbot, BitRow()), list[int]()
     bits.set_byte(0x79)
-    flipped: list[int] = []
     bits.flipped.connect(flipped.append)
     bits.activateWindow()
     bits.keys[7].setFocus()
@@ -422,10 +319,3 @@ def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
         assert bits.keys[7].hasFocus()
         qtbot.keyClick(bits.keys[7], Qt.Key.Key_Space)
     assert flipped == [7]
-
-
-def test_labels_of_sandbox_and_recovery_are_plain_words(one: MainWindow) -> None:
-    """One to three words, the same in menu and panel."""
-    actions, panel = one.breaking.actions, one.panels.panel(SandboxPanel)
-    assert actions.switch.text().replace("&", "") == panel.begin.text() == "Use sandbox"
-    assert actions.salvage.text().replace("&", "") == panel.salvage_button.text() == "Recover objects…"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardscope.tasks.edit.permitted import standing
+from shardscope.tasks.edit.permitted import edit_permission
 
 DATA = Path(__file__).parents[3] / "data"
 SMALL = DATA / "swh" / "small.shard"
@@ -30,7 +30,7 @@ SMALL = DATA / "swh" / "small.shard"
 )
 def test_why_nothing_may_be_changed(what: str | bytes, uri: str, words: str) -> None:
     with shardcore.open(what) as shard:
-        found = standing(shard, uri or (what if isinstance(what, str) else "memory"), [SMALL])
+        found = edit_permission(shard, uri or (what if isinstance(what, str) else "memory"), [SMALL])
     assert words in found.why_not
     assert bool(words) == bool(found.why_not)
 
@@ -39,10 +39,10 @@ def test_damage_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = tmp_path / "a.shard"
     path.write_bytes(SMALL.read_bytes()[:600])
     with shardcore.open(path, partial=True) as shard:
-        assert "damaged" in standing(shard, str(path)).why_not
+        assert "damaged" in edit_permission(shard, str(path)).why_not
     shutil.copy(SMALL, path)
     with shardcore.open(path) as shard:
         monkeypatch.setattr(os, "access", lambda where, mode: where != path)
-        assert "a.shard" in standing(shard, str(path)).why_not
+        assert "a.shard" in edit_permission(shard, str(path)).why_not
         monkeypatch.setattr(os, "access", lambda where, mode: where == path)
-        assert str(tmp_path) in standing(shard, str(path)).why_not
+        assert str(tmp_path) in edit_permission(shard, str(path)).why_not

@@ -88,7 +88,7 @@ def test_what_was_asked_before_is_not_told(
     monkeypatch.setattr(request, "pack", held)
     sheet = open_sheet(numbered, format="des")
     refused: list[Any] = []
-    monkeypatch.setattr(sheet.form, "tell_refused", lambda *given, **_: refused.append(given))
+    monkeypatch.setattr(sheet.form, "show_refused", lambda *given, **_: refused.append(given))
     qtbot.waitUntil(begun.is_set)
     sheet.form.formats.choose("swh")
     free.set()

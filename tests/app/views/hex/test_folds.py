@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 
@@ -18,39 +17,33 @@ from shardscope.views.hex.folds import folds_of
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.view import HexView
+from tests.app.conftest import visible
 from tests.app.hex_samples import SampleReader
 
 FOLD = range(6, 32)
 """Rows of the padding of the small swh shard."""
 
 
-def test_folds_lie_in_one_field_and_in_whole_rows() -> None:
-    """Compared with a search row by row over random fields and row widths."""
-    random_ = random.Random(7)
-    for width, lead, number in ((16, 0, 0), (16, 5, 1), (40, 0, 1), (24, 8, 0), (1024, 0, 0)):
-        layout = HexLayout(3 * PAGE, width, lead)
-        data = b"".join(bytes([random_.choice((0, 0, 255, 7))]) * random_.randrange(1, 5 * width) for _ in range(4000))
-        start = number * PAGE
-        borders = [start, *sorted(random_.sample(range(start + 1, start + PAGE), 60)), start + PAGE]
-        runs = Runs.of(borders[:-1], borders[1:], 0, np.arange(61) % 2)
-        page = BytePage(start, data[:PAGE], runs)
-
-        def value(row: int, layout: HexLayout = layout, page: BytePage = page) -> int | None:
-            first = layout.row_start(row)
-            inside = page.data[first - page.start : first - page.start + layout.width]
-            whole = first >= page.start and len(inside) == layout.width and len(set(inside)) == 1
-            return inside[0] if whole else None
-
-        expected: list[range] = []
-        for row in range(layout.row_of(start), layout.row_of(start + PAGE - 1) + 1):
-            if value(row) is None or any(layout.row_start(row) < at < layout.row_start(row + 1) for at in borders):
-                continue
-            joins = expected and expected[-1].stop == row and value(row - 1) == value(row)
-            if joins and layout.row_start(row) not in borders:
-                expected[-1] = range(expected[-1].start, row + 1)
-            else:
-                expected.append(range(row, row + 1))
-        assert list(folds_of(layout, page)) == [fold for fold in expected if len(fold) > 1]
+@pytest.mark.parametrize(
+    ("width", "lead", "borders", "folds"),
+    [
+        (16, 0, (), [(2, 8), (8, 20)]),
+        (16, 8, (), [(3, 8), (9, 20)]),
+        (16, 0, (64,), [(2, 4), (4, 8), (8, 20)]),
+        (16, 0, (65,), [(2, 4), (5, 8), (8, 20)]),
+        (32, 0, (), [(1, 4), (4, 10)]),
+        (160, 0, (), []),
+    ],
+)
+def test_folds_lie_in_one_field_and_in_whole_rows(
+    width: int, lead: int, borders: tuple[int, ...], folds: list[tuple[int, int]]
+) -> None:
+    """Of 30 rows of 16 bytes, rows 2 to 7 are zeros, and 8 to 19 are all of another value."""
+    data = bytes(range(1, 33)) + bytes(96) + b"\7" * 192 + bytes(range(160))
+    edges = [0, *borders, len(data)]
+    page = BytePage(0, data, Runs.of(edges[:-1], edges[1:], 0, np.arange(len(edges) - 1) % 2))
+    found = folds_of(HexLayout(len(data), width, lead), page)
+    assert [(fold.start, fold.stop) for fold in found] == folds
 
 
 @pytest.fixture
@@ -92,27 +85,25 @@ def test_the_keyboard_goes_over_a_fold_and_into_it(qtbot: QtBot, view: HexView) 
 
 def test_what_opens_a_fold(qtbot: QtBot, swh: HexPanel, view: HexView) -> None:
     state = view.state
+
+    def folded() -> bool:
+        return FOLD in state.rows_on_screen.folds
+
     state.select(Span("", FOLD.start * 16, FOLD.stop * 16))
-    assert FOLD in state.rows_on_screen.folds
+    assert folded()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=line_of(view, FOLD.start))
-    assert FOLD not in state.rows_on_screen.folds
+    assert not folded()
     assert state.selection.caret == FOLD.start * 16
     state.set_folding(True)
     state.select(Span("", FOLD.start * 16 + 100, FOLD.start * 16 + 101))
-    assert FOLD not in state.rows_on_screen.folds
+    assert not folded()
     state.set_folding(True)
-    before = swh.view.verticalScrollBar().maximum()
+    before = view.verticalScrollBar().maximum()
     state.set_findings([Finding(Severity.NOTE, "x", Span("", 300, 302), "not zero")])
-    assert FOLD not in state.rows_on_screen.folds
-    assert swh.view.verticalScrollBar().maximum() >= before
+    assert not folded()
+    assert view.verticalScrollBar().maximum() >= before
     state.set_findings(())
-    assert FOLD in state.rows_on_screen.folds
-    swh.actions_.fold.setChecked(False)
-    assert state.rows_on_screen.folds == ()
-
-
-def test_scrolling_goes_by_lines(view: HexView) -> None:
-    state = view.state
+    assert folded()
     for top in (0, 4, 6, 20, 31, 40):
         state.scroll_to(top * 16)
         state.scroll_by(3)
@@ -120,6 +111,8 @@ def test_scrolling_goes_by_lines(view: HexView) -> None:
         assert state.top_row == (FOLD.start if top in FOLD else top)
     state.scroll_to(20 * 16)
     assert state.rows_on_screen.folds[0] == range(20, FOLD.stop)
+    swh.actions_.fold.setChecked(False)
+    assert state.rows_on_screen.folds == ()
 
 
 @pytest.fixture
@@ -132,12 +125,9 @@ def zeros(qtbot: QtBot, pages: PageCache) -> Callable[..., HexView]:
         source.near = near
         pages.use(SampleReader(source))
         view = HexView(pages)
-        qtbot.addWidget(view)
-        view.resize(900, 500)
         view.state.set_source("", size)
         view.state.set_row_width(width)
-        view.show()
-        return view
+        return visible(qtbot, view, 900, 500)
 
     return make
 

@@ -12,36 +12,20 @@ from shardcore import BytesSource, Span
 from shardcore.teaching import resources
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
-from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
+from tests.app.conftest import open_in
 from tests.app.hex_samples import SampleReader
-
-SLOT = 40
-
-
-def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    swh.actions_.find.trigger()
-    assert swh.search.isVisible()
-    swh.search.field.setText("53 57 ?? 5? 68")
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
-    assert "at 0" in swh.search.status.text()
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "wrapped around" in swh.search.status.text())
 
 
 def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
     raw = (data / "swh" / "small.shard").read_bytes()
     wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
-    lists: list[HitList] = []
-    swh.search.hits_changed.connect(lists.append)
     swh.search.start()
     swh.search.field.setText("00000000")
-    with qtbot.waitSignal(swh.search.list_wanted):
+    with qtbot.waitSignal(swh.search.list_wanted), qtbot.waitSignal(swh.search.hits_changed) as listed:
         swh.search.list_all()
-    assert lists[-1].offsets.tolist() == wanted
-    assert swh.search.status.text() == f"{len(wanted):,} found"
+    assert listed.args[0].offsets.tolist() == wanted
     seen = swh.state.stretches
     assert len(seen) > 1, "rows of zeros are folded"
     shown = [(at, at + 4) for at in wanted if any(at + 4 > start and at < stop for start, stop in seen)]
@@ -51,12 +35,24 @@ def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Se
     assert not swh.search.isVisible()
 
 
-def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    size = session.shard.fields["header.index_size"]
-    swh.search.look_for("Number", str(size))
+def test_a_search_says_which_hit_or_why_there_is_none(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    bar, status = swh.search, swh.search.status
+    swh.actions_.find.trigger()
+    assert bar.isVisible()
+    bar.field.setText("53 57 ?? 5? 68")
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
+    qtbot.keyClick(bar.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "wrapped around" in status.text())
+    bar.look_for("Number", str(session.shard.fields["header.index_size"]))
     qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
-    qtbot.waitUntil(lambda: swh.search.status.text().startswith("1 of "))
-    assert "at 0x48 · u64 big-endian" in swh.search.status.text()
+    qtbot.waitUntil(lambda: status.text().startswith("1 of "))
+    assert "at 0x48 · u64 big-endian" in status.text()
+    for kind, text, answer in (("Hex", "5", "odd number"), ("Text", "surely not in this file", "not found in")):
+        bar.kind.setCurrentText(kind)
+        bar.field.setText(text)
+        bar.look()
+        qtbot.waitUntil(lambda answer=answer: answer in status.text())
 
 
 def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
@@ -86,37 +82,30 @@ def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Se
 
 
 def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
-    swh.search.start()
-    for kind, text in (("Hex", "53 57"), ("Text", "SWH")):
-        swh.search.look_for(kind, text)
-        qtbot.waitUntil(lambda: " of " in swh.search.status.text())
-    swh.search.field.setText("typing")
-    seen = []
-    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down):
-        qtbot.keyClick(swh.search.field, key)
-        seen.append((swh.search.kind.currentText(), swh.search.field.text()))
+    bar = swh.search
+
+    def shown() -> tuple[str, str]:
+        return bar.kind.currentText(), bar.field.text()
+
+    bar.start()
     first, second, typed = ("Hex", "53 57"), ("Text", "SWH"), ("Text", "typing")
-    assert seen == [second, first, first, second, typed, typed]
-    menu = swh.search.earlier_menu()
+    for kind, text in (first, second):
+        bar.look_for(kind, text)
+        qtbot.waitUntil(lambda: " of " in bar.status.text())
+    bar.field.setText("typing")
+    up, down = Qt.Key.Key_Up, Qt.Key.Key_Down
+    for key, expected in zip((up, up, up, down, down, down), (second, first, first, second, typed, typed), strict=True):
+        qtbot.keyClick(bar.field, key)
+        assert shown() == expected
+    menu = bar.earlier_menu()
     assert [action.text() for action in menu.actions()] == ["SWH\tText", "53 57\tHex"]
     menu.actions()[1].trigger()
-    assert (swh.search.kind.currentText(), swh.search.field.text()) == first
-    qtbot.waitUntil(lambda: " of " in swh.search.status.text())
-    swh.search.field.setText("53 57")
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Up)
-    assert swh.search.field.text() == "SWH"
-    swh.search.close_bar()
-
-
-def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
-    swh.search.start()
-    swh.search.field.setText("5")
-    swh.search.look()
-    assert "odd number" in swh.search.status.text()
-    swh.search.kind.setCurrentText("Text")
-    swh.search.field.setText("surely not in this file")
-    swh.search.look()
-    qtbot.waitUntil(lambda: swh.search.status.text() == "not found in the stored bytes")
+    assert shown() == first
+    qtbot.waitUntil(lambda: " of " in bar.status.text())
+    bar.field.setText("53 57")
+    qtbot.keyClick(bar.field, up)
+    assert bar.field.text() == "SWH"
+    bar.close_bar()
 
 
 def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
@@ -134,13 +123,12 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
 
 
 def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
-    with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(resources.path("samples/xorb/chunks.xorb"))))
+    open_in(session, qtbot, resources.path("samples/xorb/chunks.xorb"))
     bar = panel.search
     bar.look_for("Text", "abcdabcd")
-    qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
+    qtbot.waitUntil(lambda: "not found" in bar.status.text())
     with qtbot.waitSignal(bar.list_wanted), qtbot.waitSignal(bar.hits_changed) as listed:
-        qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+        bar.contents.click()
     hits: HitList = listed.args[0]
     assert {hit.row for hit in hits.contents} == {3}
     assert "row 3" in bar.status.text()
@@ -148,8 +136,8 @@ def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session
     assert span.source.startswith("@")
     qtbot.waitUntil(lambda: panel.state.name == span.source)
     assert session.shard.bytes_of(span.source).read(span.start, span.stop) == b"abcdabcd"
-    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    bar.contents.click()
     qtbot.waitUntil(lambda: session.selection.span != span)
     bar.field.setText("nowhere in here")
-    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    bar.contents.click()
     qtbot.waitUntil(lambda: bar.status.text() == "not found in the contents")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -12,18 +12,19 @@ from pytestqt.qtbot import QtBot
 from shardcore import Section, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.session.pages import PAGE, PageCache
+from shardscope.views.hex.accessible import NOT_LOADED
 from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.layout import ScreenRows
 from shardscope.views.hex.scene import HexSelection
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import theme
 from tests.app.conftest import visible
-from tests.app.hex_samples import OBJECTS, SECTIONS, SIZE, TAIL, SampleReader
+from tests.app.hex_samples import DATA, OBJECTS, SECTIONS, SIZE, TAIL, SampleReader
 
 HUGE = 2**60
 Key = Qt.Key
 Shift = Qt.KeyboardModifier.ShiftModifier
 Control = Qt.KeyboardModifier.ControlModifier
+Plain = Qt.KeyboardModifier.NoModifier
 
 
 def hex_view(qtbot: QtBot, pages: PageCache, size: int, sections: tuple[Section, ...] = ()) -> HexView:
@@ -60,17 +61,8 @@ def middle_of(view: HexView, offset: int, part: HexPart = HexPart.HEX) -> QPoint
 
 def scrolled(view: HexView, notches: float) -> None:
     """Turns the wheel."""
-    place = QPointF(200, 200)
-    event = QWheelEvent(
-        place,
-        place,
-        QPoint(),
-        QPoint(0, round(120 * notches)),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
+    place, turn, phase = QPointF(200, 200), QPoint(0, round(120 * notches)), Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(place, place, QPoint(), turn, Qt.MouseButton.NoButton, Plain, phase, False)
     QApplication.sendEvent(view.viewport(), event)
 
 
@@ -116,20 +108,20 @@ def test_keys_move_the_caret(qtbot: QtBot, view: HexView) -> None:
         (view.viewport().height() - round(view.state.grid.header)) // round(view.state.grid.row)
     )
     for key, modifier, expected in [
-        (Key.Key_Left, Qt.KeyboardModifier.NoModifier, 0),
-        (Key.Key_Up, Qt.KeyboardModifier.NoModifier, 0),
-        (Key.Key_Right, Qt.KeyboardModifier.NoModifier, 1),
-        (Key.Key_Down, Qt.KeyboardModifier.NoModifier, 17),
-        (Key.Key_End, Qt.KeyboardModifier.NoModifier, 31),
-        (Key.Key_Home, Qt.KeyboardModifier.NoModifier, 16),
-        (Key.Key_PageDown, Qt.KeyboardModifier.NoModifier, 16 + page),
-        (Key.Key_PageUp, Qt.KeyboardModifier.NoModifier, 16),
+        (Key.Key_Left, Plain, 0),
+        (Key.Key_Up, Plain, 0),
+        (Key.Key_Right, Plain, 1),
+        (Key.Key_Down, Plain, 17),
+        (Key.Key_End, Plain, 31),
+        (Key.Key_Home, Plain, 16),
+        (Key.Key_PageDown, Plain, 16 + page),
+        (Key.Key_PageUp, Plain, 16),
         (Key.Key_PageDown, Control, OBJECTS),
         (Key.Key_PageDown, Control, TAIL),
         (Key.Key_PageUp, Control, OBJECTS),
         (Key.Key_End, Control, SIZE - 1),
-        (Key.Key_Right, Qt.KeyboardModifier.NoModifier, SIZE - 1),
-        (Key.Key_Down, Qt.KeyboardModifier.NoModifier, SIZE - 1),
+        (Key.Key_Right, Plain, SIZE - 1),
+        (Key.Key_Down, Plain, SIZE - 1),
     ]:
         qtbot.keyClick(view, key, modifier)
         assert view.state.selection.caret == expected, (key, modifier)
@@ -164,89 +156,102 @@ def test_dragging_selects(qtbot: QtBot, view: HexView, part: HexPart) -> None:
 
 def drag_to(view: HexView, place: QPoint) -> None:
     """Moves the mouse with the left button down."""
-    QTest.mouseEvent(  # type: ignore[attr-defined]
-        QTest.MouseAction.MouseMove,  # type: ignore[attr-defined]
-        view.viewport(),
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-        place,
-    )
+    move, left = QTest.MouseAction.MouseMove, Qt.MouseButton.LeftButton  # type: ignore[attr-defined]
+    QTest.mouseEvent(move, view.viewport(), left, Plain, place)  # type: ignore[attr-defined]
 
 
-def test_dragging_beyond_the_edge_scrolls(qtbot: QtBot, view: HexView) -> None:
-    qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 20))
-    drag_to(view, QPoint(300, view.viewport().height() + 40))
-    qtbot.waitUntil(lambda: view.state.top_row > 20)
-    assert view.state.selection.span.start == 20
-    assert view.state.selection.span.stop > view.state.visible_bytes[0]
-    qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, view.viewport().height() + 40))
-    assert not view._mouse._timer.isActive()
-
-
-def test_fine_wheels_add_up(view: HexView) -> None:
+def test_dragging_beyond_the_edge_and_fine_wheels_scroll(qtbot: QtBot, view: HexView) -> None:
     """Ten tenths of a notch scroll as far as one notch."""
     for _ in range(10):
         scrolled(view, -0.1)
     assert view.state.top_row == 3
-    scrolled(view, -0.25)
     scrolled(view, 1)
     assert view.state.top_row == 0
+    below = QPoint(300, view.viewport().height() + 40)
+    qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 20))
+    drag_to(view, below)
+    qtbot.waitUntil(lambda: view.state.top_row > 20)
+    assert view.state.selection.span.start == 20
+    assert view.state.selection.span.stop > view.state.visible_bytes[0]
+    qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=below)
+    assert not view._mouse._timer.isActive()
 
 
 def test_a_double_click_on_data_selects_all_of_it(qtbot: QtBot, view: HexView, pages: PageCache) -> None:
-    view.state.reveal(OBJECTS)
-    qtbot.waitUntil(lambda: loaded(pages, view))
-    qtbot.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, OBJECTS + 3))
-    qtbot.waitUntil(lambda: view.state.selection.span == Span("", OBJECTS, TAIL))
-
-
-def test_select_tells_nobody(view: HexView) -> None:
     """Selecting by program emits no signal, so views that follow each other do not loop."""
     told: list[object] = []
     view.state.selection_changed.connect(told.append)
     view.state.select(Span("", TAIL, SIZE))
     assert view.state.selection == HexSelection(Span("", TAIL, SIZE), TAIL)
-    assert view.state.visible_bytes[0] <= TAIL < view.state.visible_bytes[1]
     assert told == []
-
-
-def test_painting_never_reads(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    reader.held.clear()
-    view = hex_view(qtbot, pages, SIZE, SECTIONS)
-    held = view.viewport().grab().toImage()
-    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, ScreenRows(0, 4))), HexPart.HEX).toRect()
-    colours = {
-        held.pixel(x, y) for x in range(area.left(), area.right()) for y in range(area.top() + 25, area.bottom())
-    }
-    assert colours == {theme.of(view).missing.rgb(), theme.of(view).base.rgb()}
-    reader.held.set()
+    view.state.reveal(OBJECTS)
     qtbot.waitUntil(lambda: loaded(pages, view))
-    shown = view.viewport().grab().toImage()
-    assert theme.of(view).missing.rgb() not in {
-        shown.pixel(x, area.center().y()) for x in range(area.left(), area.right())
-    }
+    qtbot.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, OBJECTS + 3))
+    qtbot.waitUntil(lambda: view.state.selection.span == Span("", OBJECTS, TAIL))
+    assert told
 
 
-def test_a_failed_page_says_why(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
+def test_painting_never_reads_and_a_failed_page_is_marked(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     def fail(start: int, stop: int) -> None:
         raise SourceError("the disk is on fire")
 
-    reader.failure = fail
+    def painted(view: HexView) -> set[int]:
+        picture, grid = view.viewport().grab().toImage(), view.state.grid
+        left, top = round(grid.hex_x), round(grid.row_y(2))
+        return {picture.pixel(x, y) for x in range(left, left + 60) for y in range(top, top + 20)}
+
+    reader.held.clear()
     view = hex_view(qtbot, pages, SIZE, SECTIONS)
+    colours = theme.of(view)
+    assert colours.missing.rgb() in painted(view)
+    reader.held.set()
+    qtbot.waitUntil(lambda: loaded(pages, view))
+    assert colours.missing.rgb() not in painted(view)
+    reader.failure = fail
+    pages.use(reader)
+    view.grab()
     qtbot.waitUntil(lambda: (page := pages.get("", 0)) is not None and "on fire" in page.error)
-    picture = view.viewport().grab().toImage()
-    error = theme.of(view).error.rgb()
-    left, top = round(view.state.grid.hex_x), round(view.state.grid.row_y(2))
-    assert error in {picture.pixel(x, y) for x in range(left, left + 60) for y in range(top, top + 20)}
+    assert colours.error.rgb() in painted(view)
     reader.failure = lambda start, stop: None
     pages.use(reader)
     qtbot.waitUntil(lambda: loaded(pages, view))
-
-
-def test_an_empty_source_is_shown(qtbot: QtBot, view: HexView) -> None:
     view.state.set_source("@0-0", 0)
     for key in (Key.Key_End, Key.Key_Down, Key.Key_PageDown, Key.Key_Return):
         qtbot.keyClick(view, key)
         qtbot.keyClick(view, key, Control)
     assert view.state.selection == HexSelection(Span("@0-0", 0, 0), 0)
-    assert not view.grab().isNull()
+
+
+def test_the_row_is_a_text(view: HexView) -> None:
+    view.state.select(Span("", 0, 0))
+    face = QAccessible.queryAccessibleInterface(view)
+    assert face.role() == QAccessible.Role.EditableText
+    assert face.state().readOnly
+    assert face.text(QAccessible.Text.Name) == "Bytes"
+    text = face.textInterface()
+    row = text.text(0, -1)
+    assert row.startswith("00000000  53 41 4d 50 4c 45 00 00")
+    assert row.endswith("SAMPLE..........")
+    assert (text.characterCount(), text.cursorPosition()) == (len(row), 10)
+    view.state.move_caret(16 + 9)
+    assert text.text(0, 8) == "00000010"
+    position = text.cursorPosition()
+    assert text.text(position, position + 2) == f"{DATA[25]:02x}"
+    assert face.text(QAccessible.Text.Value) == text.text(0, -1)
+    view.state.move_caret(16)
+    text.setCursorPosition(10 + 3 * 5)
+    assert view.state.selection.caret == 21
+    text.setSelection(0, 10, 10 + 3 * 3 + 2)
+    assert view.state.selection.span == Span("", 16, 20)
+    text.removeSelection(0)
+    assert view.state.selection.span.size == 1
+    assert text.offsetAtPoint(text.characterRect(text.cursorPosition()).center()) == text.cursorPosition()
+    for name in ("value", "action", "editableText", "tableCell", "selection", "attributes"):
+        assert getattr(face, f"{name}Interface")() is None, "a null interface, not a crash"
+
+
+def test_bytes_that_are_not_there_are_not_read_as_zeros(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
+    reader.held.clear()
+    view = hex_view(qtbot, pages, SIZE, SECTIONS)
+    text = QAccessible.queryAccessibleInterface(view).textInterface()
+    assert text.text(0, -1) == f"00000000  {NOT_LOADED}"

@@ -17,22 +17,13 @@ def read(data: bytes) -> dict[str, tuple[str, str | None]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "value"),
-    [
-        ("u8", "B", 200),
-        ("i8", "b", -2),
-        ("u16", "H", 65_534),
-        ("i16", "h", -2),
-        ("u32", "I", 2**32 - 5),
-        ("i32", "i", -(2**31)),
-        ("u64", "Q", 2**64 - 3),
-        ("i64", "q", -(2**63)),
-    ],
-)
-def test_integers(name: str, code: str, value: int) -> None:
-    little = read(struct.pack("<" + code, value).ljust(MOST, b"\0"))[name]
-    big = read(struct.pack(">" + code, value).ljust(MOST, b"\0"))[name]
+INTEGERS = {"B": 200, "b": -2, "H": 65_534, "h": -2, "I": 2**32 - 5, "i": -(2**31), "Q": 2**64 - 3, "q": -(2**63)}
+
+
+@pytest.mark.parametrize("code", INTEGERS)
+def test_integers(code: str) -> None:
+    value, name = INTEGERS[code], f"{'iu'[code.isupper()]}{8 * struct.calcsize(code)}"
+    little, big = (read(struct.pack(order + code, value).ljust(MOST, b"\0"))[name] for order in "<>")
     assert little[0] == str(value)
     assert (big[0] if big[1] is None else big[1]) == str(value)
 
@@ -46,9 +37,8 @@ def test_floats_read_back(value: float) -> None:
 
 
 def test_times_only_where_they_are_plausible() -> None:
-    assert read(struct.pack("<I", 1_700_000_000).ljust(8, b"\xff"))["time"][0] == (
-        "2023-11-14 22:13:20 UTC · u32 s, little"
-    )
+    seconds = read(struct.pack("<I", 1_700_000_000).ljust(8, b"\xff"))["time"][0]
+    assert seconds == "2023-11-14 22:13:20 UTC · u32 s, little"
     assert read(struct.pack(">Q", 1_700_000_000_123))["time"][0] == "2023-11-14 22:13:20.123 UTC · u64 ms, big"
     assert read(bytes(MOST))["time"][0] == read(b"\xff" * MOST)["time"][0] == TOO_FEW
 

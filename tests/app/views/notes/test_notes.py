@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardcore.operations.notes import Note, add_note, open_notes
+from shardcore.operations.notes import add_note, open_notes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.notes.dialog import NoteDialog
@@ -53,60 +53,72 @@ def add(session: Session, qtbot: QtBot, span: Span, text: str) -> None:
     qtbot.waitUntil(lambda: span in session.notes.places)
 
 
+def texts(session: Session) -> list[str]:
+    return [note.text for note in session.notes.all]
+
+
 def rows(panel: NotesPanel) -> list[list[str]]:
     """What the table says."""
     model = panel.model
     return [[str(model.index(row, column).data()) for column in range(4)] for row in range(model.rowCount())]
 
 
-def test_a_note_is_written_by_keyboard(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
-    session.select_span(SIZE)
-    qtbot.waitUntil(lambda: session.selection.complete)
-    panel.add_button.click()
-    dialog = panel.findChild(NoteDialog) or panel.window().findChild(NoteDialog)
-    QTest.keyClicks(dialog.field, "the size")
-    QTest.keyClick(dialog.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    expected = [["0x48", "8", "header › index_size", "⚑ the size"]]
-    qtbot.waitUntil(lambda: rows(panel) == expected)
-
-
 def test_notes_survive_reload_and_restart(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+    """Beside the file or in the data folder; in a sandbox they are read-only."""
     add(session, qtbot, SIZE, "the size")
     with qtbot.waitSignal(session.opened):
         session.reload()
-    qtbot.waitUntil(lambda: [note.text for note in session.notes.all] == ["the size"])
+    qtbot.waitUntil(lambda: texts(session) == ["the size"])
+    beside = file.with_name("small.shard.notes.json")
+    panel.beside.click()
+    qtbot.waitUntil(lambda: beside.exists() and panel.beside.isChecked())
     other = Session(session.jobs)
     open_noted(other, qtbot, file)
-    assert [note.text for note in other.notes.all] == ["the size"]
+    assert texts(other) == ["the size"]
     other.close()
+    panel.beside.click()
+    qtbot.waitUntil(lambda: not beside.exists() and not panel.beside.isChecked())
+    with qtbot.waitSignal(session.opened):
+        session.open(OpenRequest(str(file), sandbox=True))
+    qtbot.waitUntil(lambda: texts(session) == ["the size"])
+    assert "sandbox" in panel.state.text()
+    for part in (panel.add_button, panel.edit, panel.delete, panel.restore, panel.beside):
+        assert not part.isEnabled()
     session.close()
     assert session.notes.all == ()
     assert panel.model.rowCount() == 0
 
 
 def test_choosing_a_row_selects_its_bytes(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
+    other = Span("", 4000, 4040)
     add(session, qtbot, SIZE, "one")
-    add(session, qtbot, Span("", 4000, 4040), "two")
+    add(session, qtbot, other, "two")
     panel.table.setCurrentIndex(panel.model.index(1, 0))
-    assert session.selection.span == Span("", 4000, 4040)
-    panel.go()
-    assert session.selection.span == SIZE
-    panel.go(backward=True)
-    assert session.selection.span == Span("", 4000, 4040)
+    assert session.selection.span == other
+    for backward, span in ((False, SIZE), (True, other)):
+        panel.go(backward=backward)
+        assert session.selection.span == span
     session.select_span(Span("", 100, 101))
-    panel.go()
-    assert session.selection.span == Span("", 4000, 4040)
-    panel.go(backward=True)
-    assert session.selection.span == SIZE
+    for backward, span in ((False, other), (True, SIZE)):
+        panel.go(backward=backward)
+        assert session.selection.span == span
 
 
-def test_a_note_is_edited_deleted_and_restored_by_keys(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
-    add(session, qtbot, SIZE, "one")
+def test_a_note_is_written_edited_and_restored_by_keys(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
+    session.select_span(SIZE)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    panel.add_button.click()
+    dialog = panel.window().findChild(NoteDialog)
+    QTest.keyClicks(dialog.field, "the size")
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: rows(panel) == [["0x48", "8", "header › index_size", "⚑ the size"]])
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.table.setFocus()
     panel.table.selectRow(0)
     QTest.keyClick(panel.table, Qt.Key.Key_F2)
-    dialog = panel.window().findChild(NoteDialog)
-    assert dialog.field.toPlainText() == "one"
+    dialog = next(one for one in panel.window().findChildren(NoteDialog) if one.isVisible())
+    assert dialog.field.toPlainText() == "the size"
     dialog.field.setPlainText("better\nand longer")
     dialog.accept()
     qtbot.waitUntil(lambda: rows(panel)[0][3] == "⚑ better …")
@@ -115,22 +127,10 @@ def test_a_note_is_edited_deleted_and_restored_by_keys(qtbot: QtBot, panel: Note
     panel.table.selectRow(0)
     QTest.keyClick(panel.table, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: rows(panel) == [] and panel.undo_button.isEnabled())
-    book = session.notes.book
-    assert not book.path.exists()
+    assert not session.notes.book.path.exists()
     panel.undo_button.click()
-    qtbot.waitUntil(lambda: [note.text for note in session.notes.all] == ["better\nand longer"])
+    qtbot.waitUntil(lambda: texts(session) == ["better\nand longer"])
     qtbot.waitUntil(lambda: not panel.undo_button.isEnabled())
-
-
-def test_notes_are_kept_beside_when_asked(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
-    add(session, qtbot, SIZE, "one")
-    panel.beside.click()
-    beside = file.with_name("small.shard.notes.json")
-    qtbot.waitUntil(beside.exists)
-    qtbot.waitUntil(panel.beside.isChecked)
-    panel.beside.click()
-    qtbot.waitUntil(lambda: not beside.exists() and not panel.beside.isChecked())
-    assert [note.text for note in session.notes.all] == ["one"]
 
 
 def test_a_damaged_notes_file_is_named_and_left(qtbot: QtBot, session: Session, file: Path) -> None:
@@ -144,72 +144,52 @@ def test_a_damaged_notes_file_is_named_and_left(qtbot: QtBot, session: Session, 
     assert beside.read_text() == "{"
 
 
-def test_notes_stay_when_the_file_is_edited(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+def test_notes_stay_with_an_edited_file(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+    def noted(path: Path) -> list[str]:
+        with shardcore.open(path) as shard:
+            return [note.text for note in open_notes(shard).notes]
+
     add(session, qtbot, SIZE, "one")
     before = file.read_bytes()
-    file.write_bytes(before[:600] + b"!" + before[601:])
+    edited = before[:600] + b"!" + before[601:]
+    file.write_bytes(edited)
     with qtbot.waitSignal(session.opened):
         session.reload()
-    qtbot.waitUntil(lambda: [note.text for note in session.notes.all] == ["one"])
+    qtbot.waitUntil(lambda: texts(session) == ["one"])
     assert "has changed" in panel.state.text()
     add(session, qtbot, Span("", 8, 16), "two")
-    with shardcore.open(file) as shard:
-        assert [note.text for note in open_notes(shard).notes] == ["two", "one"]
+    assert noted(file) == ["two", "one"]
     file.write_bytes(before)
-    with shardcore.open(file) as shard:
-        assert [note.text for note in open_notes(shard).notes] == ["one"]
-
-
-def test_another_file_does_not_get_the_notes(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
-    add(session, qtbot, SIZE, "one")
+    assert noted(file) == ["one"]
     other = file.with_name("other.shard")
-    content = file.read_bytes()
-    other.write_bytes(content[:600] + b"!" + content[601:])
+    other.write_bytes(edited[:601] + b"!" + edited[602:])
     open_noted(session, qtbot, other)
-    assert session.notes.all == ()
-    with shardcore.open(other) as shard:
-        assert open_notes(shard).notes == ()
-
-
-def test_in_the_sandbox_notes_are_read_only(qtbot: QtBot, session: Session, file: Path) -> None:
-    with shardcore.open(file) as shard:
-        add_note(shard, open_notes(shard), Note(SIZE, "one"))
-    panel = visible(qtbot, NotesPanel(session))
-    with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(file), sandbox=True))
-    qtbot.waitUntil(lambda: bool(session.notes.all))
-    assert "sandbox" in panel.state.text()
-    for part in (panel.add_button, panel.edit, panel.delete, panel.restore, panel.beside):
-        assert not part.isEnabled()
+    assert texts(session) == noted(other) == []
 
 
 def test_notes_are_exported_as_markdown(qtbot: QtBot, panel: NotesPanel, session: Session, tmp_path: Path) -> None:
     add(session, qtbot, SIZE, "the size")
     panel.export_button.click()
     dialog = panel.findChild(QFileDialog)
-    target = tmp_path / "out.md"
-    dialog.fileSelected.emit(str(target))
+    dialog.fileSelected.emit(str(tmp_path / "out.md"))
     dialog.reject()
-    qtbot.waitUntil(target.exists)
-    assert target.read_text() == "# Notes on small.shard\n\n- 0x48–0x4f · 8 bytes (header › index_size): the size\n"
-    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+    qtbot.waitUntil(lambda: (tmp_path / "out.md").exists() and not session.jobs.open_jobs)
+    assert "- 0x48–0x4f · 8 bytes (header › index_size): the size\n" in (tmp_path / "out.md").read_text()
 
 
 def test_the_tree_flags_the_node_that_contains_the_note(qtbot: QtBot, session: Session, file: Path) -> None:
-    tree = visible(qtbot, StructureTree(session), 420, 400)
+    tree, note = visible(qtbot, StructureTree(session), 420, 400), "⚑ the <size>"
     open_noted(session, qtbot, file)
     add(session, qtbot, SIZE, "the <size>")
     qtbot.waitUntil(lambda: bool(tree.noted.ends))
-    root = tree.nodes.index(0, 0)
-    header = tree.nodes.index(0, 0, root)
-    assert tree.notes_at(header) == "⚑ the <size>"
+    header = tree.nodes.index(0, 0, tree.nodes.index(0, 0))
+    assert tree.notes_at(header) == note
     tree.expand(header)
     qtbot.waitUntil(lambda: tree.nodes.rowCount(header) > 6)
     assert tree.notes_at(header) == ""
-    names = {str(tree.nodes.index(row, 0, header).data()): row for row in range(tree.nodes.rowCount(header))}
-    assert tree.notes_at(tree.nodes.index(names["index_size"], 0, header)) == "⚑ the <size>"
-    assert tree.notes_at(tree.nodes.index(names["version"], 0, header)) == ""
-    assert joined_tip("plain", "⚑ the <size>").endswith("the &lt;size&gt;</span>")
+    fields = [tree.nodes.index(row, 0, header) for row in range(tree.nodes.rowCount(header))]
+    assert {field.data(): tree.notes_at(field) for field in fields if tree.notes_at(field)} == {"index_size": note}
+    assert joined_tip("plain", note).endswith("the &lt;size&gt;</span>")
     assert joined_tip("<span>a&lt;</span>", "⚑ <b>\nc") == "<span>a&lt;</span><br>⚑ &lt;b&gt;<br>c"
 
 
@@ -228,4 +208,4 @@ def test_a_note_is_stored_when_its_file_is_closed_at_once(
     go_on.set()
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
     open_noted(session, qtbot, file)
-    assert [note.text for note in session.notes.all] == ["the size"]
+    assert texts(session) == ["the size"]

@@ -9,44 +9,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QMouseEvent, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup.settings import Settings
 from shardscope.views.objects import drag_out
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.table import ObjectTable
 from shardscope.widgets.object_model import ObjectModel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 from tests.remote.servers import RangeServer
 
 LEFT = Qt.MouseButton.LeftButton
+
+
+def moved(port: QWidget, place: QPoint) -> None:
+    """Moves with the left button down: the move of the test library has no buttons."""
+    whole, none = QPointF(port.mapToGlobal(place)), Qt.KeyboardModifier.NoModifier
+    kind, button = QEvent.Type.MouseMove, Qt.MouseButton.NoButton
+    QApplication.sendEvent(port, QMouseEvent(kind, QPointF(place), whole, button, LEFT, none))
 
 
 class Rig:
     """A table with a drag-out whose drags are noted instead of run."""
 
     def __init__(self, session: Session, qtbot: QtBot) -> None:
-        self.session = session
-        self.qtbot = qtbot
-        self.model = ObjectModel(session)
+        self.session, self.qtbot, self.model = session, qtbot, ObjectModel(session)
         self.table = ObjectTable(self.model)
         self.drag = DragOut(session, self.table, lambda: self.table.selected_ranges().rows().tolist())
         self.drag.run_drag = self._note
-        self.drags: list[list[Path]] = []
-        self.texts: list[str] = []
-        self.messages: list[str] = []
+        self.drags, self.messages = list[list[Path]](), list[str]()
         session.message.connect(self.messages.append)
         session.troubled.connect(lambda text, _: self.messages.append(text))
-        qtbot.addWidget(self.table)
-        self.table.resize(900, 500)
-        self.table.show()
+        visible(qtbot, self.table, 900, 500)
+        self.model.load()
+        self.settle()
 
     def _note(self, mime: QMimeData, pixmap: QPixmap) -> None:
         self.drags.append([Path(url.toLocalFile()) for url in mime.urls()])
-        self.texts.append(mime.text())
 
     def place(self, row: int) -> QPoint:
         """A point on the key of a row."""
@@ -60,9 +64,7 @@ class Rig:
         """Moves with the button down."""
         place = self.place(row) + QPoint(0, distance)
         self.qtbot.mouseMove(self.table.viewport(), place)
-        # The move of the test library has no buttons.
-        event = _moved(self.table, place)
-        QApplication.sendEvent(self.table.viewport(), event)
+        moved(self.table.viewport(), place)
 
     def release(self, row: int) -> None:
         """Lets the button go."""
@@ -80,20 +82,11 @@ class Rig:
         return sorted(path for path in names if path.is_file() and path.name != "manifest.json")
 
 
-def _moved(table: ObjectTable, place: QPoint) -> Any:
-    point = QPointF(place)
-    whole = QPointF(table.viewport().mapToGlobal(place))
-    none = Qt.KeyboardModifier.NoModifier
-    return QMouseEvent(QEvent.Type.MouseMove, point, whole, Qt.MouseButton.NoButton, LEFT, none)
-
-
 @pytest.fixture
 def rig(session: Session, qtbot: QtBot, data: Path) -> Iterator[Rig]:
     """The small sample."""
     open_in(session, qtbot, data / "swh/small.shard")
     made = Rig(session, qtbot)
-    made.model.load()
-    made.settle()
     yield made
     made.drag.close()
 
@@ -107,12 +100,11 @@ def test_files_are_ready_before_the_drag_begins(rig: Rig) -> None:
     rig.settle()
     assert rig.drags == []
     rig.move(0, QApplication.startDragDistance())
-    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
-    assert rig.drags == [[path]]
-    assert rig.texts == [str(path)]
+    rig.qtbot.waitUntil(lambda: rig.drags == [[path]])
+    rig.release(0)
 
 
-def test_several_rows(rig: Rig) -> None:
+def test_a_drag_keeps_the_selection_and_a_click_selects(rig: Rig) -> None:
     chosen: list[int] = []
     rig.table.selectRow(0)
     rig.qtbot.mouseClick(rig.table.viewport(), LEFT, Qt.KeyboardModifier.ShiftModifier, rig.place(2))
@@ -120,34 +112,13 @@ def test_several_rows(rig: Rig) -> None:
     rig.press(1)
     rig.move(1, 30)
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
-    assert chosen == []
-    assert len(rig.drags[0]) == 3
-    assert rig.table.selected_count() == 3
-
-
-def test_a_click_selects(rig: Rig) -> None:
-    chosen: list[int] = []
+    assert (len(rig.drags[0]), rig.table.selected_count(), chosen) == (3, 3, [])
+    rig.release(1)
     rig.table.selectAll()
-    rig.table.rows_chosen.connect(chosen.append)
     rig.press(4)
     rig.release(4)
     assert rig.table.selected_ranges().rows().tolist() == [4]
     assert 4 in chosen
-
-
-def test_clicks_do_not_pile_up(rig: Rig) -> None:
-    """Files written for a press are removed with the next press unless they were dragged."""
-    rig.press(0)
-    rig.move(0, 30)
-    rig.settle()
-    rig.release(0)
-    for row in (2, 3, 4):
-        rig.press(row)
-        rig.settle()
-        rig.release(row)
-    rig.settle()
-    assert len(rig.written()) == 2
-    assert rig.drags[0][0] in rig.written()
 
 
 def test_large_ones_wait_for_the_drag(rig: Rig) -> None:
@@ -160,48 +131,31 @@ def test_large_ones_wait_for_the_drag(rig: Rig) -> None:
     assert rig.written() == []
     rig.move(0, 30)
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
-    assert titles == ["Prepare 1 object to drag"]
+    assert len(titles) == 1
     assert rig.drags[0][0].stat().st_size == 1790
 
 
-class _Slow:
-    """Holds the streams of a shard until it is let go."""
-
-    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.gate = threading.Event()
-        shard: Any = session.shard
-        stream = shard.stream
-
-        def held(ref: Any) -> Iterator[bytes]:
-            self.gate.wait(60)
-            yield from stream(ref)
-
-        monkeypatch.setattr(shard, "stream", held)
-
-
 @pytest.fixture
-def slow(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Slow]:
-    """Bytes that take their time."""
-    made = _Slow(rig.session, monkeypatch)
+def gate(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Holds the streams of the shard until it is set."""
+    made, shard = threading.Event(), rig.session.shard
+    stream: Any = shard.stream
+
+    def held(ref: Any) -> Iterator[bytes]:
+        made.wait(60)
+        yield from stream(ref)
+
+    monkeypatch.setattr(shard, "stream", held)
     yield made
-    made.gate.set()
+    made.set()
 
 
-def test_drag_that_waits(rig: Rig, slow: _Slow) -> None:
-    rig.press(0)
-    rig.move(0, 30)
-    rig.qtbot.waitUntil(lambda: rig.session.jobs.newest(("drag", rig.drag)) is not None)
-    assert rig.drags == []
-    slow.gate.set()
-    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
-
-
-def test_released_too_early(rig: Rig, slow: _Slow) -> None:
+def test_released_too_early(rig: Rig, gate: threading.Event) -> None:
     """No drag starts after the button was released; the message reports that the files are ready."""
     rig.press(0)
     rig.move(0, 30)
     rig.release(0)
-    slow.gate.set()
+    gate.set()
     rig.qtbot.waitUntil(lambda: any("ready" in message for message in rig.messages))
     assert rig.drags == []
     rig.press(0)
@@ -209,23 +163,21 @@ def test_released_too_early(rig: Rig, slow: _Slow) -> None:
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
 
 
-def test_escape(rig: Rig, slow: _Slow) -> None:
+def test_escape(rig: Rig, gate: threading.Event) -> None:
     rig.press(0)
     rig.move(0, 30)
     rig.qtbot.waitUntil(lambda: rig.drag._job is not None)
     rig.qtbot.keyClick(rig.table, Qt.Key.Key_Escape)
-    slow.gate.set()
+    rig.release(0)
+    rig.press(2)
+    QApplication.processEvents()
+    job = rig.session.jobs.newest(("drag", rig.drag))
+    rig.release(2)
+    assert job.cancelled, "a click stops reading"
+    gate.set()
     rig.settle()
     assert rig.drags == []
     assert rig.written() == []
-
-
-def test_click_stops_reading(rig: Rig, slow: _Slow) -> None:
-    rig.press(0)
-    QApplication.processEvents()
-    job = rig.session.jobs.newest(("drag", rig.drag))
-    rig.release(0)
-    assert job.cancelled
 
 
 def test_copy_files(rig: Rig) -> None:
@@ -239,14 +191,18 @@ def test_copy_files(rig: Rig) -> None:
     QGuiApplication.clipboard().clear()
 
 
-def test_closing(rig: Rig) -> None:
-    """Dragged files stay when the shard is closed; the others are removed."""
+def test_clicks_do_not_pile_up_and_closing_keeps_what_was_dragged(rig: Rig) -> None:
+    """Files written for a press are removed with the next press or the shard, unless they were dragged."""
     rig.press(0)
     rig.move(0, 30)
     rig.settle()
     rig.release(0)
-    rig.press(2)
+    for row in (2, 3, 4):
+        rig.press(row)
+        rig.settle()
+        rig.release(row)
     rig.settle()
+    assert len(rig.written()) == 2
     rig.session.close()
     rig.settle()
     assert rig.written() == rig.drags[0]
@@ -259,24 +215,63 @@ def test_objects_of_another_machine(
     with qtbot.waitSignal(session.opened):
         session.open(server.put("/small.shard", data / "swh/small.shard"))
     rig = Rig(session, qtbot)
-    rig.model.load()
-    rig.settle()
-    row = 0
-    rig.press(row)
+    rig.press(0)
     rig.settle()
     assert rig.written() == []
-    rig.move(row, QApplication.startDragDistance())
+    rig.move(0, QApplication.startDragDistance())
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
     (path,) = rig.written()
     assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
-    rig.release(row)
+    rig.release(0)
     monkeypatch.setattr(drag_out, "FAR_MOST", 0)
-    other = 2
-    rig.press(other)
+    rig.press(2)
     rig.settle()
-    rig.move(other, QApplication.startDragDistance())
+    rig.move(2, QApplication.startDragDistance())
     rig.settle()
-    assert len(rig.drags) == 1
-    assert rig.messages == ["Too large to drag: extract them instead"]
-    rig.release(other)
+    assert (len(rig.drags), len(rig.messages)) == (1, 1)
+    rig.release(2)
     rig.drag.close()
+
+
+def test_nodes_of_the_tree_are_dragged_as_files(qtbot: QtBot, session: Session, settings: Settings, data: Path) -> None:
+    """Nodes of the tree are dragged as files; a press that does not move is a click."""
+    window = visible(qtbot, MainWindow(settings), 1200, 900)
+    open_in(window.session, qtbot, data / "swh" / "small.shard")
+    tree, nodes, shard, dragged = window.tree, window.tree.nodes, window.session.shard, list[Path]()
+    window.drag_nodes.run_drag = lambda mime, _: dragged.extend(Path(url.toLocalFile()) for url in mime.urls())
+
+    def find(*names: str) -> QModelIndex:
+        index = nodes.index(0, 0)
+        for name in names:
+            tree.expand(index)
+            found = lambda index=index, name=name: [  # noqa: E731
+                child
+                for child in (nodes.index(row, 0, index) for row in range(nodes.rowCount(index)))
+                if child.data() and nodes.node(child) is not None and name in ("*", nodes.node(child).name)
+            ]
+            qtbot.waitUntil(lambda found=found: bool(found()))
+            index = found()[0]
+        tree.scrollTo(index)
+        QApplication.processEvents()
+        return index
+
+    def drag(index: QModelIndex) -> Path:
+        place = tree.visualRect(index).center()
+        qtbot.mousePress(tree.viewport(), LEFT, pos=place)
+        for distance in (3, 30):
+            moved(tree.viewport(), place + QPoint(distance, 0))
+        qtbot.waitUntil(lambda: bool(dragged))
+        qtbot.mouseRelease(tree.viewport(), LEFT, pos=place)
+        return dragged.pop()
+
+    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 0)
+    path = drag(find("header", "objects_count"))
+    assert (path.name, path.read_bytes()) == ("objects_count.bin", (data / "swh/small.shard").read_bytes()[40:48])
+    index = find("objects", "*")
+    ref = shard.objects.ref(nodes.node(index).row)
+    path = drag(index)
+    assert (path.name, path.read_bytes()) == (ref.key, shard.read(ref))
+    index = find("header")
+    qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualRect(index).center())
+    assert tree.currentIndex() == index
+    window.close()

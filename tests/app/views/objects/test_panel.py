@@ -3,71 +3,76 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from shardcore import Span
 from shardscope.session import opened
-from shardscope.session.jobs import Jobs
-from shardscope.session.session import IndexState, Session
+from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.object_model import ObjectModel
 from tests.app.conftest import open_in, visible
 from tests.app.widgets.test_object_model import ManyObjects
 
-
-@pytest.fixture
-def session(jobs: Jobs) -> Iterator[Session]:
-    """A session with nothing open."""
-    made = Session(jobs)
-    yield made
-    made.close()
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
 
 @pytest.fixture
-def panel(qtbot: QtBot, session: Session, tmp_path: Path, data: Path) -> ObjectPanel:
-    """The panel on 12 objects, and on deleted ones: a job counts the states, then their column is shown."""
-    made = panel_on(qtbot, session, tmp_path, data / "swh" / "small.shard")
-    qtbot.waitUntil(lambda: "state" in made.table.visible_columns)
-    return made
+def panel(qtbot: QtBot, session: Session, settings: Settings) -> ObjectPanel:
+    """The panel, shown, with nothing open."""
+    return visible(qtbot, ObjectPanel(session, settings), 900, 400)
 
 
 @pytest.fixture
-def large(qtbot: QtBot, session: Session, tmp_path: Path, data: Path) -> ObjectPanel:
+def small(qtbot: QtBot, panel: ObjectPanel, data: Path) -> ObjectPanel:
+    """The panel on 12 objects and a deleted one."""
+    return counted(qtbot, panel, data / "swh" / "small.shard")
+
+
+@pytest.fixture
+def large(qtbot: QtBot, panel: ObjectPanel, data: Path) -> ObjectPanel:
     """The panel on 2,000 objects."""
-    return panel_on(qtbot, session, tmp_path, data / "swh" / "medium.shard")
+    return counted(qtbot, panel, data / "swh" / "medium.shard")
 
 
-def panel_on(qtbot: QtBot, session: Session, folder: Path, path: Path) -> ObjectPanel:
-    """A panel, shown, with a sample."""
-    made = visible(qtbot, ObjectPanel(session, Settings(folder / "settings.json")), 900, 400)
-    open_in(session, qtbot, path)
-    return made
+def counted(qtbot: QtBot, panel: ObjectPanel, path: Path) -> ObjectPanel:
+    """Opens a file, and waits until its rows are counted and there."""
+    open_in(panel._session, qtbot, path)
+    qtbot.waitUntil(lambda: panel._session.jobs.newest(("count", panel)) is None)
+    qtbot.waitUntil(lambda: panel.model.row_texts(0)[1] is not None)
+    return panel
 
 
 def keys(panel: ObjectPanel) -> list[str | None]:
     """All keys that are shown, in their order."""
-    shard = panel._session.shard
     model = panel.model
     rows = np.array([model.row_of(model.index(n, 0)) for n in range(model.rowCount())], np.int64)
-    return shard.objects.key_texts(rows)
+    return panel._session.shard.objects.key_texts(rows)
 
 
-def choose(panel: ObjectPanel, *places: int) -> None:
-    """Selects rows of the table."""
-    flags = QItemSelectionModel.SelectionFlag
-    panel.table.selectionModel().clear()
-    for place in places:
-        panel.table.selectionModel().select(panel.model.index(place, 0), flags.Select | flags.Rows)
+def click(panel: ObjectPanel, row: int, modifier: Qt.KeyboardModifier = NONE) -> None:
+    """Clicks the key of a row."""
+    place = panel.table.visualRect(panel.model.index(row, 1)).center()
+    QTest.mouseClick(panel.table.viewport(), LEFT, modifier, place)
+
+
+def selected(panel: ObjectPanel) -> list[int]:
+    """The rows that are selected."""
+    return panel.table.selected_ranges().rows().tolist()
+
+
+def sort_by(panel: ObjectPanel, column: str) -> None:
+    """Clicks the header of a column."""
+    panel.table.horizontalHeader().sectionClicked.emit([c.name for c in panel.model.columns].index(column))
 
 
 def test_typing_filters(qtbot: QtBot, large: ObjectPanel) -> None:
@@ -79,117 +84,81 @@ def test_typing_filters(qtbot: QtBot, large: ObjectPanel) -> None:
     qtbot.waitUntil(lambda: large.model.total == 2027)
 
 
-def test_keys_are_copied(qtbot: QtBot, panel: ObjectPanel) -> None:
-    choose(panel, 0, 2)
-    expected = keys(panel)
-    QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: QApplication.clipboard().text() == f"{expected[0]}\n{expected[2]}")
+def test_a_dropped_file_is_sought(qtbot: QtBot, small: ObjectPanel, tmp_path: Path) -> None:
+    shard = small._session.shard
+    for name, content, told in (
+        ("photo.png", shard.read(shard.objects.ref(3)), "photo.png is here"),
+        ("other", b"nowhere", "other is not here"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        mime = QMimeData()
+        mime.setUrls([QUrl.fromLocalFile(str(tmp_path / name))])
+        small.filter.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, LEFT, NONE))
+        qtbot.waitUntil(lambda told=told: told in small.status.text())
+        assert small._session.selection.row == 3
 
 
-def test_selected_objects_are_checked(qtbot: QtBot, panel: ObjectPanel) -> None:
-    choose(panel, 0)
-    job = panel.actions_.check_selected()
-    qtbot.waitUntil(lambda: bool(job.note))
-    assert job.note == f"readable: 1,790 bytes, sha256 {keys(panel)[0]}"
+def test_selecting_a_million_rows_reads_none(qtbot: QtBot, small: ObjectPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    small._session.listing = ManyObjects(1_000_000)
+    small.model.load()
+    small.grab()
+    calls: list[None] = []
+    real = ObjectModel.rowCount
+    monkeypatch.setattr(ObjectModel, "rowCount", lambda *arguments: calls.append(None) or real(*arguments))
+    QTest.keyClick(small.table, Qt.Key.Key_A, CONTROL)
+    small.grab()
+    assert small.table.selected_ranges().parts == (range(1_000_000),)
+    click(small, 2)
+    QTest.keyClick(small.table, Qt.Key.Key_End, CONTROL | SHIFT)
+    small.grab()
+    assert small.table.selected_ranges().parts == (range(2, 1_000_000),)
+    assert small.actions_.extract.isEnabled()
+    assert len(calls) < 20_000
 
 
-def test_a_dropped_file_is_sought(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    shard = panel._session.shard
-    path = tmp_path / "photo.png"
-    path.write_bytes(shard.read(shard.objects.ref(3)))
-    drop(panel, path)
-    qtbot.waitUntil(lambda: panel._session.selection.row == 3)
-    assert "photo.png is here" in panel.status.text()
-    other = tmp_path / "other"
-    other.write_bytes(b"nowhere")
-    drop(panel, other)
-    qtbot.waitUntil(lambda: "other is not here" in panel.status.text())
-
-
-def drop(panel: ObjectPanel, path: Path) -> None:
-    """Drops a file on the filter."""
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(path))])
-    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
-    panel.filter.dropEvent(QDropEvent(QPointF(5, 5), copy, mime, left, Qt.KeyboardModifier.NoModifier))
-
-
-def test_selecting_a_million_rows_asks_for_none_of_them(
-    qtbot: QtBot, panel: ObjectPanel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    panel._session.listing = ManyObjects(1_000_000)
-    panel.model.load()
-    panel.grab()
-    calls = 0
-    counted = ObjectModel.rowCount
-
-    def row_count(self: ObjectModel, *arguments: Any) -> int:
-        nonlocal calls
-        calls += 1
-        return counted(self, *arguments)
-
-    monkeypatch.setattr(ObjectModel, "rowCount", row_count)
-    control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
-    QTest.keyClick(panel.table, Qt.Key.Key_A, control)
-    panel.grab()
-    assert panel.table.selected_ranges().parts == (range(1_000_000),)
-    left, place = Qt.MouseButton.LeftButton, panel.table.visualRect(panel.model.index(2, 1)).center()
-    QTest.mouseClick(panel.table.viewport(), left, pos=place)
-    QTest.keyClick(panel.table, Qt.Key.Key_End, control | shift)
-    panel.grab()
-    assert panel.table.selected_ranges().parts == (range(2, 1_000_000),)
-    assert panel.actions_.extract.isEnabled()
-    assert calls < 20_000
-
-
-def test_the_object_that_is_looked_up_stays_selected(qtbot: QtBot, session: Session, panel: ObjectPanel) -> None:
-    shard = session.shard
-    keys = [key for key in shard.objects.keys[:3] if key is not None]
+def test_the_object_that_is_looked_up_stays_selected(qtbot: QtBot, session: Session, small: ObjectPanel) -> None:
+    keys = session.shard.objects.keys
     session.select_row(1)
-    qtbot.waitUntil(lambda: panel.table.selected_ranges().rows().tolist() == [1])
+    qtbot.waitUntil(lambda: selected(small) == [1])
     session.look_up(keys[1])
     qtbot.waitUntil(lambda: session.walk.step == 0)
     for step in range(session.walk.steps):
         session.go_to_step(step)
         qtbot.waitUntil(lambda: session.selection.complete)
-        assert panel.table.selected_ranges().rows().tolist() == [1], step
-        assert panel.actions_.extract.isEnabled(), step
+        assert selected(small) == [1], step
+        assert small.actions_.extract.isEnabled(), step
     session.look_up(keys[2])
     qtbot.waitUntil(lambda: session.walk.key == keys[2] and session.walk.step == 0)
-    qtbot.waitUntil(lambda: session.selection.complete and not panel.table.selected_count())
+    qtbot.waitUntil(lambda: session.selection.complete and not small.table.selected_count())
 
 
-def test_rows_are_copied_as_they_are_shown(qtbot: QtBot, panel: ObjectPanel) -> None:
-    choose(panel, 0, 2)
-    expected, names = keys(panel), panel.table.visible_columns
-    panel.actions_.copy_rows.trigger()
-    qtbot.waitUntil(lambda: "\t" in QApplication.clipboard().text())
-    head, first, second = (line.split("\t") for line in QApplication.clipboard().text().split("\n"))
+def test_rows_are_copied_as_they_are_shown(qtbot: QtBot, small: ObjectPanel) -> None:
+    expected, names, clip = keys(small), small.table.visible_columns, QApplication.clipboard()
+    click(small, 0)
+    job = small.actions_.check_selected()
+    qtbot.waitUntil(lambda: bool(job.note))
+    assert job.note == f"readable: 1,790 bytes, sha256 {expected[0]}"
+    click(small, 2, CONTROL)
+    QTest.keyClick(small.table, Qt.Key.Key_C, CONTROL)
+    qtbot.waitUntil(lambda: clip.text() == f"{expected[0]}\n{expected[2]}")
+    small.actions_.copy_rows.trigger()
+    qtbot.waitUntil(lambda: "\t" in clip.text())
+    head, first, second = (line.split("\t") for line in clip.text().split("\n"))
     assert head == names
     assert [first[names.index("key")], second[names.index("key")]] == [expected[0], expected[2]]
-    panel.actions_.copy_json.trigger()
-    qtbot.waitUntil(lambda: QApplication.clipboard().text().startswith("["))
-    rows = json.loads(QApplication.clipboard().text())
+    small.actions_.copy_json.trigger()
+    qtbot.waitUntil(lambda: clip.text().startswith("["))
+    rows = json.loads(clip.text())
     assert [["" if value is None else str(value) for value in row.values()] for row in rows] == [first, second]
-    assert isinstance(rows[0]["size"], int)
-
-
-def test_a_filter_that_hides_the_selected_row_ends_what_can_be_done_with_it(qtbot: QtBot, panel: ObjectPanel) -> None:
-    qtbot.waitUntil(lambda: panel._session.index_state is IndexState.LOADED and not panel._session.jobs.open_jobs)
-    panel.table.follow(0)
-    assert panel.actions_.extract.isEnabled()
-    panel.filter.setText("state:unused")
-    qtbot.waitUntil(lambda: panel.model.total == 1)
-    assert not panel.actions_.extract.isEnabled()
+    assert type(rows[0]["size"]) is int
 
 
 @pytest.mark.parametrize("first", ["filter", "index"])
 def test_a_filter_before_the_index_is_read(
-    qtbot: QtBot, session: Session, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, first: str
+    qtbot: QtBot, session: Session, panel: ObjectPanel, data: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """Rows of a filter typed before the index was read are shown with their keys."""
     monkeypatch.setattr(opened, "AUTO_INDEX_BYTES", 0)
-    panel = visible(qtbot, ObjectPanel(session, Settings(tmp_path / "settings.json")), 900, 400)
     with qtbot.waitSignal(session.opened):
         session.open(str(data / "neuroglancer" / "skeletons_murmur_gzip"))
     assert panel.model.rowCount() == 0
@@ -206,7 +175,7 @@ def test_a_filter_before_the_index_is_read(
 @pytest.mark.parametrize("order", ["slot", "size"])
 def test_typing_finds_a_key(qtbot: QtBot, large: ObjectPanel, order: str) -> None:
     if order == "size":
-        large._sort_by(next(n for n, column in enumerate(large.model.columns) if column.order == "size"))
+        sort_by(large, "size")
         qtbot.waitUntil(lambda: large.model.order is not None)
     shown = [str(key) for key in keys(large)]
     for text, start in (("b", 0), ("B1", 5), ("e", len(shown) - 1)):
@@ -220,3 +189,117 @@ def test_typing_finds_a_key(qtbot: QtBot, large: ObjectPanel, order: str) -> Non
     large.table.setFocus()
     QTest.keyClick(large.table, Qt.Key.Key_Z)
     qtbot.waitUntil(lambda: "no key begins with z" in large.status.text())
+
+
+@pytest.mark.parametrize("reason", [Qt.FocusReason.TabFocusReason, Qt.FocusReason.ShortcutFocusReason])
+def test_focus_never_selects(qtbot: QtBot, large: ObjectPanel, reason: Qt.FocusReason) -> None:
+    session, table = large._session, large.table
+    session.select_span(Span("", 40, 48))
+    qtbot.waitUntil(lambda: session.selection.complete)
+    table.verticalScrollBar().setValue(500)
+    large.filter.setFocus()
+    before = session.selection
+    table.setFocus(reason)
+    large.grab()
+    assert session.selection is before
+    assert not table.selectionModel().hasSelection()
+    assert table.verticalScrollBar().value() == 500
+    assert table.currentIndex().row() in table.visible_places()
+
+
+def test_the_users_choice_of_columns_wins_and_is_remembered(
+    qtbot: QtBot, panel: ObjectPanel, session: Session, settings: Settings, data: Path
+) -> None:
+    def shown(panel: ObjectPanel) -> list[str]:
+        return [column.name for n, column in enumerate(panel.model.columns) if not panel.table.isColumnHidden(n)]
+
+    counted(qtbot, panel, data / "bloscpack" / "array.blp")
+    menu = panel.columns.menu()
+    names = {action.text(): action for action in menu.actions()}
+    assert "Key" not in names
+    assert [names[name].isChecked() for name in ("Size", "Codec")] == [True, False]
+    for name in ("Codec", "Size"):
+        names[name].trigger()
+    other = visible(qtbot, ObjectPanel(session, settings), 900, 400)
+    for one in (panel, other):
+        qtbot.waitUntil(lambda one=one: shown(one) == ["row", "key", "stored", "start", "codec"])
+    panel.columns.automatic.trigger()
+    assert shown(panel) == ["row", "key", "size", "stored", "start"]
+    menu.deleteLater()
+
+
+def test_chips_filter(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
+    counted(qtbot, panel, data / "swh" / "deleted.shard")
+    assert [button.text() for button in panel.chips.buttons.values()] == ["live 10", "unused 3"]
+    chip = panel.chips.buttons["state", "unused"]
+    for total, checked in ((3, True), (13, False)):
+        QTest.mouseClick(chip, LEFT)
+        qtbot.waitUntil(lambda total=total: panel.model.total == total)
+        assert (panel.filter.text() == "state:unused") is chip.isChecked() is checked
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_row_is_left_for_its_bytes(qtbot: QtBot, small: ObjectPanel, by_key: bool) -> None:
+    table, session = small.table, small._session
+    click(small, 3)
+    session.select_span(Span("", 0, 8), table)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    table.follow(3)
+    with qtbot.waitSignal(small.bytes_wanted):
+        if by_key:
+            QTest.keyClick(table, Qt.Key.Key_Return)
+        else:
+            QTest.mouseDClick(table.viewport(), LEFT, pos=table.visualRect(small.model.index(3, 1)).center())
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert session.selection.span == session.shard.objects.ref(3).spans[0]
+
+
+def test_what_is_shown_is_selected(small: ObjectPanel) -> None:
+    """A current row that is not selected shows nothing."""
+    table, session, press = small.table, small._session, QTest.keyClick
+
+    def state() -> tuple[int | None, list[int]]:
+        return session.selection.row, selected(small)
+
+    click(small, 1)
+    press(table, Qt.Key.Key_Down, CONTROL)
+    press(table, Qt.Key.Key_Down, CONTROL)
+    assert (table.currentIndex().row(), state()) == (3, (1, [1]))
+    press(table, Qt.Key.Key_Space, CONTROL)
+    assert state() == (3, [1, 3])
+    click(small, 3, CONTROL)
+    assert state() == (1, [1])
+    click(small, 5, CONTROL)
+    for row, rows in ((1, [5]), (5, [])):
+        click(small, row, CONTROL)
+        assert state() == (5, rows)
+    click(small, 5)
+    for key, modifier, expected in (
+        (Qt.Key.Key_Down, SHIFT, (6, [5, 6])),
+        (Qt.Key.Key_Up, SHIFT, (5, [5])),
+        (Qt.Key.Key_Down, CONTROL, (5, [5])),
+        (Qt.Key.Key_Return, NONE, (6, [6])),
+    ):
+        press(table, key, modifier)
+        assert state() == expected
+
+
+def test_a_filter_keeps_what_is_selected(qtbot: QtBot, small: ObjectPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hidden row ends what can be done with it; in a large order a row is found by a job."""
+    monkeypatch.setattr("shardscope.widgets.object_model.MANY_PLACES", 3)
+    session = small._session
+    click(small, 5)
+    for text, total, rows in (("row:4..7", 4, [5]), ("state:unused", 1, []), ("", 13, [5])):
+        small.filter.setText(text)
+        qtbot.waitUntil(lambda total=total: small.model.total == total)
+        assert (selected(small), session.selection.row) == (rows, 5)
+        assert small.actions_.extract.isEnabled() is bool(rows)
+    sort_by(small, "size")
+    qtbot.waitUntil(lambda: small.model.scattered)
+    assert selected(small) == [5]
+    session.select_row(4)
+    qtbot.waitUntil(lambda: small.model.row_of(small.table.currentIndex()) == 4)
+    small.table.selectAll()
+    sizes = session.listing[0:13].size.tolist()
+    total = sum(size for size in sizes if size > 0)
+    qtbot.waitUntil(lambda: f"13 selected, {total:,} bytes" in small.status.text())

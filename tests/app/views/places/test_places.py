@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore import Node, RemoteOptions, Span
+from shardcore import RemoteOptions, Span
 from shardcore.sources.base import Entry
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.teaching import resources
@@ -19,14 +19,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.places.places import UP, Group, PlacesPanel
-from shardscope.widgets.place_model import (
-    DETAIL_ROLE,
-    HERE_ROLE,
-    LEVEL_ROLE,
-    PROBLEM_ROLE,
-    PlaceEntry,
-    PlaceModel,
-)
+from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, PlaceEntry, PlaceModel
 from shardscope.widgets.sample_words import sample_title
 from tests.app.conftest import open_in, visible
 from tests.remote.s3 import Place
@@ -49,24 +42,21 @@ def click(places: PlacesPanel, row: int) -> None:
     QTest.mouseClick(places.list.viewport(), Qt.MouseButton.LeftButton, pos=where)
 
 
-def test_members_are_listed_with_what_is_known(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
+def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     assert titles(places) == ["0.shard", "1.shard"]
     assert places.model.index(0).data(DETAIL_ROLE) == "3,702 bytes  ·  74 objects"
-
-
-def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
-    open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     click(places, 1)
     assert session.selection.span == Span("1.shard", 0, 1)
     assert places.model.index(1).data(HERE_ROLE)
     qtbot.waitUntil(lambda: session.selection.complete)
-    assert isinstance(session.selection.path[-1], Node)
     assert session.selection.path[1].name == "1.shard"
     places.list.setCurrentIndex(places.model.index(0))
     QTest.keyClick(places.list, Qt.Key.Key_Return)
     assert session.selection.span == Span("0.shard", 0, 1)
     assert places.model.index(0).data(HERE_ROLE)
+    session.close()
+    assert titles(places) == []
 
 
 def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path, tmp_path: Path) -> None:
@@ -82,9 +72,7 @@ def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: PlacesPan
     assert caught.args == [str(root / list(spaces)[1])]
 
 
-def test_an_unreadable_member_says_why(
-    qtbot: QtBot, session: Session, places: PlacesPanel, data: Path, tmp_path: Path
-) -> None:
+def test_an_unreadable_member(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "set"
     shutil.copytree(data / "neuroglancer" / "skeletons_murmur_gzip", folder)
     (folder / "1.shard").write_bytes(b"cut")
@@ -102,7 +90,10 @@ def test_an_unreadable_member_says_why(
 def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: places.model.rowCount() > 0)
-    assert titles(places) == [path.name for path in sorted((data / "swh").glob("*.shard"))]
+    names = [path.name for path in sorted((data / "swh").glob("*.shard"))]
+    for text, shown in (("MED", ["medium.shard"]), ("", names)):
+        places.filter.setText(text)
+        assert titles(places) == shown
     here = titles(places).index("small.shard")
     assert places.model.index(here).data(HERE_ROLE)
     with qtbot.assertNotEmitted(places.chosen):
@@ -124,29 +115,11 @@ def test_recent_files_and_samples(qtbot: QtBot, places: PlacesPanel, settings: S
     assert places.note.text()
     places.groups.setCurrentIndex(list(Group).index(Group.SAMPLES))
     assert titles(places) == [sample_title(sample) for sample in resources.samples()]
-    levels = [places.model.index(row).data(LEVEL_ROLE) for row in range(places.model.rowCount())]
-    assert [level == 0 for level in levels] == [sample.role is resources.Role.MAIN for sample in resources.samples()]
-
-
-def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
-    open_in(session, qtbot, data / "swh" / "small.shard")
-    qtbot.waitUntil(lambda: places.model.rowCount() > 0)
-    total = places.model.rowCount()
-    places.filter.setText("MED")
-    assert titles(places) == ["medium.shard"]
-    places.filter.clear()
-    assert places.model.rowCount() == total
-
-
-def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
-    open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
-    session.close()
-    assert titles(places) == []
 
 
 def test_texts_of_places_are_no_markup(qtbot: QtBot, places: PlacesPanel, session: Session) -> None:
     places._status = "The folder cannot be listed: <b>no</b>"
-    places._tell()
+    places._show_status()
     assert places.note.textFormat() is Qt.TextFormat.PlainText
     assert "<b>" in places.note.text()
     model = PlaceModel()

@@ -72,8 +72,10 @@ class PreviewRig:
         self.session.select_row(self.session.shard.find(key).row)
         self.qtbot.waitUntil(lambda: self.panel.shown is not None and self.panel.shown.ref.key == key)
 
-    def view(self, kind: type[V]) -> V:
-        """The view that shows it, which has to be of a kind."""
+    def view(self, kind: type[V], key: str = "") -> V:
+        """The view that shows it, or another object, which has to be of a kind."""
+        if key:
+            self.show(key)
         assert isinstance(self.panel.view, kind)
         return self.panel.view
 
@@ -84,5 +86,5 @@ class PreviewRig:
 
     def highlighted(self) -> bytes:
         """The bytes that are highlighted."""
-        (light,) = self.session.lights
+        (light,) = self.session.highlights
         return self.session.shard.bytes_of(light.span.source).read(light.span.start, light.span.stop)

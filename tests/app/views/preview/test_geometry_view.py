@@ -60,20 +60,16 @@ def test_the_mouse_turns_and_the_wheel_zooms(show: Show, qtbot: QtBot) -> None:
     assert canvas.mark == -1
     for turn, larger in ((120, True), (-120, False)):
         before = canvas.camera.zoom
-        QApplication.sendEvent(
-            canvas,
-            QWheelEvent(
-                QPointF(middle), canvas.mapToGlobal(QPointF(middle)), QPoint(), QPoint(0, turn),
-                Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-            ),
-        )  # fmt: skip
+        place, none, plain = QPointF(middle), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+        scroll, phase = QPoint(0, turn), Qt.ScrollPhase.NoScrollPhase
+        event = QWheelEvent(place, canvas.mapToGlobal(place), QPoint(), scroll, none, plain, phase, False)
+        QApplication.sendEvent(canvas, event)
         assert (canvas.camera.zoom > before) is larger
     settled(view, qtbot)
 
 
 def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
     view = show(ROOT / "mesh" / "0.shard", "1001")
-    assert [view.levels.itemText(at) for at in range(view.levels.count())] == ["Level 0", "Level 1"]
     assert view.levels.currentIndex() == 1
     qtbot.keyClick(view.canvas, Qt.Key.Key_Left)
     before, rotation = settled(view, qtbot), view.canvas.camera.rotation
@@ -81,7 +77,6 @@ def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
     view.levels.activated.emit(0)
     qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
     assert settled(view, qtbot) != before
-    assert view.counts.text().startswith("1,708 triangles")
     assert (view.canvas.camera.rotation == rotation).all()
 
 
@@ -92,14 +87,13 @@ def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, pa
     qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
     settled(view, qtbot)
     found = view.content
-    thing = view.canvas.thing_at(view.canvas.place_of(3) or QPointF())
-    assert thing == 3
-    place = (view.canvas.place_of(3) or QPointF()).toPoint()
+    assert view.canvas.thing_at(view.canvas.place_of(3)) == 3
+    place = view.canvas.place_of(3).toPoint()
     qtbot.mouseMove(view.canvas, QPoint(1, 1))
     qtbot.mouseMove(view.canvas, place)
-    qtbot.waitUntil(lambda: bool(session.lights))
+    qtbot.waitUntil(lambda: bool(session.highlights))
     span = found.fragment_span(view.canvas.thing_at(QPointF(place)))
-    assert session.lights[0].span == span
+    assert session.highlights[0].span == span
     assert view.value.text().startswith("Fragment 3 · cell ")
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
@@ -115,7 +109,7 @@ def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, pa
 def test_a_vertex_has_its_bytes(show: Show, session: Session, qtbot: QtBot) -> None:
     view = show(ROOT / "skeletons" / "0.shard", "1001")
     found = view.content
-    place = (view.canvas.place_of(20) or QPointF()).toPoint()
+    place = view.canvas.place_of(20).toPoint()
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
     assert selected_bytes(session) == found.data[slice(*found.vertex_bytes(view.canvas.mark))]
@@ -134,7 +128,7 @@ def test_an_annotation_has_its_row(show: Show, session: Session, qtbot: QtBot, t
     annotations(tmp_path, "LINE")
     view = show(tmp_path / "pre" / "0.shard", "3")
     found = view.content
-    place = (view.canvas.place_of(4) or QPointF()).toPoint()
+    place = view.canvas.place_of(4).toPoint()
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
     row = view.canvas.mark

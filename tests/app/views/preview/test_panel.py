@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardscope.session.session import Session
-from shardscope.views.preview.array_view import GREY, ArrayView
-from shardscope.views.preview.panel import REMOTE
+from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
 from tests.app.views.preview.preview_rig import PreviewRig, npy, tensors
@@ -38,15 +37,13 @@ def rig(request: pytest.FixtureRequest, qtbot: QtBot, session: Session, tmp_path
 
 def test_a_line_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -> None:
     """Clicking a line selects its bytes; selecting bytes marks their line."""
-    rig.show("main.py")
     text = rig.view(TextView)
     assert rig.panel.title.text().startswith("main.py · Python · 37 B")
     assert text.lines.toPlainText().encode() == SCRIPT
     text.lines.pointed.emit(3)
-    (light,) = session.lights
-    assert light.span.stop - light.span.start == len(b"def main():\n")
+    assert rig.highlighted() == b"def main():\n"
     text.lines.pointed.emit(-1)
-    assert not session.lights
+    assert not session.highlights
     text.lines.chosen.emit(3)
     assert rig.selected() == b"def main():\n"
     span = session.selection.span
@@ -76,9 +73,7 @@ def test_the_preview_is_that_of_the_selection(rig: PreviewRig, session: Session,
 
 def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -> None:
     """Clicking a pixel selects its bytes; selecting bytes marks their pixel and shows its slice."""
-    rig.show("cube.npy")
-    array = rig.view(ArrayView)
-    assert array.look.currentIndex() == GREY
+    array = rig.view(ArrayView, "cube.npy")
     array.axes.setCurrentIndex(0)
     assert array.plane_shown().shape == (3, 4)
     slider = array._sliders[2]
@@ -87,7 +82,7 @@ def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBo
     place = array.plane.place_of(1, 2)
     qtbot.mouseMove(array.plane, QPoint(1, 1))
     qtbot.mouseMove(array.plane, place)
-    qtbot.waitUntil(lambda: bool(session.lights))
+    qtbot.waitUntil(lambda: bool(session.highlights))
     assert array.zoom_bar.text.text() == "[2, 1, 3] = 48"
     qtbot.mouseClick(array.plane, Qt.MouseButton.LeftButton, pos=place)
     assert rig.selected() == struct.pack("<H", 48)
@@ -99,8 +94,7 @@ def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBo
 
 def test_a_row_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -> None:
     for key, row, cell, data in (("model.safetensors", 1, "b", bytes(range(8, 16))), ("table.csv", 1, "3", b"3")):
-        rig.show(key)
-        rows = rig.view(RowsView)
+        rows = rig.view(RowsView, key)
         assert rows.rows.index(row, 0).data() == cell
         rows.table.clicked.emit(rows.rows.index(row, 0))
         assert rig.selected() == data
@@ -113,11 +107,6 @@ def test_nothing_is_read_while_hidden(rig: PreviewRig, session: Session, qtbot: 
     assert rig.panel.shown is None or rig.panel.shown.ref.key == "main.py"
     rig.panel.show()
     qtbot.waitUntil(lambda: rig.panel.shown is not None and rig.panel.shown.ref.key == "cube.npy")
-
-
-def test_closing_clears(rig: PreviewRig, session: Session, qtbot: QtBot) -> None:
-    rig.show("main.py")
     session.close()
     assert rig.panel.shown is None
     assert rig.panel.pages.currentWidget() is rig.panel.empty
-    assert REMOTE < 1 << 20

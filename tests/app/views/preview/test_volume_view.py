@@ -59,29 +59,20 @@ def click(view: VolumeView, qtbot: QtBot, x: int, y: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["raw", "gzip", "files", "files packed"])
-def test_a_slice_is_that_of_the_array(
-    form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_slices_of_the_array(form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     array = sample_array()
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
-    assert [view.axes.itemText(n) for n in range(3)] == ["x × y", "x × z", "y × z"]
     for pair, axis in enumerate((2, 1, 0)):
         view.axes.setCurrentIndex(pair)
         slider = view._sliders[axis]
         for place in (slider.minimum(), slider.maximum()):
             slider.setValue(place)
             filled(view, qtbot)
-            expected = np.take(array, place - OFFSET[axis], axis).T
-            np.testing.assert_array_equal(view.slice.values, expected)
-            image = view.plane.image
-            assert (image.width(), image.height()) == expected.shape[::-1]
-    assert panel.title.text() == "Volume · 20 × 13 × 9 · uint16 · 60 chunks"
+            np.testing.assert_array_equal(view.slice.values, np.take(array, place - OFFSET[axis], axis).T)
 
 
 @pytest.mark.parametrize("kind", ["bloscpack", "bcolz"])
-def test_arrays_of_many_chunks_are_shown(
-    kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_arrays_of_many_chunks(kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     array: NDArray[Any] = samples() if kind == "bcolz" else sample_array()
     path = COLUMN
     if kind == "bloscpack":
@@ -99,52 +90,45 @@ def test_arrays_of_many_chunks_are_shown(
 
 
 class HeldGrid:
-    """Lets chunks of grids pass when it is told; stands for a slow store."""
+    """Lets chunks of grids pass when its gate is open; stands for a slow store."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.gate = threading.Event()
         self.read: list[GridCell] = []
-        real = StoredGrid.read_cells
-
-        def read_cells(grid: StoredGrid, cells: Any) -> Iterator[tuple[GridCell, Chunk]]:
-            wanted = list(cells)
-            self.read += wanted
-            assert self.gate.wait(60)
-            yield from real(grid, wanted)
-
-        monkeypatch.setattr(StoredGrid, "read_cells", read_cells)
 
 
-def test_chunks_are_hatched_until_they_are_there(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> HeldGrid:
+    """The chunks that are read, with the gate closed."""
+    made, real = HeldGrid(), StoredGrid.read_cells
+
+    def read_cells(grid: StoredGrid, cells: Any) -> Iterator[tuple[GridCell, Chunk]]:
+        wanted = list(cells)
+        made.read += wanted
+        assert made.gate.wait(60)
+        yield from real(grid, wanted)
+
+    monkeypatch.setattr(StoredGrid, "read_cells", read_cells)
+    return made
+
+
+def test_chunks_are_read_when_seen_and_hatched_until_they_are_there(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, held: HeldGrid
 ) -> None:
-    held = HeldGrid(monkeypatch)
-    open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    view = panel.volume
-    qtbot.waitUntil(lambda: bool(held.read))
-    assert set(view.slice.states.values()) == {ChunkState.PENDING}
-    assert "20 chunks not loaded" in view.note.text()
-    held.gate.set()
-    filled(view, qtbot)
-    assert view.slice.states[1, 1, 1] is ChunkState.MISSING
-    assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 19
-    qtbot.waitUntil(lambda: view.note.text() == "1 chunk not stored.")
-
-
-def test_nothing_is_read_while_hidden(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = HeldGrid(monkeypatch)
-    held.gate.set()
     panel.hide()
     open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
     assert panel.volume.found is None
     assert not held.read
     panel.show()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    filled(panel.volume, qtbot)
-    assert held.read
+    view = panel.volume
+    qtbot.waitUntil(lambda: bool(held.read))
+    assert set(view.slice.states.values()) == {ChunkState.PENDING}
+    held.gate.set()
+    filled(view, qtbot)
+    assert view.slice.states[1, 1, 1] is ChunkState.MISSING
+    assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 19
+    qtbot.waitUntil(lambda: view.note.text() == "1 chunk not stored.")
 
 
 @pytest.mark.parametrize("form", ["raw", "gzip", "files packed"])
@@ -153,62 +137,52 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
     view._sliders[2].setValue(OFFSET[2] + 1)
     filled(view, qtbot)
+    qtbot.mouseMove(view.plane, QPoint(1, 1))
+    qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
+    qtbot.waitUntil(lambda: bool(session.highlights))
+    assert session.highlights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
+    view.plane.pointed.emit(-1, -1)
+    qtbot.waitUntil(lambda: not session.highlights)
     click(view, qtbot, 13, 2)
     assert selected_bytes(session) == array[13, 2, 1].tobytes()
     told = {name: text.text() for name, text in view.facts.items()}
-    assert told["Voxel"] == "18, -1, 101"
-    assert told["Value"] == str(array[13, 2, 1])
-    assert told["Chunk"] == "3, 0, 0"
-    assert told["Offset in chunk"] == hex(2 * (1 + 2 * 4 + 1 * 16))
-    if form == "files packed":
-        assert told["Key"] == "17-21_-3-1_100-104"
-    else:
-        assert told["Key"] == "9 = 0b1001"
-        assert told["Shard"] == "1.shard"
-        assert told["Minishard"] == "0"
+    expected = {
+        "Voxel": "18, -1, 101",
+        "Value": str(array[13, 2, 1]),
+        "Chunk": "3, 0, 0",
+        "Offset in chunk": hex(2 * (1 + 2 * 4 + 1 * 16)),
+    }
+    stored = {"Key": "9 = 0b1001", "Shard": "1.shard", "Minishard": "0"}
+    expected |= {"Key": "17-21_-3-1_100-104"} if form == "files packed" else stored
+    assert expected.items() <= told.items()
     with qtbot.waitSignal(view.look_up_requested) as wanted:
         view.look_up.click()
     session.look_up(wanted.args[0])
     qtbot.waitUntil(lambda: session.walk.trace is not None)
-    assert session.walk.trace.outcome == "found"
-    assert session.walk.trace.key == told["Key"].partition(" ")[0]
+    assert (session.walk.trace.outcome, session.walk.trace.key) == ("found", told["Key"].partition(" ")[0])
 
 
-def test_the_pointer_highlights_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "gzip", sample_array()))
-    qtbot.mouseMove(view.plane, QPoint(1, 1))
-    qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
-    qtbot.waitUntil(lambda: bool(session.lights))
-    assert session.lights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
-    view.plane.pointed.emit(-1, -1)
-    qtbot.waitUntil(lambda: not session.lights)
-
-
-def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+def test_selected_bytes_mark_their_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    place = view.found.grid.locate((17, 2, 107))
-    session.select_span(place.span)
+    session.select_span(view.found.grid.locate((17, 2, 107)).span)
     qtbot.waitUntil(lambda: view.plane.mark == (12, 5))
-    assert view._sliders[2].value() == 107
+    slider = view._sliders[2]
+    assert slider.value() == 107
     session.select_row(session.shard.find("0").row)
     qtbot.waitUntil(lambda: view.plane.mark == (0, 0))
     assert view.plane._marked == (4, 4)
-
-
-def test_the_mark_stays_in_its_plane(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     click(view, qtbot, 3, 4)
     qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
-    assert view.plane.mark == (3, 4)
-    slider = view._sliders[2]
     before = slider.value()
-    slider.setValue(before - 1)
-    assert view.plane.mark is None
-    slider.setValue(before)
-    assert view.plane.mark == (3, 4)
+    for place, mark in ((before, (3, 4)), (before + 1, None), (before, (3, 4))):
+        slider.setValue(place)
+        assert view.plane.mark == mark
     view.axes.setCurrentIndex(1)
     view._sliders[1].setValue(view._sliders[1].maximum())
     assert view.plane.mark is None
+    session.close()
+    assert panel.volume.slice is None
+    assert panel.pages.currentWidget() is panel.empty
 
 
 def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
@@ -223,16 +197,14 @@ def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, 
     qtbot.waitUntil(lambda: view._place is not None and view._place.index[:2] == (6, -2))
     qtbot.keyClick(view.edges, Qt.Key.Key_Space)
     assert view.plane.edges
-    qtbot.keyClick(view.plane, Qt.Key.Key_Plus)
-    qtbot.keyClick(view.plane, Qt.Key.Key_0)
     filled(view, qtbot)
+    assert not view.grab().isNull()
 
 
-def test_of_a_large_plane_a_window_is_read(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_window_of_a_large_plane(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, held: HeldGrid
 ) -> None:
     """Only the chunks in view are read; the window follows the drag."""
-    held = HeldGrid(monkeypatch)
     held.gate.set()
     array = np.ones((4, 4, 4), "u1")
     scale = scale_of(array, (64, 64, 1), "big") | {"size": [20_000, 20_000, 1], "voxel_offset": [0, 0, 0]}
@@ -250,9 +222,9 @@ def test_of_a_large_plane_a_window_is_read(
     middle = view.plane.rect().center()
     for _ in range(3):
         qtbot.mousePress(view.plane, Qt.MouseButton.LeftButton, pos=middle)
-        qtbot.mouseMove(view.plane, middle + QPoint(5, 5))
-        qtbot.mouseMove(view.plane, middle + QPoint(200, 300))
-        qtbot.mouseRelease(view.plane, Qt.MouseButton.LeftButton, pos=middle + QPoint(200, 300))
+        for place in (middle + QPoint(5, 5), middle + QPoint(200, 300)):
+            qtbot.mouseMove(view.plane, place)
+        qtbot.mouseRelease(view.plane, Qt.MouseButton.LeftButton, pos=place)
     after = view.slice.index_of(0, 0)
     assert after[0] < before[0] or after[1] < before[1]
     filled(view, qtbot)
@@ -264,7 +236,6 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
     write_files(tmp_path / "a", fine, (4, 4, 4))
     write_files(tmp_path / "b", coarse, (4, 4, 4))
     view = opened(panel, session, qtbot, tmp_path / "a")
-    assert [view.scales.itemText(n) for n in range(2)] == ["a · 20 × 13 × 9", "b · 10 × 7 × 5"]
     view.scales.setCurrentIndex(1)
     view.scales.activated.emit(1)
     qtbot.waitUntil(lambda: view.found is not None and view.found.grid.name == "scale b")
@@ -272,12 +243,9 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
     np.testing.assert_array_equal(view.slice.values, coarse[:, :, 2].T)
     view.plane.chosen.emit(1, 1)
     qtbot.waitUntil(lambda: view._place is not None)
-    assert view.look_up.text() == "Open scale"
     with qtbot.waitSignal(session.tab_wanted) as wanted:
         view.look_up.click()
-    request, span = wanted.args
-    assert request.uri == str(tmp_path / "b")
-    assert span == view._place.span
+    assert (wanted.args[0].uri, wanted.args[1]) == (str(tmp_path / "b"), view._place.span)
 
 
 def test_a_remote_slice_keeps_the_budget(
@@ -326,11 +294,3 @@ def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, 
     assert request.uri.endswith("segmentation/mesh")
     with shardcore.open(request.uri) as meshes:
         assert meshes.find(str(view.slice.values.max())).spans[0] == span
-
-
-def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    session.close()
-    assert panel.volume.slice is None
-    assert panel.pages.currentWidget() is panel.empty
-    assert not panel.scope.isVisible()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QModelIndex
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu
@@ -15,12 +16,14 @@ from shardscope.views.structure.tree import StructureTree
 from tests.app.conftest import open_in, visible
 
 
-def test_members_are_the_first_level(qtbot: QtBot, session: Session, data: Path) -> None:
-    tree = StructureTree(session)
-    qtbot.addWidget(tree)
-    with qtbot.waitSignal(session.opened):
-        session.open(str(data / "neuroglancer" / "volume" / "4_4_40"))
-    root = tree.nodes.index(0, 0)
+@pytest.fixture
+def tree(qtbot: QtBot, session: Session) -> StructureTree:
+    """The tree of nothing."""
+    return visible(qtbot, StructureTree(session))
+
+
+def test_members_are_the_first_level(qtbot: QtBot, session: Session, tree: StructureTree, data: Path) -> None:
+    open_in(session, qtbot, data / "neuroglancer" / "volume" / "4_4_40")
     qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) > 3)
     root = tree.nodes.index(0, 0)
     names = [tree.nodes.index(row, 0, root).data() for row in range(tree.nodes.rowCount(root))]
@@ -38,9 +41,7 @@ def texts(menu: QMenu) -> dict[str, QAction]:
     return found
 
 
-def test_the_menu_of_a_node(qtbot: QtBot, session: Session, data: Path) -> None:
-    tree = StructureTree(session)
-    qtbot.addWidget(tree)
+def test_the_menu_of_a_node(qtbot: QtBot, session: Session, tree: StructureTree, data: Path) -> None:
     open_in(session, qtbot, data / "swh" / "small.shard")
     shard, clip = session.shard, QGuiApplication.clipboard()
     path = shard.explain(4465 + 35)
@@ -60,17 +61,17 @@ def test_the_menu_of_a_node(qtbot: QtBot, session: Session, data: Path) -> None:
     assert json.loads(clip.text())["span"] == {"start": 4497, "stop": 4505}
     menu["Follow pointer"].trigger()
     assert session.selection.span == path[-1].target
-    with qtbot.waitSignal(tree.look_up_requested) as told:
-        menu["Look up object"].trigger()
-    assert told.args == [shard.objects.keys[0]]
-    with qtbot.waitSignal(tree.extract_requested) as asked:
-        menu["Extract object…"].trigger()
-    assert asked.args == [0]
+    for signal, entry, value in (
+        (tree.look_up_requested, "Look up object", shard.objects.keys[0]),
+        (tree.extract_requested, "Extract object…", 0),
+    ):
+        with qtbot.waitSignal(signal) as told:
+            menu[entry].trigger()
+        assert told.args == [value]
 
 
-def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, data: Path) -> None:
+def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, tree: StructureTree, data: Path) -> None:
     """The filter leaves the fields on which specification and practice differ, each once."""
-    tree = visible(qtbot, StructureTree(session))
     open_in(session, qtbot, data / "mdb/derived/keyed_full.mdb")
     qtbot.waitUntil(lambda: tree.nodes.rowCount() == 1)
     tree.differs.setChecked(True)
@@ -88,12 +89,10 @@ def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, dat
     assert {"footer_size", "sha256", "chunk_hash", "flags", "stored_bytes"} <= set(names)
     assert len(names) == len(set(names)) == 14
     tree.differs.setChecked(False)
-    qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) == len(session.shard.sections))  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) == len(session.shard.sections))
 
 
-def test_a_file_that_is_read_again_stays_expanded(qtbot: QtBot, session: Session, data: Path) -> None:
-    tree = StructureTree(session)
-    qtbot.addWidget(tree)
+def test_a_reloaded_file_stays_expanded(qtbot: QtBot, session: Session, tree: StructureTree, data: Path) -> None:
     small, nodes = data / "swh" / "small.shard", tree.nodes
 
     def header() -> QModelIndex:

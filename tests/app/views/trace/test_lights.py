@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.operations.references import references_to
-from shardscope.session.highlights import Light
+from shardscope.session.highlights import Highlight
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
@@ -35,17 +34,18 @@ class Desk:
     hex: HexPanel
     tree: StructureTree
     inspector: Inspector
+    qtbot: QtBot
 
-    def walk(self, qtbot: QtBot, key: str, step: int = 0) -> None:
+    def walk(self, key: str, step: int = 0) -> None:
         """Looks a key up, and goes to a step."""
         self.session.look_up(key)
-        qtbot.waitUntil(lambda: self.session.walk.key == key and self.session.walk.trace is not None)
-        self.step(qtbot, step)
+        self.qtbot.waitUntil(lambda: self.session.walk.key == key and self.session.walk.trace is not None)
+        self.step(step)
 
-    def step(self, qtbot: QtBot, number: int) -> None:
+    def step(self, number: int) -> None:
         """Goes to a step, and waits until its selection is complete."""
         self.session.go_to_step(number)
-        qtbot.waitUntil(lambda: self.session.selection.complete)
+        self.qtbot.waitUntil(lambda: self.session.selection.complete)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def desk(session: Session, qtbot: QtBot) -> Iterator[Desk]:
     """The parts, side by side."""
     whole = QWidget()
     qtbot.addWidget(whole)
-    made = Desk(session, TracePanel(session), HexPanel(session), StructureTree(session), Inspector(session))
+    made = Desk(session, TracePanel(session), HexPanel(session), StructureTree(session), Inspector(session), qtbot)
     for number, part in enumerate((made.hex, made.trace, made.tree, made.inspector)):
         part.setParent(whole)
         part.setGeometry(number * 420, 0, 800 if number == 0 else 380, 760)
@@ -63,53 +63,47 @@ def desk(session: Session, qtbot: QtBot) -> Iterator[Desk]:
     session.close()
 
 
-def picture(part: QWidget) -> QImage:
-    """What a part looks like."""
-    return part.grab().toImage()
-
-
 def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "swh/small.shard")
-    desk.walk(qtbot, KEY, 5)
+    desk.walk(KEY, 5)
     spans = (Span("", 5044, 5048), Span("", 5040, 5041), Span("", 5048, 5049))
-    assert desk.session.lights == tuple(Light(number, span) for number, span in enumerate(spans, 1))
+    assert desk.session.highlights == tuple(Highlight(number, span) for number, span in enumerate(spans, 1))
     assert desk.session.selection.span == spans[0]
-    assert desk.hex.state.scene(focused=False).lights == desk.session.lights
+    assert desk.hex.state.scene(focused=False).highlights == desk.session.highlights
     qtbot.waitUntil(lambda: bool(desk.tree.lit.ends))
-    numbers = {name: [light.number for light in lights] for (name, _), lights in desk.tree.lit.ends.items()}
+    numbers = {name: [light.number for light in highlights] for (name, _), highlights in desk.tree.lit.ends.items()}
     assert numbers == {"entry 0": [1], "unary bits": [2], "low bits": [3]}
     root = desk.tree.nodes.index(0, 0).data(NODE_ROLE)
     assert [light.number for light in desk.tree.lit.at(root, expanded=False)] == [1, 2, 3]
     assert desk.tree.lit.at(root, expanded=True) == []
 
-    desk.step(qtbot, 3)
-    assert desk.session.lights == (Light(1, Span("", 5008, 5012), hollow=True),)
+    desk.step(3)
+    assert desk.session.highlights == (Highlight(1, Span("", 5008, 5012), hollow=True),)
     assert desk.session.selection.span is None
     assert desk.hex.state.selection.span.size == 1
-    assert [link.text for link in desk.trace.cards[3].places.links] == ["0x1390–0x1393 · 4 bytes"]
     qtbot.waitUntil(desk.inspector.file.isVisible)
     desk.session.close()
-    assert desk.session.lights == ()
+    assert desk.session.highlights == ()
 
 
 def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "neuroglancer/skeletons_murmur_gzip/0.shard")
-    desk.walk(qtbot, "1", 3)
-    assert [light.hollow for light in desk.session.lights] == [True, True]
+    desk.walk("1", 3)
+    assert [light.hollow for light in desk.session.highlights] == [True, True]
     qtbot.waitUntil(lambda: desk.hex.state.name == "info")
-    lit = desk.session.lights[0].span
+    lit = desk.session.highlights[0].span
     start, stop = desk.hex.state.visible_bytes
     assert start <= lit.start < stop
 
 
 def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "des/tiny.des")
-    desk.walk(qtbot, "a", 0)
-    desk.step(qtbot, desk.session.walk.steps - 1)
+    desk.walk("a", 0)
+    desk.step(desk.session.walk.steps - 1)
     payload = desk.session.selection.span
-    desk.walk(qtbot, "not there")
+    desk.walk("not there")
     for number in range(desk.session.walk.steps):
-        desk.step(qtbot, number)
+        desk.step(number)
         assert desk.session.selection.span != payload
         assert desk.session.selection.ref is None
 
@@ -117,35 +111,34 @@ def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot, d
 def test_what_a_first_reader_pays(desk: Desk, qtbot: QtBot, data: Path) -> None:
     """The switch shows the cold cost of each step and of the whole lookup."""
     open_in(desk.session, qtbot, data / "swh/medium.shard")
-    shard = desk.session.shard
-    desk.walk(qtbot, str(shard.objects.keys[5]))
+    desk.walk(str(desk.session.shard.objects.keys[5]))
     costs = desk.trace.costs
     qtbot.mouseClick(costs.cold, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: desk.session.walk.cold is not None)
     cold = desk.session.walk.cold
-    assert f"Opening: {cold.opening.requests} requests" in costs.told.text
-    assert f"Total: {cold.total.requests} requests" in costs.told.text
+    for title, cost in (("Opening", cold.opening), ("Total", cold.total)):
+        assert f"{title}: {cost.requests} requests" in costs.summary.text
     texts = [card.cost.text for card in desk.trace.cards]
     assert sum("request" in text for text in texts) == sum(cost.requests > 0 for cost in cold.steps) > 0
     assert all("with cache: " in text for text in texts)
     qtbot.mouseClick(costs.warm, Qt.MouseButton.LeftButton)
-    assert not costs.told.isVisible()
+    assert not costs.summary.isVisible()
     assert all("with cache: " not in card.cost.text for card in desk.trace.cards)
 
 
 def test_who_leads_here(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "swh/small.shard")
     desk.session.select_span(Span("", 4945, 4946))
-    desk.hex.actions_.leads.trigger()
-    qtbot.waitUntil(lambda: bool(desk.inspector.leads.links))
+    desk.hex.actions_.references.trigger()
+    qtbot.waitUntil(lambda: bool(desk.inspector.references.links))
     wanted = references_to(desk.session.shard, Span("", 4945, 4946))
-    assert len(desk.inspector.leads.links) == len(wanted.found) == 2
+    assert len(desk.inspector.references.links) == len(wanted.found) == 2
     assert [arrow.start for arrow in desk.session.arrows] == [lead.span for lead in wanted.found]
-    desk.inspector.leads.links[-1].clicked.emit()
+    desk.inspector.references.links[-1].clicked.emit()
     assert desk.session.selection.span == wanted.found[-1].span
     desk.session.clear_question()
-    assert (desk.session.arrows, desk.inspector.leads.links) == ((), [])
+    assert (desk.session.arrows, desk.inspector.references.links) == ((), [])
     desk.session.select_row(0)
-    desk.session.ask_leads()
-    qtbot.waitUntil(lambda: desk.session.question is not None and desk.session.question.leads is not None)
+    desk.session.find_references()
+    qtbot.waitUntil(lambda: desk.session.question is not None and desk.session.question.references is not None)
     assert desk.session.question.span == desk.session.shard.objects.ref(0).spans[0]

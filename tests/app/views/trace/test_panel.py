@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,15 +11,16 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from shardcore import ObjectRef, Span, Step, Trace
+from shardcore import Span, Step, Trace
+from shardcore.teaching import resources
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
+from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
 from tests.app.conftest import open_in, visible
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 ABSENT = "0" * 64
-TOMBSTONED = next((Path(__file__).parents[3] / "data" / "des" / "sidecar").glob("*.des"))
 
 
 @pytest.fixture
@@ -36,50 +39,70 @@ def trace(panel: TracePanel, qtbot: QtBot, key: str) -> Trace:
     return panel.trace
 
 
-def test_found(panel: TracePanel, qtbot: QtBot) -> None:
+def test_found_and_not_found(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
+    band = panel.band
     shown = trace(panel, qtbot, KEY)
     assert len(panel.cards) == len(shown.steps) > 5
     assert [card.title.text for card in panel.cards] == [step.title for step in shown.steps]
-    assert (panel.band.outcome.text, panel.band.sign.mark) == ("Found", "tick")
-    assert KEY in panel.band.verdict.text
-    assert panel.band.show_object.isVisible()
-    assert panel.current == 0
-
-
-def test_absent(panel: TracePanel, qtbot: QtBot) -> None:
+    assert (band.outcome.text, band.sign.mark) == ("Found", "tick")
+    assert KEY in band.verdict.text
+    assert band.show_object.isVisible()
+    panel.area.setFocus()
+    for key, current in ((Qt.Key.Key_Down, 1), (Qt.Key.Key_Up, 0)):
+        qtbot.keyClick(panel.area, key)
+        assert panel.current == current
+    panel.field.setText(KEY[:-1])
+    assert "previous key" in band.outcome.text
+    assert not band.show_object.isEnabled()
+    panel.field.setText(KEY)
+    assert band.outcome.text == "Found"
+    assert band.show_object.isEnabled()
     trace(panel, qtbot, ABSENT)
-    assert (panel.band.outcome.text, panel.band.sign.mark) == ("Not found", "none")
-    assert not panel.band.show_object.isVisible()
+    assert (band.outcome.text, band.sign.mark) == ("Not found", "none")
+    assert not band.show_object.isVisible()
+    panel.field.setText("xyz")
+    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: band.outcome.text == "Lookup failed")
+    assert panel.trace is None
+    assert panel.cards == []
+    session.close()
+    assert not band.isVisible()
 
 
-def test_damaged(session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+def test_damaged_and_tombstoned(panel: TracePanel, session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     content = bytearray((data / "swh/small.shard").read_bytes())
     content[4977:4985] = (2**40).to_bytes(8, "big")  # the offset of the object in slot 12
     (tmp_path / "damaged.shard").write_bytes(content)
-    panel = visible(qtbot, TracePanel(session))
     open_in(session, qtbot, tmp_path / "damaged.shard")
     assert trace(panel, qtbot, KEY).outcome == "damaged"
     assert (panel.band.outcome.text, panel.band.sign.mark) == ("Damaged", "alarm")
     assert panel.cards[-1].title.text == "Damaged"
+    open_in(session, qtbot, next((data / "des" / "sidecar").glob("*.des")))
+    trace(panel, qtbot, "gone")
+    assert panel.band.outcome.text == "Found, tombstoned"
+    assert panel.band.sign.mark != "tick"
 
 
-def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
-    trace(panel, qtbot, KEY)
-    panel.field.setText("xyz")
+def test_a_prefix_is_looked_up_as_the_one_key_it_stands_for(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
+    """Unless it could be a key itself: then its lookup is not replaced."""
+    panel.field.setText(KEY[:4])
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.band.outcome.text == "Lookup failed")
-    assert panel.trace is None
-    assert panel.cards == []
+    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == KEY)
+    for key, enabled in ((KEY, True), (ABSENT, False)):
+        panel.field.setText(key)
+        assert panel.band.show_object.isEnabled() is enabled
+    open_in(session, qtbot, resources.resources() / "samples" / "des" / "archive")
+    assert trace(panel, qtbot, "scan").outcome == "absent"
+    assert "scan-0007.png" in panel.band.verdict.text
 
 
 def test_newest_wins(panel: TracePanel, qtbot: QtBot) -> None:
-    shown: list[str] = []
-    panel._session.look_up(ABSENT)
-    panel._session.look_up(KEY)
+    for key in (ABSENT, KEY):
+        panel._session.look_up(key)
     qtbot.waitUntil(lambda: panel.trace is not None)
-    shown.append(panel.trace.key if panel.trace is not None else "")
+    assert panel.trace.key == KEY
     qtbot.waitUntil(lambda: not panel._session.jobs.open_jobs)
-    assert [*shown, panel.trace.key] == [KEY, KEY]
+    assert panel.trace.key == KEY
 
 
 def test_steps_light_their_bytes(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
@@ -93,16 +116,6 @@ def test_steps_light_their_bytes(panel: TracePanel, session: Session, qtbot: QtB
     session.back()
     assert session.selection.span == Span("", 600, 601)
     assert not session.can_go_back
-
-
-def test_keys_walk(panel: TracePanel, qtbot: QtBot) -> None:
-    trace(panel, qtbot, KEY)
-    panel.area.setFocus()
-    qtbot.keyClick(panel.area, Qt.Key.Key_Down)
-    assert panel.current == 1
-    qtbot.keyClick(panel.area, Qt.Key.Key_Up)
-    assert panel.current == 0
-    assert panel.next_step.shortcut().toString() == "Ctrl+Down"
 
 
 def test_play(panel: TracePanel, qtbot: QtBot) -> None:
@@ -133,13 +146,6 @@ def test_field_follows_the_selected_object(panel: TracePanel, session: Session, 
     assert panel.field.text() == "typed"
 
 
-def test_closing_clears(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
-    trace(panel, qtbot, KEY)
-    session.close()
-    assert panel.cards == []
-    assert not panel.band.isVisible()
-
-
 def test_keys_of_any_form(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
     """A key with line breaks is looked up unescaped."""
     seen: list[str] = []
@@ -149,52 +155,55 @@ def test_keys_of_any_form(panel: TracePanel, session: Session, qtbot: QtBot) -> 
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
     panel.field.clearFocus()
-    panel._selected(Selection(ref=_ref(session, key), complete=True))
+    panel._selected(Selection(ref=replace(session.shard.objects.ref(0), key=key), complete=True))
     assert panel.field.text() == " a\\nb\\u2028\\t"
     panel.look.click()
     qtbot.waitUntil(lambda: panel.trace is not None)
     assert seen[0] == key
 
 
-def _ref(session: Session, key: str) -> ObjectRef:
-    return replace(session.shard.objects.ref(0), key=key)
-
-
-def test_a_tombstoned_key_is_not_plainly_found(session: Session, qtbot: QtBot, data: Path) -> None:
-    panel = visible(qtbot, TracePanel(session))
-    open_in(session, qtbot, TOMBSTONED)
-    trace(panel, qtbot, "gone")
-    assert panel.band.outcome.text == "Found, tombstoned"
-    assert panel.band.sign.mark != "tick"
-
-
-def test_the_outcome_belongs_to_the_key_in_the_field(panel: TracePanel, qtbot: QtBot) -> None:
-    trace(panel, qtbot, KEY)
-    panel.field.setText(KEY[:-1])
-    assert "previous key" in panel.band.outcome.text
-    assert not panel.band.show_object.isEnabled()
-    panel.field.setText(KEY)
-    assert panel.band.outcome.text == "Found"
-    assert panel.band.show_object.isEnabled()
-
-
-def test_the_key_that_a_beginning_stands_for_is_the_one_looked_up(panel: TracePanel, qtbot: QtBot) -> None:
-    panel.field.setText(KEY[:4])
-    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == KEY)
-    panel.field.setText(KEY)
-    assert panel.band.show_object.isEnabled()
-    panel.field.setText(ABSENT)
-    assert not panel.band.show_object.isEnabled()
-
-
-def test_a_key_that_is_absent_is_not_the_one_that_begins_so(
-    panel: TracePanel, session: Session, qtbot: QtBot, data: Path
+def test_a_sample_offers_its_keys(
+    panel: TracePanel, session: Session, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
-    """The lookup of a prefix is not replaced by that of the one key with this prefix."""
-    open_in(session, qtbot, Path(__file__).parents[4] / "resources" / "samples" / "des" / "archive")
-    panel.field.setText("scan")
-    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == "scan")
-    assert panel.trace.outcome == "absent"
-    assert panel.band.verdict.text.endswith("One key starts with it: scan-0007.png.")
+    """A copy of it, too, and any other file its first one."""
+    offers, sample = panel.offers, resources.main_samples()[0]
+
+    def found(start: Callable[[], object], outcome: str) -> None:
+        start()
+        qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.outcome == outcome)
+
+    open_in(session, qtbot, sample.path)
+    qtbot.waitUntil(lambda: len(offers.links) == 3)
+    assert [one.key for one in offers.offers] == [one.key for one in sample.keys]
+    words = [one.word for one in offers.offers]
+    found(lambda: qtbot.mouseClick(offers.links[2], Qt.MouseButton.LeftButton), "absent")
+    assert panel.field.text() == sample.keys[2].key
+    actions = panel.findChild(KeyMenu).menu().actions()
+    assert [action.text().partition(":")[0] for action in actions] == words
+    found(actions[0].trigger, "found")
+    copied = Path(shutil.copy(sample.path, tmp_path / "mine.shard"))
+    open_in(session, qtbot, copied)
+    qtbot.waitUntil(lambda: offers.sample == sample)
+    open_in(session, qtbot, data / "swh" / "one.shard")
+    qtbot.waitUntil(lambda: [one.word for one in offers.offers] == ["First"])
+    found(lambda: qtbot.keyClick(offers.links[0], Qt.Key.Key_Return), "found")
+    session.close()
+    assert not offers.isVisible()
+
+
+def test_a_sample_is_known_by_its_place_or_its_bytes(tmp_path: Path) -> None:
+    for sample in resources.samples():
+        assert sample_of(str(sample.path)) == sample
+    archive = next(one for one in resources.samples() if one.path.name == "archive")
+    copied, many = tmp_path / "my folder", tmp_path / "many"
+    shutil.copytree(archive.path, copied)
+    assert sample_of(str(copied)) == archive
+    first = next(copied.glob("*.des"))
+    data = bytearray(first.read_bytes())
+    data[20] ^= 1
+    first.write_bytes(data)
+    many.mkdir()
+    for number in range(60):
+        (many / str(number)).touch()
+    for other in (copied, first, many, tmp_path / "nowhere", "https://example.invalid/small.shard"):
+        assert sample_of(str(other)) is None

@@ -43,7 +43,7 @@ def test_frame_as_the_reference_writes_it() -> None:
 def test_a_bomb_is_not_expanded() -> None:
     bomb = lz4.frame.compress(bytes(60_000_000))
     assert len(bomb) <= MAX_STORED
-    with pytest.raises(FormatError, match="more than the 1,000 bytes"):
+    with pytest.raises(FormatError, match="more than the declared 1,000 bytes"):
         read_chunk(Scheme.LZ4, bomb, 1000)
 
 
@@ -54,7 +54,7 @@ def test_damaged_frames(scheme: Scheme) -> None:
     for cut in range(len(stored)):
         with pytest.raises(FormatError):
             read_chunk(scheme, stored[:cut], len(data))
-    with pytest.raises(FormatError, match="bytes follow"):
+    with pytest.raises(FormatError, match="trailing bytes"):
         read_chunk(scheme, stored + b"\0", len(data))
     with pytest.raises(FormatError, match="2,000 bytes; 2,001 declared"):
         read_chunk(scheme, stored, len(data) + 1)
@@ -70,9 +70,9 @@ def test_unknown_scheme(scheme: int) -> None:
 
 
 def test_limits() -> None:
-    with pytest.raises(FormatError, match="at most 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1)
-    with pytest.raises(FormatError, match="at most 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5)
-    with pytest.raises(FormatError, match="at most 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1))

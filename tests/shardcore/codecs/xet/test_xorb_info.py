@@ -64,17 +64,17 @@ def test_info_blocks_of_the_reference(name: str) -> None:
 @pytest.mark.parametrize(
     ("at", "value", "words"),
     [
-        (0, b"Y", "no XETBLOB"),
+        (0, b"Y", "does not begin with XETBLOB"),
         (40, b"Y", "hashes: does not begin with b'XBLBHSH'"),
-        (48, b"\x03", "hashes: num_chunks is 3; the info block's length declares 2"),
+        (48, b"\x03", "hashes: num_chunks is 3, but the length of the info block gives 2"),
         (116, b"Y", "boundaries: does not begin with b'XBLBBND'"),
-        (124, b"\x01", "boundaries: num_chunks is 1; the info block's length declares 2"),
+        (124, b"\x01", "boundaries: num_chunks is 1, but the length of the info block gives 2"),
         (128, b"\x05", "stored ends"),
-        (132, b"\x18", "records end at 0x18"),
-        (136, b"\x09", "unpacked ends do not ascend"),
-        (144, b"\x09", "trailer: num_chunks is 9; the info block's length declares 2"),
-        (148, b"\x09", "hashes_section_offset_from_end is 9; it has to be 132"),
-        (152, b"\x09", "boundary_section_offset_from_end is 9; it has to be 56"),
+        (132, b"\x18", "the last stored end is 0x18"),
+        (136, b"\x09", "unpacked ends must ascend"),
+        (144, b"\x09", "trailer: num_chunks is 9, but the length of the info block gives 2"),
+        (148, b"\x09", "hashes_section_offset_from_end is 9; it must be 132"),
+        (152, b"\x09", "boundary_section_offset_from_end is 9; it must be 56"),
     ],
 )
 def test_what_is_wrong_is_named(at: int, value: bytes, words: str) -> None:

@@ -27,9 +27,9 @@ def test_24_bit_numbers() -> None:
         (0, 1, 5, 9, ""),
         (1, 1, 5, 9, "record version 1"),
         (0, 3, 5, 9, "scheme 3"),
-        (0, 1, MAX_STORED + 1, 9, "at most 131,072 and 262,144"),
-        (0, 1, 5, MAX_UNPACKED + 1, "at most 131,072 and 262,144"),
-        (0, 1, 6, 9, "declares 6 stored bytes; by its ends in the info block it has 5"),
+        (0, 1, MAX_STORED + 1, 9, "the limits are 131,072 and 262,144"),
+        (0, 1, 5, MAX_UNPACKED + 1, "the limits are 131,072 and 262,144"),
+        (0, 1, 6, 9, "declares 6 stored bytes; the ends in the info block give 5"),
         (0, 1, 5, 8, "declares 8 uncompressed bytes; the info block declares 9"),
     ],
 )

@@ -74,7 +74,7 @@ def test_spare_slots_take_what_is_appended(sizes: tuple[int, int], checksum: str
 
 def test_without_spare_slots_the_file_is_rewritten(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000, spare=1, metadata={"a": 1})
-    assert "by rewriting all chunks, because too few offset slots are spare" in appended(path, WALK[9000:20000])
+    assert "by rewriting all chunks, because there are too few spare offset slots" in appended(path, WALK[9000:20000])
     plain, shard = whole(path)
     assert plain == WALK[:20000]
     assert (shard.file.header.nchunks, shard.file.header.max_app_chunks, shard.metadata) == (5, 50, {"a": 1})
@@ -120,12 +120,12 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="not a multiple of one item"):
             append(shard, tmp_path / "x.bin")
         np.save(tmp_path / "x.npy", array.astype("<i8"))
-        with pytest.raises(UsageError, match="another type or shape"):
+        with pytest.raises(UsageError, match="differs in type or shape"):
             append(shard, tmp_path / "x.npy")
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")]
+    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "are not in the header")]
 )
 def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(b"more")

@@ -86,7 +86,7 @@ def test_a_missing_chunk_is_named(column: Path) -> None:
         assert shard.find("5").row == 4
         assert shard.objects.keys[:5] == ["0", "1", "2", "3", "5"]
         for key in ("4", "@4000"):
-            with pytest.raises(ExternalMissing, match=r"data/__4\.blp is not there, but the column has 13 chunks"):
+            with pytest.raises(ExternalMissing, match=r"data/__4\.blp is missing; the column has 13 chunks"):
                 shard.find(key)
         with pytest.raises(ExternalMissing):
             shard.read(shard.find("all"))
@@ -99,7 +99,7 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
             File([memcpy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; .* it should have 960"):
+            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; .* requires 960"):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 
@@ -109,7 +109,7 @@ def test_files_with_several_chunks_are_refused(column: Path) -> None:
     two = File([memcpy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
     (column / "data/__4.blp").write_bytes(two)
     with opened_column(column) as shard:
-        with pytest.raises(FormatError, match="2 chunks; the files of a column have one each"):
+        with pytest.raises(FormatError, match="2 chunks; a file of a column has exactly one"):
             shard.read(shard.find("4"))
         assert errors(shard) == ["bloscpack.unreadable"]
 
@@ -155,7 +155,7 @@ def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str
 @pytest.mark.parametrize("name", ["sizes", "storage"])
 def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
     (column / "meta" / name).write_bytes(text)
-    reasons = " is not JSON| is not UTF-8|: nested more than| is not a JSON object"
+    reasons = " is not JSON| is not UTF-8|: nested deeper than| is not a JSON object"
     with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
         shardcore.open(column)
 

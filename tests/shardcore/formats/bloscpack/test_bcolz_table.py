@@ -80,7 +80,7 @@ def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
 @pytest.mark.parametrize("names", ["day", [1], [""], None, {"day": 1}])
 def test_tables_without_names(table: Path, names: Any) -> None:
     edit(table / "__rootdirs__", names=names)
-    with pytest.raises(FormatError, match="not a list of names"):
+    with pytest.raises(FormatError, match="not a list of column names"):
         shardcore.open(table)
 
 

@@ -70,7 +70,7 @@ def test_into_a_buffer(chunk: bytes) -> None:
 def test_a_refusing_codec_is_an_error_with_a_place() -> None:
     chunk = bytearray(make_chunk(sample(5000), blocksize=5000))
     chunk[24:40] = bytes(16)
-    with pytest.raises(FormatError, match="decompressor refuses") as caught:
+    with pytest.raises(FormatError, match="decompressing the chunk failed") as caught:
         decompress(bytes(chunk), place=Span("", 72, 72 + len(chunk)))
     assert caught.value.span == Span("", 72, 72 + len(chunk))
 

@@ -142,12 +142,12 @@ def test_every_option_is_kept(codec: str, tmp_path: Path) -> None:
     [
         ({"level": 10}, "level must be 0 to 9, not 10"),
         ({"typesize": 0}, "typesize must be 1 to 255"),
-        ({"chunk_size": 0}, "chunk_size=0: 1 to 2,147,483,615"),
-        ({"chunk_size": "2G"}, "chunk_size=2147483648: 1 to"),
+        ({"chunk_size": 0}, "chunk_size=0; valid: 1 to 2,147,483,615"),
+        ({"chunk_size": "2G"}, "chunk_size=2147483648; valid: 1 to"),
         ({"shuffle": "bit"}, "one of byte, none"),
         ({"codec": "snappy"}, "one of blosclz, lz4, lz4hc, zlib, zstd"),
         ({"offsets": "no", "spare": 3}, "spare requires offsets=yes"),
-        ({"metadata": "{"}, "neither the path of a file nor JSON"),
+        ({"metadata": "{"}, "neither a file nor JSON"),
     ],
 )
 def test_impossible_options_are_named(options: dict[str, Any], message: str) -> None:
@@ -182,12 +182,12 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
     whole = (tmp_path / "a.npy").read_bytes()
     np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
     cases = {
-        whole[:-1]: "an array of this type and shape has 80 bytes; there are 79",
-        whole + b"x": "there are 81",
+        whole[:-1]: "an array of this type and shape has 80 bytes; the content has 79",
+        whole + b"x": "the content has 81",
         whole.replace(b"descr", b"deskr"): "is not a readable .npy file: its header is invalid",
         whole.replace(b"'descr'", b"'descr "): "header is invalid: it is not a dictionary",
         whole[:7] + b"\x09" + whole[8:]: "its header is invalid: .*version",
-        (tmp_path / "o.npy").read_bytes(): "Python objects are not packed",
+        (tmp_path / "o.npy").read_bytes(): "Python objects are not supported",
     }
     for data, message in cases.items():
         with pytest.raises(UnreadableInput, match=rf"bad\.npy.*({message})"):
@@ -266,7 +266,7 @@ class Growing(io.BytesIO):
 
 @pytest.mark.parametrize("more", [-10, 10])
 def test_inputs_that_change_are_named(more: int, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"cannot read in\.bin: it changed meanwhile"):
+    with pytest.raises(SourceError, match=r"cannot read in\.bin: it changed while being read"):
         written(tmp_path / "a.blp", Growing(WALK, more), name="in.bin", chunk_size=1000)
     assert list(tmp_path.iterdir()) == []
 

@@ -40,7 +40,7 @@ def test_a_bigfile_of_other_content(tmp_path: Path) -> None:
         with pytest.raises(BadChecksum):
             opened.read(opened.find("film"))
         external.write_bytes(FILM + b"?")
-        with pytest.raises(FormatError, match="4,001 bytes; the entry declares 4,000"):
+        with pytest.raises(FormatError, match="4,001 bytes, but the entry declares 4,000"):
             opened.read(opened.find("film"))
         assert [f.code for f in opened.verify().findings] == ["des.bigfile"]
 

@@ -74,15 +74,15 @@ NOT_OPENED = {
     "reserved.des": "reserved",
     "footer.des": "DESI footer",
     "index_huge.des": "index_size is 9,223,372,036,854,775,808",
-    "index_into_header.des": "between header and footer are 99",
+    "index_into_header.des": "between header and footer are 99 bytes",
     "count_huge.des": "2 of 4,294,967,295 entries can be read",
-    "name_len.des": "its uid of 65,535 bytes ends after the end",
+    "name_len.des": "its uid of 65,535 bytes ends after the index",
     "truncated.des": "DESI footer",
-    "tiny.des": "8 bytes: too few",
+    "tiny.des": "8 bytes, too few",
 }
 ONE_ENTRY_DAMAGED = {
-    "offset_past.des": ("des.entry", "is not all before the index"),
-    "offset_wrap.des": ("des.entry", "is not all before the index"),
+    "offset_past.des": ("des.entry", "does not end before the index"),
+    "offset_wrap.des": ("des.entry", "does not end before the index"),
     "codec9.des": ("des.entry", "codec 9"),
     "utf8.des": ("des.entry-text", "not UTF-8"),
     "usize_bomb.des": ("des.entry", "uncompressed_size is 1,125,899,906,842,624"),
@@ -156,7 +156,7 @@ def test_the_last_of_equal_uids_wins() -> None:
 def test_a_partial_index_keeps_its_entries() -> None:
     with _opened("hostile/count_huge.des", partial=True) as shard:
         assert [len(shard.read(shard.find(key))) for key in ("one", "two")] == [4, 5]
-        with pytest.raises(FormatError, match="not among the entries that can be read"):
+        with pytest.raises(FormatError, match="not found in the readable entries"):
             shard.find("three")
         assert shard.trace("three").outcome == "damaged"
 

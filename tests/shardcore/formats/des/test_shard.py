@@ -66,7 +66,9 @@ def test_the_other_family_is_named() -> None:
         shardcore.open(data)
 
 
-@pytest.mark.parametrize(("version", "short", "name"), [(1, False, "1"), (1, True, "1 (first form)"), (2, False, "2")])
+@pytest.mark.parametrize(
+    ("version", "short", "name"), [(1, False, "1"), (1, True, "1 (first layout)"), (2, False, "2")]
+)
 def test_layouts_of_history(version: int, short: bool, name: str) -> None:
     for count in (1, 2, 30):
         stored_objects = random_stored(count, count, version=version)
@@ -98,7 +100,7 @@ def test_a_gigantic_index_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_half_a_shard_is_a_candidate() -> None:
     whole = _uniform(3)
-    assert "without its footer" in shardcore.detect(whole[:-1]).why
-    assert "without magic" in shardcore.detect(b"\0" + whole[1:]).why
+    assert "no footer" in shardcore.detect(whole[:-1]).why
+    assert "no magic" in shardcore.detect(b"\0" + whole[1:]).why
     with pytest.raises(NotAShard):
         shardcore.detect(b"\0" * 100)

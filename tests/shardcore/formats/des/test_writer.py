@@ -202,11 +202,11 @@ def test_sidecars_have_checksums(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"level": 3}, "level is for"),
-        ({"codec": "zstd", "level": 23}, "levels of zstd are 1 to 22"),
+        ({"level": 3}, "level requires"),
+        ({"codec": "zstd", "level": 23}, "level for zstd must be 1 to 22"),
         ({"codec": "rar"}, "one of none, zstd, lz4"),
-        ({"skip": "jpg"}, "with their dot"),
-        ({"n_bits": 8}, "for a folder"),
+        ({"skip": "jpg"}, "with a dot"),
+        ({"n_bits": 8}, "require a folder"),
         ({"date": "yesterday"}, "ISO 8601"),
         ({"threshold": "10X"}, "64K or 1M"),
     ],
@@ -220,11 +220,11 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str)
 @pytest.mark.parametrize(
     ("key", "facts", "options", "told"),
     [
-        (None, {}, {}, "in/a: .*needs a key"),
-        ("x" * 65536, {}, {}, "in/a: a uid has at most 65,535 bytes"),
-        ("\ud800", {}, {}, "in/a: .*no UTF-8 form"),
-        ("a", {"meta": [1]}, {}, "in/a: meta is a JSON object"),
-        ("a", {"meta": {"x": float("nan")}}, {}, "in/a: the metadata has no JSON form"),
+        (None, {}, {}, "in/a: .*requires a key"),
+        ("x" * 65536, {}, {}, "in/a: the uid has 65,536 bytes"),
+        ("\ud800", {}, {}, "in/a: .*cannot be encoded"),
+        ("a", {"meta": [1]}, {}, "in/a: meta must be a JSON object"),
+        ("a", {"meta": {"x": float("nan")}}, {}, "in/a: the metadata cannot be written as JSON"),
         ("a", {"codec": "rar"}, {}, "codec must be one of"),
         ("a", {"meta": {"x": 1}}, {"version": "1"}, "in/a: version 1 cannot store metadata"),
         ("a", {}, {"version": "1", "threshold": 2}, "in/a has 3 bytes: version 1 has no BigFiles"),

@@ -62,10 +62,10 @@ def test_only_the_expiry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("derived/keyed_full.mdb", {"key": "01" * 32}, "under an HMAC key already"),
+        ("derived/keyed_full.mdb", {"key": "01" * 32}, "keyed already"),
         ("derived/upload_form.mdb", {"key": "01" * 32}, "no footer"),
-        ("derived/expired.mdb", {}, "give a key"),
-        ("damaged/xorb_count_huge.mdb", {"key": "01" * 32}, "a damaged shard is not rekeyed"),
+        ("derived/expired.mdb", {}, "pass --key"),
+        ("damaged/xorb_count_huge.mdb", {"key": "01" * 32}, "a damaged shard cannot be rekeyed"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, name: str, options: dict[str, str], message: str) -> None:

@@ -58,10 +58,10 @@ def annotations(folder: Path, seed: int = 0) -> dict[str, list[tuple[int, bytes]
 @pytest.mark.parametrize(
     ("path", "why", "members", "count"),
     [
-        ("skeletons_murmur_gzip", "info beside it, skeletons", ["0.shard", "1.shard"], 123),
-        ("mesh", "info beside it, meshes", ["0.shard", "1.shard"], 12),
-        ("legacy_pair", "info beside it, skeletons", ["0.index", "1.index"], 30),
-        ("volume/4_4_40", "info above it, scale 4_4_40", ["0.shard", "1.shard", "2.shard", "3.shard"], 69),
+        ("skeletons_murmur_gzip", "info in the same folder, skeletons", ["0.shard", "1.shard"], 123),
+        ("mesh", "info in the same folder, meshes", ["0.shard", "1.shard"], 12),
+        ("legacy_pair", "info in the same folder, skeletons", ["0.index", "1.index"], 30),
+        ("volume/4_4_40", "info in a parent folder, scale 4_4_40", ["0.shard", "1.shard", "2.shard", "3.shard"], 69),
     ],
 )
 def test_folders_open_as_data_sets(path: str, why: str, members: list[str], count: int) -> None:
@@ -101,7 +101,7 @@ def test_annotations(tmp_path: Path, folder: str, kind: str) -> None:
             assert ref.kind == kind
             assert ("cell" in ref.extras) == (folder == "cells")
     with shardcore.open(tmp_path / folder / "0.shard") as shard:
-        assert shard.why.startswith("info above it, annotations by")
+        assert shard.why.startswith("info in a parent folder, annotations by")
 
 
 def test_a_missing_shard_has_no_keys(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_wild_skeletons_are_errors() -> None:
     assert skeleton(SKELETON_INFO, SKELETON + b"\0").trailing == 1
     with pytest.raises(Truncated):
         skeleton(SKELETON_INFO, b"\xff" * 8 + SKELETON[8:])
-    with pytest.raises(FormatError, match="edge 1 has vertex 3 of 3"):
+    with pytest.raises(FormatError, match="edge 1 refers to vertex 3; there are 3"):
         skeleton(SKELETON_INFO, SKELETON[:56] + struct.pack("<I", 3) + SKELETON[60:])
     with pytest.raises(FormatError, match="vertex attribute"):
         skeleton({"vertex_attributes": [{"id": "a", "data_type": "object", "num_components": 1}]}, SKELETON)
@@ -160,7 +160,7 @@ def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
     assert [found.row_at(at) for at in (0, 7, 8, 43, 44, 115, 116, 124, 139)] == [
         None, None, 0, 0, 1, 2, 0, 1, 2,
     ]  # fmt: skip
-    with pytest.raises(Truncated, match="list of 7 bytes"):
+    with pytest.raises(Truncated, match="list has 7 bytes"):
         annotation_list(ANNOTATION_INFO, data[:7])
     for count in (2, 4, 2**63):
         with pytest.raises(FormatError):

@@ -54,7 +54,7 @@ def test_one_minishard_leaves_the_hash_open() -> None:
     best = infer(BytesSource(files["0.shard"]), "0.shard").best
     assert best is not None
     assert len(best.fits) == 128
-    assert best.ambiguity()[0].startswith("hash and preshift_bits unknown")
+    assert best.ambiguity()[0].startswith("hash and preshift_bits are unknown")
     assert best.spec.hash == IDENTITY
 
 
@@ -115,4 +115,4 @@ def test_a_name_that_speaks_against() -> None:
         best = infer(BytesSource(data), name).best
         assert best is not None
         assert best.spec.minishard_bits == 4
-        assert any(sentence.startswith("shard_bits unknown") for sentence in best.ambiguity())
+        assert any(sentence.startswith("shard_bits is unknown") for sentence in best.ambiguity())

@@ -99,10 +99,10 @@ def test_a_sharding_object_alone() -> None:
         ({"chunk_sizes": [[8, 8, 8], [4, 4, 4]]}, "one chunk size"),
         ({"chunk_sizes": [[8, 0, 8]]}, "cannot be cut"),
         ({"size": [8, 8]}, "three numbers"),
-        ({"size": [8, 8, True]}, "whole numbers"),
+        ({"size": [8, 8, True]}, "list of integers"),
         ({"size": [2**40, 2**40, 2**40]}, "64"),
         ({"size": [0, 8, 8]}, "at least one cell"),
-        ({"sharding": {**SHARDING, "hash": "md5"}}, "unknown hash"),
+        ({"sharding": {**SHARDING, "hash": "md5"}}, "hash must be"),
     ],
 )
 def test_a_wrong_scale_does_not_spoil_the_others(change: dict[str, object], message: str) -> None:

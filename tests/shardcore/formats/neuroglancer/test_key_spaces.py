@@ -38,7 +38,7 @@ def root_of(folder: Path, *, sharded_scales: int = 0, scales: int = 2, mesh: str
 def test_a_root_with_meshes_alone_opens_them(tmp_path: Path, key: str) -> None:
     root = root_of(tmp_path / "set", scales=0, mesh=key)
     with shardcore.open(root) as found, shardcore.open(DATA / "mesh") as known:
-        assert found.why == "info beside it, meshes"
+        assert found.why == "info in the same folder, meshes"
         assert found.objects.keys[:] == known.objects.keys[:]
         first = known.objects.keys[0]
         assert first is not None
@@ -86,7 +86,7 @@ def test_a_root_without_key_spaces(tmp_path: Path) -> None:
     root = root_of(tmp_path / "set", scales=0)
     info = json.loads((root / "info").read_text()) | {"mesh": "mesh", "skeletons": "../elsewhere"}
     (root / "info").write_text(json.dumps(info))
-    with pytest.raises(UsageError, match=r"no key space: skeletons: refused.*mesh: has no info"):
+    with pytest.raises(UsageError, match=r"no usable key space: skeletons: refused.*mesh: no info"):
         shardcore.open(root)
 
 

@@ -68,7 +68,7 @@ def test_the_manifest_behind_fragments_is_found() -> None:
     for size in range(100, 108):
         manifest = replace(read_manifest(MANIFEST), sizes=(np.array([size, 7], "<u4"), np.zeros(0, "<u4")))
         value = b"DRACO".ljust(size + 7, b"\1") + write_manifest(manifest)
-        with pytest.raises(FormatError, match=f"begins {size + 7} bytes later"):
+        with pytest.raises(FormatError, match=f"begins after {size + 7} bytes"):
             read_manifest(value)
     nested = bytearray(1 << 17)
     for at in range(0, len(nested) - 200, 64):

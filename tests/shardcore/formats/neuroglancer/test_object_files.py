@@ -49,7 +49,7 @@ def test_keys_are_names_of_files() -> None:
 
 
 def test_detection_names_the_scale() -> None:
-    assert shardcore.detect(FOLDER).why == "info beside it, scale ."
+    assert shardcore.detect(FOLDER).why == "info in the same folder, scale ."
     with shardcore.open(FOLDER) as found:
         assert found.fields["space.sharded"] is False
     with pytest.raises(NotAShard):
@@ -68,7 +68,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
             "9-13_-3-1_100-104": "neuroglancer.chunk-size",
             "13-15_1-5_104-105": "neuroglancer.chunk-size",
         }
-        assert "neither raw voxels nor a gzip member" in found.find("13-15_1-5_104-105").error
+        assert "too few for raw voxels or a gzip member" in found.find("13-15_1-5_104-105").error
 
 
 def test_only_gzip_files_have_a_checksum(tmp_path: Path) -> None:

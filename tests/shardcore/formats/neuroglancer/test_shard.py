@@ -35,10 +35,10 @@ def opened(path: Path, **options: Any) -> NeuroglancerShard:
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("skeletons_murmur_gzip/0.shard", "info beside it, skeletons"),
-        ("mesh/1.shard", "info beside it, meshes"),
-        ("volume/8_8_80/0.shard", "info above it, scale 8_8_80"),
-        ("legacy_pair/1.data", "info beside it, skeletons"),
+        ("skeletons_murmur_gzip/0.shard", "info in the same folder, skeletons"),
+        ("mesh/1.shard", "info in the same folder, meshes"),
+        ("volume/8_8_80/0.shard", "info in a parent folder, scale 8_8_80"),
+        ("legacy_pair/1.data", "info in the same folder, skeletons"),
         ("bare_shard/0.shard", "inferred, 3 of 3 checks"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_guess_that_does_not_fit_is_refused_unless_forced(tmp_path: Path) -> N
     (tmp_path / "0.shard").write_bytes(data)
     with pytest.raises(NotAShard) as caught:
         shardcore.open(tmp_path / "0.shard")
-    assert any("no hash" in line for line in caught.value.candidates)
+    assert any("no combination of hash" in line for line in caught.value.candidates)
     with opened(tmp_path / "0.shard", format="neuroglancer") as shard:
         assert len(shard.objects) == 200
 

@@ -124,8 +124,8 @@ def test_fragments_lie_in_front_of_their_manifests(tmp_path: Path, order: str, k
 def test_a_manifest_has_to_fit_its_fragments() -> None:
     with shardcore.create(None, format="neuroglancer", kind="mesh") as writer:
         for data, parts, why in (
-            (manifest(7), {"fragments": b"six..."}, "7 bytes of fragments; there are 6"),
-            (manifest(7), {}, "there are 0"),
+            (manifest(7), {"fragments": b"six..."}, "7 bytes of fragments, but the fragments have 6"),
+            (manifest(7), {}, "but the fragments have 0"),
             (b"no manifest", {}, "not a mesh manifest"),
         ):
             with pytest.raises(UsageError, match=f"in/5.index.*{why}"):
@@ -150,7 +150,7 @@ def test_the_worked_example_byte_by_byte(tmp_path: Path, name: str, order: str) 
 def test_keys_of_several_shards_need_a_folder(tmp_path: Path) -> None:
     options = {"format": "neuroglancer", "spec": spec(1, "identity", 1, 1)}
     for name, keys, why in (
-        ("out.bin", ["1", "3", "9", "12"], "2 shards: the target must be a folder"),
+        ("out.bin", ["1", "3", "9", "12"], "2 shards; pass a folder as output"),
         ("0.shard", ["12"], r"belong in 1\.shard"),
     ):
         with pytest.raises(UsageError, match=why), shardcore.create(tmp_path / name, **options) as writer:
@@ -173,7 +173,7 @@ def test_what_is_suggested_is_explained_and_written(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out" / "info").read_text())["sharding"]
     assert found == spec(0, "murmurhash3_x86_128", 2, 0, "gzip")
     assert isinstance(writer, NeuroglancerWriter)
-    assert "750 in a minishard" in writer.notes[0]
+    assert "750 per minishard" in writer.notes[0]
     with shardcore.open(tmp_path / "out") as opened:
         assert opened.read(opened.find("2999")) == b"2999"
 
@@ -195,9 +195,9 @@ def test_an_info_that_is_there_stays(tmp_path: Path) -> None:
 def test_a_specification_that_cannot_be_written() -> None:
     for given, why in (
         ({"hash": "identity"}, "missing"),
-        ({"@type": "neuroglancer_annotations_v1"}, "no key space"),
-        (spec(0, "identity", 30, 0), "at most 24"),
-        (spec(0, "md5", 3, 0), "unknown hash"),
+        ({"@type": "neuroglancer_annotations_v1"}, "no usable key space"),
+        (spec(0, "identity", 30, 0), "limit for writing is 24"),
+        (spec(0, "md5", 3, 0), "hash must be"),
     ):
         with pytest.raises(UsageError, match=why):
             shardcore.create(None, format="neuroglancer", spec=given)

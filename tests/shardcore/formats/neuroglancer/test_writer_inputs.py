@@ -88,7 +88,9 @@ def test_a_scale_becomes_sharded(tmp_path: Path, given: str) -> None:
         files[f"4_4_40/{name}{ending}"] = compressed(array[part].tobytes(order="F"), ending)
     root = written(tmp_path / "in", files | {"4_4_40/notes.txt": b"not a chunk"})
     out, done = packed(tmp_path, root if given == "root" else root / "4_4_40")
-    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not packed with one scale"}[given]
+    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not packed with a single scale"}[
+        given
+    ]
     for words in (*told.split("|"), "notes.txt"):
         assert any(words in note for note in done.notes)
     info = json.loads((out / "info").read_text())
@@ -137,21 +139,21 @@ def test_skeletons_become_sharded(tmp_path: Path) -> None:
     ("files", "why"),
     [
         ({"info": volume_info("a", "a"), "a/x": b""}, "names the folder a twice"),
-        ({"info": volume_info("a")}, "none of the folders"),
+        ({"info": volume_info("a")}, "no folders"),
         ({"info": volume_info("a"), "a/0-8_0-8_0-8": b""}, "0-8_0-8_0-8 is not a chunk of scale a"),
         ({"info": volume_info("a"), "a/-5-3_3-11_0-9": b""}, "is not a chunk"),
         ({"info": {"@type": "neuroglancer_legacy_mesh"}, "5:0": b""}, "legacy form"),
         ({"info": MESH_INFO, "5:0": b""}, "5:0: a mesh in the legacy form"),
-        ({"info": MESH_INFO, "5": b""}, "5 has no manifest beside it, 5.index"),
-        ({"info": MESH_INFO, "5.index": manifest(3)}, "3 bytes of fragments; there are 0"),
-        ({"info": MESH_INFO, "5.index": manifest(), "5.index.gz": b""}, "the same file twice"),
+        ({"info": MESH_INFO, "5": b""}, "5 has no manifest: 5.index"),
+        ({"info": MESH_INFO, "5.index": manifest(3)}, "3 bytes of fragments, but the fragments have 0"),
+        ({"info": MESH_INFO, "5.index": manifest(), "5.index.gz": b""}, "two versions of the same file"),
         ({"info": {**MESH_INFO, "sharding": {}}}, "sharded already"),
-        ({"info": {"@type": "neuroglancer_annotations_v1"}}, "none of the folders of its indices"),
+        ({"info": {"@type": "neuroglancer_annotations_v1"}}, "no folders of its indices"),
         ({"info": {"@type": "neuroglancer_other"}}, "volumes, multi-resolution meshes, skeletons and annotations"),
         ({"info": SKELETON_INFO, "5": b"", "5.gz": gzip.compress(b"")}, "in/5 and .*in/5.gz have the same key"),
         ({"info": SKELETON_INFO, "5.zstd": b"no"}, "cannot read .*5.zstd"),
         ({"info": SKELETON_INFO, "5.gz": gzip.compress(b"five")[:-3]}, "cannot read .*5.gz"),
-        ({"five.bin": b""}, "five.bin: a file name must be its key"),
+        ({"five.bin": b""}, "five.bin: the file name must be the key"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(tmp_path: Path, files: dict[str, Any], why: str) -> None:
@@ -217,17 +219,17 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
         ({"volume": str(tmp_path / "none.npy")}, "cannot read"),
         ({"volume": good, "chunk_size": "64,64"}, "chunk_size=64,64: three numbers"),
         ({"volume": good, "chunk_size": "0,64,64"}, "greater than 0"),
-        ({"volume": good, "kind": "mesh"}, "an image or a segmentation"),
+        ({"volume": good, "kind": "mesh"}, "must be image or segmentation"),
         ({"kind": "image"}, "volume=FILE.npy"),
-        ({"resolution": "4,4,40"}, "need volume"),
+        ({"resolution": "4,4,40"}, "require"),
     ):
         with pytest.raises(ShardError, match=why):
             shardcore.create(None, format="neuroglancer", **options)
-    with pytest.raises(UsageError, match="no other inputs"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         pack("neuroglancer", f"{tmp_path / 'out'}/", [tmp_path], options={"volume": good})
     with shardcore.create(None, format="neuroglancer", volume=good) as writer:
         writer.add("9", b"", label="in/9")
-        with pytest.raises(UsageError, match="in/9: 9 is the code of no chunk"):
+        with pytest.raises(UsageError, match="in/9: Morton code 9 is outside the grid"):
             writer.plan()
 
 

@@ -113,8 +113,8 @@ def test_what_does_not_go_along_is_named(tmp_path: Path) -> None:
     info["scales"] += [scale("gone", FULL), scale("done", FULL) | {"sharding": RAW}]
     written(root, {"info": info, "done/0.shard": b""})
     out, done = packed(tmp_path, root)
-    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no info that can be read"):
-        assert [note for note in done.notes if words in note and "copy it yourself" in note]
+    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no readable info"):
+        assert [note for note in done.notes if words in note and "copy it manually" in note]
     for words in ("scale gone is left out: there is no such folder", "scale done is left out: it is sharded already"):
         assert words in done.notes
     assert [one["key"] for one in json.loads((out / "info").read_text())["scales"]] == ["full", "half"]
@@ -178,7 +178,7 @@ def test_annotations_become_sharded(tmp_path: Path) -> None:
     # x takes part at two levels, y at one: the bits of 3, 1 are x0=1, y0=1, x1=1.
     assert contents(out / "spatial1") == {"0": b"first", "7": b"corner", "4": b"middle"}
     assert [note for note in done.notes if "rel_none" in note and "no object" in note]
-    assert [note for note in done.notes if "1 file left out, not named as an object: 'notes'" in note]
+    assert [note for note in done.notes if "1 file left out, not named as objects: 'notes'" in note]
 
 
 def test_annotations_that_cannot_be_taken(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.M
         source.ranges.clear()
         drawing = parking.draw({})
         assert len(figures(drawing, Table)[1].rows) == 1
-        assert "The other keys of the bucket are not drawn" in drawing.caption
+        assert "The other keys of the bucket are drawn only for" in drawing.caption
         assert sum(stop - start for start, stop in source.ranges) <= 400
         (ring,) = figures(drawing, Ruler)
         assert (ring.start, ring.stop) == (0, 2027)

@@ -116,9 +116,9 @@ def test_the_signed_dialect_is_reported_and_recovered(tmp_path: Path) -> None:
     with shardcore.open(DATA / "dialect" / "signed_dialect.shard") as shard:
         keys = [key for key in shard.objects.keys if key is not None]
         for key in keys[:3]:
-            with pytest.raises(shardcore.FormatError, match="does not fit these keys"):
+            with pytest.raises(shardcore.FormatError, match="does not match the keys"):
                 shard.find(key)
-        with pytest.raises(shardcore.FormatError, match="does not fit these keys"):
+        with pytest.raises(shardcore.FormatError, match="does not match the keys"):
             shard.find_many(keys)
         assert all(len(shard.read(shard.objects.ref(row))) >= 0 for row in range(3))
     assert salvage(DATA / "dialect" / "signed_dialect.shard", tmp_path / "out").count(Condition.WHOLE) == len(keys)

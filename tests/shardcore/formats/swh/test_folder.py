@@ -120,5 +120,5 @@ def test_neuroglancer_shards_without_info_are_no_data_set(tmp_path: Path) -> Non
         (tmp_path / f"{number}.shard").write_bytes(bytes(200))
     with pytest.raises(NotAShard):
         shardcore.open(tmp_path)
-    with pytest.raises(NotAShard, match="no file in it begins with SWHShard"):
+    with pytest.raises(NotAShard, match="no file in this folder begins with SWHShard"):
         shardcore.open(tmp_path, format="swh")

@@ -109,6 +109,6 @@ def test_content_that_is_not_what_its_key_says_is_told(tmp_path: Path, wrong: in
     notes = shardcore.convert(tmp_path / "source.shard", "swh", tmp_path / "copy.shard").notes
     assert writer.notes == notes
     assert [note.split(":")[0] for note in notes] == {
-        1: ["1 object with another sha256 than the key"],
-        2: ["2 objects with another sha256 than the key"],
+        1: ["1 object whose sha256 is not the key"],
+        2: ["2 objects whose sha256 is not the key"],
     }.get(wrong, [])

@@ -130,7 +130,7 @@ def test_damage_is_found_and_kept_apart(at: int, value: int, code: str) -> None:
 def test_a_bad_info_block_loses_no_chunk() -> None:
     data = bytearray(PAIR.read_bytes())
     data[23 + 48] = 9  # number of chunks
-    with pytest.raises(shardcore.FormatError, match="num_chunks is 9; the info block's length declares 2"):
+    with pytest.raises(shardcore.FormatError, match="num_chunks is 9, but the length of the info block gives 2"):
         shardcore.open(bytes(data))
     with shardcore.open(bytes(data), partial=True) as shard:
         assert shard.damage is not None

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import FormatError, LimitExceeded, SourceError, TimedOut, UsageError
+import shardcore
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, SourceError, TimedOut, UsageError
 from shardcore.model.objects import ObjectRef
-from shardcore.operations.extraction import Conflict, ExtractOptions, Names, extract_objects, write_object
+from shardcore.operations.extraction import ExtractOptions, Names, extract_objects, write_object
 from shardcore.shards.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard
 
-REPLACE = ExtractOptions(conflict=Conflict.REPLACE)
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples"
+KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 FOLDERS = ExtractOptions(folders=True)
 
 SHARD = b"one=hello\n../up=x\nbad=ab!\nONE=other\n\xff\xfe=raw\none=again\n"
@@ -71,10 +73,8 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
     shard = LineShard(SHARD)
     refs = [shard.objects.ref(row) for row in range(6)]
     told: list[tuple[int, int]] = []
-    results = list(
-        extract_objects(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b)))
-    )
     out = tmp_path / "new" / "out"
+    results = list(extract_objects(shard, refs, out, total=6, progress=lambda a, b: told.append((a, b))))
     assert [r.key for r in results] == ["one", "../up", "bad", "ONE", None, "one"]
     assert [bool(r.error) for r in results] == [False, False, True, False, False, False]
     contents = [b"hello", b"x", None, b"other", b"raw", b"again"]
@@ -95,32 +95,6 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
     assert {p.name for p in out.iterdir()} == {"manifest.json", *by_name}
     assert by_name["one"]["sha256"] == hashlib.sha256(b"hello").hexdigest()
     assert "damaged" in next(line for line in manifest["objects"] if not line["path"])["error"]
-
-
-def test_files_that_are_there_stay(tmp_path: Path) -> None:
-    shard = LineShard(b"one=hello\n")
-    ref = shard.find("one")
-    (tmp_path / "one").write_bytes(b"precious")
-    (result,) = extract_objects(shard, [ref], tmp_path)
-    assert "exists" in result.error
-    assert (tmp_path / "one").read_bytes() == b"precious"
-    (result,) = extract_objects(shard, [ref], tmp_path, REPLACE)
-    assert not result.error
-    assert (tmp_path / "one").read_bytes() == b"hello"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest-2.json", "manifest.json", "one"]
-
-
-def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
-    shard = LineShard(b"one=hello\n")
-    (tmp_path / "outside").write_bytes(b"precious")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/one").symlink_to(tmp_path / "outside")
-    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out")
-    assert result.error
-    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out", REPLACE)
-    assert not result.error
-    assert (tmp_path / "outside").read_bytes() == b"precious"
-    assert not (tmp_path / "out/one").is_symlink()
 
 
 def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) -> None:
@@ -216,3 +190,32 @@ def test_several_objects_are_written_at_a_time(tmp_path: Path) -> None:
             found.append((lines_of, manifest, [one.last for one in results]))
         assert found[0] == found[1]
         assert len(found[0][0]) == (300 if kind is LineShard else 151)
+
+
+def test_keys_choose(tmp_path: Path) -> None:
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
+        (file,) = shardcore.extract(shard, tmp_path / "out", [bytes.fromhex(KEY)]).files
+        assert Path(file.path).read_bytes() == shard[KEY]
+        with pytest.raises(KeyAbsent):
+            shardcore.extract(shard, tmp_path / "none", [KEY, bytes(32)])
+        with pytest.raises(UsageError, match="cannot be combined"):
+            shardcore.extract(shard, tmp_path / "none", [KEY], match="*")
+        assert shardcore.extract(shard, tmp_path / "none", match="nothing").files == ()
+        with pytest.raises(UsageError, match="no objects of kind 'xorb'"):
+            shardcore.extract(shard, tmp_path / "none", kind="xorb")
+        assert not (tmp_path / "none").exists()
+        assert shardcore.extract(shard, tmp_path / "empty", []).files == ()
+
+
+def test_members_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    where = tmp_path / "set"
+    where.mkdir()
+    for path in (SAMPLES / "des" / "archive").glob("*.des"):
+        (where / path.name).write_bytes(path.read_bytes())
+    broken = sorted(where.glob("*.des"))[0]
+    broken.write_bytes(broken.read_bytes()[:20])
+    with shardcore.open(where) as shards:
+        done = shardcore.extract(shards, tmp_path / "out")
+    assert list(done.unreadable) == [broken.name]
+    assert not done.ok
+    assert done.files

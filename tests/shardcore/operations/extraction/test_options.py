@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,9 @@ from shardcore.operations.extraction import (
     extract_objects,
 )
 from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.operations.extraction.files import HEAD, ending_of
 from tests.shardcore.operations.extraction.test_extract import PartShard, safe
+from tests.shardcore.operations.test_content_members import npy, zipped
 from tests.shardcore.toy import LineShard
 
 PLAIN = b"one=hello\ntwo.txt=x\n"
@@ -192,13 +196,8 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, 
 
 def test_endings_from_contents(tmp_path: Path) -> None:
     shard = LineShard(b'page=%PDF-1.7\nnote=hello\nfacts={"a": 1}\nkept.dat=%PDF-\nv1.2=%PDF-\n')
-    assert [Path(r.path).name for r in take(shard, tmp_path / "a", guess_extension=True)] == [
-        "page.pdf",
-        "note.txt",
-        "facts.json",
-        "kept.dat",
-        "v1.2.pdf",
-    ]
+    names_of = [Path(r.path).name for r in take(shard, tmp_path / "a", guess_extension=True)]
+    assert names_of == ["page.pdf", "note.txt", "facts.json", "kept.dat", "v1.2.pdf"]
     take(shard, tmp_path / "b")
     assert names(tmp_path / "b") == {"page", "note", "facts", "kept.dat", "v1.2"}
 
@@ -239,3 +238,43 @@ def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> Non
             assert [scale["key"] for scale in spec["scales"]] == ["4_4_40"]
         assert (spec["scales"][0]["sharding"] if "scales" in spec else spec) == stated
         assert ("scales" in spec) == (name != "bare_shard")
+
+
+@pytest.mark.parametrize(
+    ("content", "ending"),
+    [
+        (b"", ""),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), ".png"),
+        (b"\xff\xd8\xff\xe0" + bytes(20), ".jpg"),
+        (b"RIFF\x10\0\0\0WEBPVP8 ", ".webp"),
+        (b"xxxx\x10\0\0\0WEBPVP8 ", ""),
+        (gzip.compress(b"x", mtime=0), ".gz"),
+        (zipped({"a": b"b"}), ".zip"),
+        (b"%PDF-1.4\n", ".pdf"),
+        (npy(np.arange(3)), ".npy"),
+        (b"\x7fELF\2\1\1" + bytes(9), ".elf"),
+        (bytes(257) + b"ustar\0" + bytes(250), ".tar"),
+        (b"hello\n", ".txt"),
+        ("grüße, 数据".encode(), ".txt"),
+        (b"\x1b[1mbold\x1b[0m", ".txt"),
+        (b"a\0b", ""),
+        (b"\xff\xfe\x00", ""),
+        (b'{"a": 1}', ".json"),
+        (b"  [1, 2]\n", ".json"),
+        (b"[]", ".json"),
+        (b"[not json]", ".txt"),
+        (b"{'a': 1}", ".txt"),
+        (b"[" * 4000, ".txt"),
+        (b"42", ".txt"),
+        (bytes(100), ""),
+    ],
+)
+def test_whole_contents(content: bytes, ending: str) -> None:
+    assert ending_of(content, whole=True) == ending
+
+
+def test_cut_contents() -> None:
+    text = ("é" * HEAD).encode()[: HEAD - 1]
+    assert ending_of(text, whole=False) == ".txt"
+    assert ending_of(text, whole=True) == ""
+    assert ending_of(json.dumps(list(range(10_000))).encode()[:HEAD], whole=False) == ".json"

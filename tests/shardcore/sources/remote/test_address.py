@@ -68,7 +68,7 @@ def test_pages_of_consoles(text: str, shown: str, region: str) -> None:
         ("arn:aws:s3:eu-west-1:123:accesspoint/name/object/k", "access points are not supported"),
         ("s3://arn:aws:s3:eu-west-1:123:accesspoint/name/k", "access points are not supported"),
         ("arn:aws:s3-object-lambda:eu-west-1:123:accesspoint/name", "access points are not supported"),
-        ("arn:aws:iam::123:role/x", "only arn:aws:s3:::bucket/key"),
+        ("arn:aws:iam::123:role/x", "Resource Name is not supported"),
         (f"https://s3.{CONSOLE}/home?region=eu-west-1", "shows no object or bucket"),
         (GOOGLE, "shows no object or bucket"),
         ("hf://datasets/owner", "hf://[datasets/|spaces/]owner/name"),
@@ -90,17 +90,17 @@ def test_where_files_of_a_hub_are() -> None:
 
 def test_versions_are_no_secret_and_signatures_are() -> None:
     old = parse_address("s3://b/a/k?versionId=v1")
-    assert (old.path, old.version, old.stands_alone, old.folder.shown) == ("a/k", "v1", True, "s3://b/a/")
+    assert (old.path, old.version, old.is_single_file, old.folder.shown) == ("a/k", "v1", True, "s3://b/a/")
     assert plain_address("s3a://b/k?versionId=v1") == "s3://b/k?versionId=v1"
     signed = "https://acc.blob.core.windows.net/c/a?sv=2022&sr={}&sig=hidden"
     blob, container = parse_address(signed.format("b")), parse_address(signed.format("c"))
-    assert blob.stands_alone
-    assert not container.stands_alone
+    assert blob.is_single_file
+    assert not container.is_single_file
     assert container.folder.inside("b").url == signed.format("c").replace("/c/a?", "/c/b?")
     assert "?" not in blob.folder.inside("b").url
     assert "hidden" not in f"{container!r}{blob.shown}"
     assert plain_address(signed) == signed
-    with pytest.raises(UsageError, match="without encryption"):
+    with pytest.raises(UsageError, match="over TLS only"):
         parse_address(signed.format("b").replace("https:", "http:"))
 
 

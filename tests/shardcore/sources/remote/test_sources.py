@@ -13,7 +13,7 @@ import pytest
 from shardcore.errors import Cancelled, SourceChanged
 from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
@@ -46,7 +46,7 @@ class TestHttpSource(Served):
         return RangeServer()
 
     def opened(self, tmp_path: Path) -> Source:
-        return _file(self.server.put("/a/data.bin", self.data))
+        return source_of(self.server.put("/a/data.bin", self.data))
 
 
 class TestS3Source(Served):
@@ -56,7 +56,7 @@ class TestS3Source(Served):
     def opened(self, tmp_path: Path) -> Source:
         self.server.put("/bucket/a/data.bin", self.data)
         options = RemoteOptions(endpoint_url=self.server.url, addressing="path", anonymous=True)
-        return _file("s3://bucket/a/data.bin", options)
+        return source_of("s3://bucket/a/data.bin", options)
 
 
 class TestWholeSource(Served):
@@ -66,17 +66,11 @@ class TestWholeSource(Served):
         return server
 
     def opened(self, tmp_path: Path) -> Source:
-        return _file(self.server.put("/a/data.bin", self.data))
-
-
-def _file(address: str, options: RemoteOptions | None = None, tape: RequestLog | None = None) -> Source:
-    found = source_of(address, options, tape)
-    assert isinstance(found, Source)
-    return found
+        return source_of(self.server.put("/a/data.bin", self.data))
 
 
 def test_nothing_is_asked_for_twice(server: RangeServer) -> None:
-    with _file(server.put("/big", BIG)) as source, ThreadPoolExecutor(8) as pool:
+    with source_of(server.put("/big", BIG)) as source, ThreadPoolExecutor(8) as pool:
         server.log.clear()
         parts = list(pool.map(lambda _: source.read(200_000, 300_000), range(16)))
         assert set(parts) == {BIG[200_000:300_000]}
@@ -87,7 +81,7 @@ def test_nothing_is_asked_for_twice(server: RangeServer) -> None:
 
 
 def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: RangeServer) -> None:
-    with _file(server.put("/big", BIG)) as source:
+    with source_of(server.put("/big", BIG)) as source:
         server.log.clear()
         near = [(100_000, 100_010), (120_000, 120_010), (180_000, 180_010)]
         assert source.read_many(near) == [BIG[a:b] for a, b in near]
@@ -101,7 +95,7 @@ def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: Rang
 
 def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
     address = server.put("/big", BIG)
-    with _file(address) as source:
+    with source_of(address) as source:
         server.latency = 60.0
         stop = threading.Event()
 
@@ -120,14 +114,14 @@ def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
 
 def test_a_changed_object_is_told_and_never_mixed(server: RangeServer) -> None:
     address = server.put("/big", BIG)
-    with _file(address) as source:
+    with source_of(address) as source:
         server.put("/big", Held(BIG[::-1]))
         assert source.read(0, 100) == BIG[:100]
         with pytest.raises(SourceChanged):
             source.read(500_000, 500_100)
         with pytest.raises(SourceChanged):
             source.check_unchanged()
-    with _file(address) as source:
+    with source_of(address) as source:
         assert source.read(500_000, 500_100) == BIG[::-1][500_000:500_100]
 
 
@@ -177,7 +171,7 @@ def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
 
 
 def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
-    with _file(server.put("/big", BIG)) as source, wanted(ReadPriority.PREFETCH):
+    with source_of(server.put("/big", BIG)) as source, wanted(ReadPriority.PREFETCH):
         source.prefetch(700_000, 710_000)
         deadline = time.monotonic() + 5
         while source.loaded(700_000, 710_000) != ((700_000, 710_000),) and time.monotonic() < deadline:
@@ -188,7 +182,7 @@ def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> Non
 
 
 def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
-    with _file(server.put("/big", BIG)) as source:
+    with source_of(server.put("/big", BIG)) as source:
         for start in range(0, 900_000, 5000):
             assert source.read(start, start + 5000) == BIG[start : start + 5000]
         assert len(server.log) < 20
@@ -200,7 +194,6 @@ def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) 
     server.put("/set/a", BIG)
     for limit, more in ((1 << 30, 0), (1000, 1)):
         folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
-        assert isinstance(folder, Folder)
         with folder.open("a") as member:
             assert member.read(500_000, 500_010) == BIG[500_000:500_010]
         server.log.clear()
@@ -219,7 +212,6 @@ def test_folders_of_stores_list_all_pages() -> None:
         options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
         tape = RequestLog()
         folder = source_of("s3://bucket/data/", options, tape)
-        assert isinstance(folder, Folder)
         entries = folder.list()
         assert [entry.name for entry in entries if entry.is_folder] == ["below"]
         assert {entry.name: entry.size for entry in entries if not entry.is_folder}["f0013"] == 6

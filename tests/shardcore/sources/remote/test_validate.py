@@ -11,9 +11,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Forbidden, HostUnknown, NoSuchObject, RangeRefused, SourceChanged, SourceError
 from shardcore.shards.opening import source_of
-from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import RequestLog
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
 
@@ -22,15 +20,9 @@ SWH = DATA / "swh" / "medium.shard"
 BIG = bytes(range(253)) * 2000
 
 
-def _file(address: str, options: RemoteOptions | None = None, tape: RequestLog | None = None) -> Source:
-    found = source_of(address, options, tape)
-    assert isinstance(found, Source)
-    return found
-
-
 def test_nothing_but_ranges_is_asked_for_and_every_one_is_pinned(server: RangeServer) -> None:
     """Opening is one GET without HEAD; further requests carry the strong ETag of the first."""
-    with _file(server.put("/a", BIG)) as source:
+    with source_of(server.put("/a", BIG)) as source:
         assert source.size == len(BIG)
         source.read_last(10)
     first, second = [one.request for one in server.log]
@@ -44,7 +36,7 @@ def test_files_without_a_strong_tag_are_compared(manners: dict[str, object], ser
     """By the weak ETag, else by date and size."""
     server.behave(**manners)
     address = server.put("/a", BIG)
-    with _file(address) as source:
+    with source_of(address) as source:
         assert source.read(100_000, 100_100) == BIG[100_000:100_100]
         server.put("/a", Held(BIG[::-1] + b"x"))
         with pytest.raises(SourceChanged):
@@ -53,11 +45,11 @@ def test_files_without_a_strong_tag_are_compared(manners: dict[str, object], ser
 
 def test_servers_without_ranges(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.behave(ranges=False)
-    with _file(server.put("/a", BIG)) as source:
+    with source_of(server.put("/a", BIG)) as source:
         assert source.read(300_000, 300_100) == BIG[300_000:300_100]
         assert len(server.log) == 1
     server.behave(chunked=True)
-    with _file(server.put("/b", BIG)) as source:
+    with source_of(server.put("/b", BIG)) as source:
         assert source.size == len(BIG)
     server.behave(chunked=False)
     large = server.put("/c", bytes(300_000))
@@ -72,7 +64,6 @@ def test_packed_answers(server: RangeServer) -> None:
     for how in ("stored", "sent"):
         server.behave(gzip=how)
         folder = source_of(address.removesuffix("info"))
-        assert isinstance(folder, Folder)
         assert folder.read("info", 10_000) == info
         with pytest.raises(RangeRefused, match="gzip"):
             folder.open("a.shard")
@@ -92,7 +83,7 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
     address = server.put(f"/{name}", Path(__file__).parents[3] / "data" / "des" / "sidecar" / name)
     assert run(["verify", address]) in (0, 1)
     told = capsys.readouterr().err.splitlines()
-    assert len([line for line in told if ".meta is absent, or access is denied" in line]) == 1
+    assert len([line for line in told if ".meta not found, or access is denied" in line]) == 1
 
 
 def test_a_folder_without_its_slash(server: RangeServer) -> None:
@@ -112,11 +103,11 @@ def test_what_is_no_shard_says_what_it_is(server: RangeServer, capsys: pytest.Ca
     assert run(["info", page]) == 3
     assert "a.shard is a web page (HTML)" in capsys.readouterr().err
     assert run(["info", f"{server.url}/none/"]) == 4
-    assert "/none/ has no info, and a web server lists nothing: give the address of a file" in capsys.readouterr().err
+    assert "/none/ has no info, and a web server has no listings: give the address of a file" in capsys.readouterr().err
     shard = server.put("/b.shard", DATA / "swh" / "medium.shard")
     assert run(["info", shard, "--limit-requests", "1", "--tape", "-"]) == 4
     told = capsys.readouterr().err
-    assert "at most 1 request may be made" in told
+    assert "the limit of 1 request is used up" in told
     assert run(["info", f"{server.url}/none.shard", "--tape", "-"]) == 4
     assert "2 requests, 0 B\n" in capsys.readouterr().err
     folder = server.put_folder("/set", DATA / "neuroglancer" / "skeletons_murmur_gzip")

@@ -142,6 +142,16 @@ def served(packed: PackedFormat, files: dict[str, bytes], number: int) -> tuple[
             return len(server.log), opening, server.log.sent
 
 
+def test_ten_built_in_objects_and_a_page_that_explains_every_column() -> None:
+    """The same objects each time: ten kinds, of their own sizes."""
+    objects = built_in()
+    assert len(objects) == len({one.name for one in objects}) == len({one.data for one in objects}) == 10
+    assert sum(len(one.data) for one in objects) == 42_484
+    assert built_in() == objects
+    page = (Path(__file__).parents[4] / "docs" / "guide" / "compare-formats.md").read_text(encoding="utf-8")
+    assert all(f"\n| {heading} |" in page for heading in HEADINGS[1:])
+
+
 def test_what_does_not_fit_says_why() -> None:
     """Objects that a format cannot take are an error of its row alone."""
     many = [ComparedObject(str(number), b"%d" % number) for number in range(8_193)]
@@ -151,7 +161,7 @@ def test_what_does_not_fit_says_why() -> None:
     assert cells(row)[1:] == ("—", "—", "—", row.error)
     twice = [ComparedObject("a", b"same"), ComparedObject("b", b"same"), ComparedObject("c", b"other")]
     row = measured("swh", twice)
-    assert row.notes == ("1 object with a content that is there already: stored once",)
+    assert row.notes == ("1 object with equal content: stored once",)
     assert row.content == 13
     assert len(cells(row)) == len(HEADINGS)
     assert overhead_text(replace(row, content=row.size * 2)).startswith("−")

@@ -37,11 +37,11 @@ def parking() -> Drawing:
     links = (
         Link("b3", "s11", "f"),
         Link("s11", "77ab", "+h"),
-        Link("77ab", "hit", "p1", Tone.HIT),
         Link("s2", "s5", "jump"),
+        Link("77ab", "hit", "p1", Tone.HIT),
     )
     caption = (
-        "A perfect hash gives every key a slot of its own. There are more slots than objects, so that one is found."
+        "A perfect hash gives every key a slot of its own. There are more slots than objects, so that it is found."
     )
     return Drawing("Where the key parks", figures, links, caption, 1010117, what_if=True)
 

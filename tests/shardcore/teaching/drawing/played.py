@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import FormatError
@@ -35,8 +35,3 @@ class Played:
         figures = (Bits(f"Key {now['uid']}", 16, 0xBEEF, (low,)), Ruler("File", 0, 16, (head, tail), "bytes"))
         usual = {one.name: one.value for one in self.controls}
         return Drawing("Bits of a key", figures, what_if=now != usual)
-
-
-def gallery_sketch() -> Played:
-    """The same, under another name."""
-    return replace(Played(), name="again", title="Once more")

@@ -21,15 +21,15 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.formats.neuroglancer.sharding import mixing_steps
 from shardcore.operations.goto import calculate
 from shardcore.shards.shard import Shard
 from shardcore.teaching import resources
 from shardcore.teaching.lessons.answers import number_of
-from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, parse
+from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
 from shardcore.teaching.lessons.stage import staged
 from shardcore.teaching.lessons.values import LessonScene
-from tests.shardcore.teaching.lessons.block_solvers import murmur
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")
@@ -71,8 +71,8 @@ CODE: dict[str, Callable[[str], int]] = {
     "digest": lambda name: hashlib.new(name).digest_size,
     "shape": lambda axis: int(ARRAY["shape"][int(axis)]),
     "letters": len,
-    "h1": lambda text: murmur(int(text))[0],
-    "h2": lambda text: murmur(int(text))[1],
+    "h1": lambda text: mixing_steps(int(text))[-2][2],
+    "h2": lambda text: mixing_steps(int(text))[-1][2],
 }
 
 
@@ -220,21 +220,3 @@ def test_every_number_of_the_lessons_is_recomputed(format: str) -> None:
                 wrong += checked(lesson, shard, known)
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
     assert not [rule.phrase for rule in known if not rule.used]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("of 40 bytes: 32 bytes of key", "of 40 bytes: 20 bytes of key"),
-        ("first 512 bytes", "first 513 bytes"),
-        ("No compression", "No compression in 7 of 9 files"),
-    ],
-)
-def test_a_wrong_number_is_noticed(old: str, new: str) -> None:
-    """One number of a lesson is changed, or added: the check reports it, and nothing else."""
-    path = resources.resources() / "lessons" / "swh-1-meet-the-file.md"
-    text = path.read_text("utf-8").replace("no compression", "No compression")
-    assert old in text
-    lesson = parse(text.replace(old, new), path.stem)
-    with shardcore.open(str(resources.resources() / "samples" / lesson.sample)) as shard:
-        assert 1 <= len([*checked(lesson, shard, rules("swh"))]) <= 2

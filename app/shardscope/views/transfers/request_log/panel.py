@@ -1,4 +1,4 @@
-"""Panel of the request log: requests, their purpose, time and cost."""
+"""Panel of the request log: requests with their purpose, time and cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import px
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, price_called
-from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RANGE, RequestLogModel, called_off
+from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RANGE, RequestLogModel, is_cancelled
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.strip_paint import paint_swatch
 from shardscope.widgets.table_columns import ColumnRule
@@ -48,7 +48,7 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
         ReadPurpose.PROBE: SectionRole.UNKNOWN,
     }
 )
-"""Section whose colour a purpose has; listings and probes read none and get spare ones."""
+"""Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -105,7 +105,7 @@ class RequestTable(QTableView):
         # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)
-        if record.error and not called_off(record):
+        if record.error and not is_cancelled(record):
             painter.fillRect(QRectF(end - 3, top - 2, 3, BAR + 3), colours.error)
 
 
@@ -118,7 +118,7 @@ class RequestWords(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if index.column() == ANSWER:
             record, colours = self._table.requests.record(index.row()), theme.of(self._table)
-            failed = record.error and not called_off(record)
+            failed = record.error and not is_cancelled(record)
             strong = colours.error if failed else colours.warning if record.retry else colours.muted
             option.palette.setColor(option.palette.ColorRole.Text, strong)
 
@@ -140,7 +140,7 @@ class RequestWords(QStyledItemDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""Polling interval while the panel is visible."""
+"""Polling interval in milliseconds while the panel is visible."""
 
 _LOW = 170
 """Height in pixels below which the cost of a full download is hidden."""
@@ -172,10 +172,10 @@ class RequestLogPanel(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MILLISECONDS)
         self._timer.timeout.connect(self._poll)
-        session.tape_changed.connect(self._set_tape)
+        session.request_log_changed.connect(self._set_request_log)
         session.opened.connect(lambda _: self._known_better())
         session.index_loaded.connect(self._known_better)
-        self._set_tape(session.tape)
+        self._set_request_log(session.request_log)
 
     def _button(self, text: str, tip: str) -> QToolButton:
         button = QToolButton(self)
@@ -228,17 +228,17 @@ class RequestLogPanel(QWidget):
 
     def _set_price(self, price: Price) -> None:
         self._settings.price = price.name
-        self._tell()
+        self._show_totals()
 
-    def _set_tape(self, tape: RequestLog | None) -> None:
-        self.model.set_tape(tape, self._main())
-        self._tell()
+    def _set_request_log(self, request_log: RequestLog | None) -> None:
+        self.model.set_request_log(request_log, self._main())
+        self._show_totals()
         self._run()
 
     def _known_better(self) -> None:
-        if self.model.tape is not None:
+        if self.model.request_log is not None:
             self.model.read_again(self._main())
-            self._tell()
+            self._show_totals()
 
     def _main(self) -> str:
         shard = self._session.shard
@@ -246,7 +246,7 @@ class RequestLogPanel(QWidget):
 
     def _run(self) -> None:
         """Poll for new requests while the panel is visible."""
-        if self.model.tape is not None and self.isVisible():
+        if self.model.request_log is not None and self.isVisible():
             self._poll()
             self._timer.start()
         else:
@@ -256,39 +256,39 @@ class RequestLogPanel(QWidget):
         bar = self.table.verticalScrollBar()
         at_end = bar.value() == bar.maximum()
         if self.model.take_new():
-            self._tell()
+            self._show_totals()
             if at_end and not self.table.selectionModel().hasSelection():
                 self.table.scrollToBottom()
         else:
-            self._tell_notes()
+            self._show_notes()
 
     @property
     def totals(self) -> Totals:
-        tape = self.model.tape
-        if tape is None:
+        request_log = self.model.request_log
+        if request_log is None:
             return Totals(0, 0, 0.0)
         trips = int(self.model.columns.rounds.max(initial=0))
         return Totals(
-            tape.requests,
-            tape.bytes,
+            request_log.requests,
+            request_log.bytes,
             self.model.schedule.busy,
             self.model.listings,
-            tape.files,
-            tape.full_size,
+            request_log.files,
+            request_log.full_size,
             trips,
-            tape.hits,
+            request_log.hits,
         )
 
-    def _tell(self) -> None:
+    def _show_totals(self) -> None:
         totals = self.totals
-        self.spent.tell(totals.spent(self.price))
-        self.full.tell(self.tr("Full download: {0}").format(totals.download(self.price)) if totals.full else "")
+        self.spent.set_text(totals.spent(self.price))
+        self.full.set_text(self.tr("Full download: {0}").format(totals.download(self.price)) if totals.full else "")
         self.prices.setToolTip(self.tr("Prices: {0}").format(self.price.name))
-        self._tell_notes()
+        self._show_notes()
 
-    def _tell_notes(self) -> None:
-        notes = self.model.tape.notes if self.model.tape is not None else ()
-        self.notes.tell(notes[-1] if notes else "")
+    def _show_notes(self) -> None:
+        notes = self.model.request_log.notes if self.model.request_log is not None else ()
+        self.notes.set_text(notes[-1] if notes else "")
         self.notes.setToolTip("\n".join(notes))
         self.notes.setVisible(bool(notes))
 
@@ -316,9 +316,9 @@ class RequestLogPanel(QWidget):
         menu.addAction(self.tr("Copy &address"), lambda: copy_text(record.address))
         if record.start is not None:
             menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{record.start}..{record.stop}"))
-        tape = self.model.tape
-        if tape is not None:
-            menu.addAction(self.tr("Copy the log as &JSON lines"), lambda: copy_lines(tape.lines()))
+        request_log = self.model.request_log
+        if request_log is not None:
+            menu.addAction(self.tr("Copy the log as &JSON lines"), lambda: copy_lines(request_log.lines()))
         menu.addSeparator()
         add_picture(menu, self, "requests", self._session.say)
         return menu
@@ -352,7 +352,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
-    """Return the source name of an address in the open shard; None if it has none."""
+    """Return the name of the source of the open shard at an address; None if there is none."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""
