@@ -86,7 +86,7 @@ def _uid(fact: Found) -> Span:
 
 
 def _walked(fact: Found) -> str:
-    text = f"Entries differ in length, so they are walked one by one, up to entry {fact.row}: it has this uid."
+    text = f"Entries differ in length, so they are walked one by one up to entry {fact.row}, which has this uid."
     if fact.count > 1:
         text += f" {plural(fact.count, 'entry has', 'entries have')} it, and the last one counts."
     return text
@@ -156,7 +156,7 @@ def _count_span(fact: Opened) -> Span:
 
 _COUNT = Value("entry_count", "file.entries.declared", "number of entries in the index", "entries", _count_span)
 _CANDIDATES = Value("candidates", lambda fact: fact.candidates[:100], "the files that may contain the uid")
-_SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
+_SIDECAR_WHY = "A shard is never changed after it is written: later deletions are recorded in a separate file."
 _PAYLOAD = "One read at the offset returns the content, and the codec gives its decompression."
 _UNCOMPRESSED = Value("uncompressed_size", _number("size"), "size of the uncompressed content", "bytes")
 
@@ -165,7 +165,7 @@ def _content(fact: ContentRead) -> str:
     if fact.bigfile:
         return "The external file has the size and the sha256 of the entry."
     codec = fact.ref.codec
-    return "The stored bytes are the content." if codec == "none" else f"The {codec} frame is decompressed."
+    return "It is stored uncompressed." if codec == "none" else f"The {codec} frame is decompressed."
 
 
 _CONTENT = (
@@ -209,7 +209,7 @@ _OPENED = (
         "The index is written last, so a reader finds it from the end of the file.",
         (
             Value("index_size", lambda fact: fact.file.footer["index_size"], "size of the index", "bytes"),
-            Value("index_start", "file.entries.data_stop", "first byte of the index", "byte"),
+            Value("index_start", "file.entries.data_stop", "offset of the index", "byte"),
         ),
         spans=lambda fact: FOOTER.span("", fact.file.source.size - FOOTER.size),
     ),
@@ -247,10 +247,10 @@ _FOUND = (
     Row(
         "Walk",
         "{walked}",
-        "Entries differ in length, so they are walked: the length of each gives the start of the next.",
+        "Entries differ in length, so they are walked: the end of each is the start of the next.",
         (
             Value("entry", "row", "the number of the entry, from 0"),
-            Value("start", lambda fact: fact.file.entries.span(fact.row).start, "first byte of the entry", "byte"),
+            Value("start", lambda fact: fact.file.entries.span(fact.row).start, "offset of the entry", "byte"),
             Value("stop", lambda fact: fact.file.entries.span(fact.row).stop, "end of the entry", "byte"),
         ),
         spans=lambda fact: (fact.file.entries.span(fact.row), _uid(fact)),
@@ -298,7 +298,7 @@ _FOUND = (
         "{uncompressed_size:uncompressed byte} stored in {length:,} from byte {offset:#x} on, codec {codec}.",
         "With offset and length, one range request returns the content, however large the shard is.",
         (
-            Value("offset", _number("offset"), "first byte of the payload", "byte"),
+            Value("offset", _number("offset"), "offset of the payload", "byte"),
             Value("length", _number("length"), "size of the payload", "bytes"),
             Value("codec", _codec, "the codec of the payload"),
             Value("compressed_size", _number("compressed"), "the stored size in the entry", "bytes"),
@@ -358,7 +358,7 @@ _SKIPPED = (
     Row(
         "Payload",
         "The content is not read, because the object is or may be deleted.",
-        "A deleted object must not be returned, although its bytes are still there.",
+        "A deleted object must not be returned, although its bytes are still stored.",
         spans=lambda fact: fact.ref.spans[:1],
         only=lambda fact: fact.deleted,
     ),
@@ -393,15 +393,18 @@ _READ = tuple(
     )
     for why, only in (
         (_PAYLOAD, lambda fact: not fact.bigfile),
-        ("The content is a separate file, and its name is the sha256 that proves it.", lambda fact: fact.bigfile),
+        (
+            "The content is a separate file, and the sha256 in its name proves that it is intact.",
+            lambda fact: fact.bigfile,
+        ),
     )
 )
 
 _COPIED = (
     Row(
         "Retention",
-        "{many}; the reference reads these first.",
-        "A retention copy outlives its shard, so a reader also searches there.",
+        "{many}; the reference reads copies first.",
+        "A retention copy is kept even when its shard is deleted, so readers also search the copies.",
         (Value("copies", lambda fact: [copy.name for copy in fact.copies], "the files with retention copies"),),
         spans=lambda fact: [copy.span for copy in fact.copies],
         words={"many": lambda fact: plural(len(fact.copies), "retention copy", "retention copies")},

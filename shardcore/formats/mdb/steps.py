@@ -41,7 +41,7 @@ def _table_row(fact: TableSearched) -> str:
         where = "before entry 0"
     elif first == last:
         where = f"after entry {first - 1}, the last"
-    return f"No entry has this table key: it would be {where}"
+    return f"No entry has this table key, which would be {where}"
 
 
 def _table_spans(fact: TableSearched) -> list[Span]:
@@ -106,12 +106,12 @@ def _inputs(fact: ContentRead) -> tuple[Span, ...]:
     return tuple(dict.fromkeys(spans))
 
 
-_HASHED = "Different hashes may begin with the same eight bytes: only all 32 decide."
+_HASHED = "Different hashes may begin with the same eight bytes, so all 32 must be compared."
 _OPEN = "Open the xorb"
-_OPEN_WHY = "A shard has no content, only recipes: the chunks are in xorbs, which store shared chunks once."
+_OPEN_WHY = "A shard contains no content, only recipes: the chunks are in xorbs, which store shared chunks once."
 _CHECK = "Decompress and check"
 _CHECK_WHY = "Content is named by its hash, so a reader can verify the content that it received."
-_ENTRY = "number of the first entry with this table key, or where it would be"
+_ENTRY = "number of the first entry with this table key, or its insertion point"
 _ENTRIES = Value("entries", lambda fact: len(fact.rows), "number of entries with this table key", "entries")
 _RECORD = Value("record", "hit.record", "position of the header in its section")
 _XORB = Value("xorb", "xorb", "the hash of the xorb, which is also its name")
@@ -126,23 +126,22 @@ STEPS = Steps(
         AnyShard: (
             Row(
                 "Search every shard",
-                "Any of the {shards} shards of the folder may list a {kind}; each is searched in turn.",
-                "A hash does not show which shard lists it; the short tables make it cheap to search all of them.",
+                "A {kind} may be listed in any of the {shards} shards; each is searched in turn.",
+                "A hash does not show which shard lists it; lookup tables are small, so searching all is cheap.",
                 (Value("shards", "shards", "number of shards that may list the hash", "shards"),),
             ),
         ),
         Keyed: (
             Row(
                 "Apply the HMAC key",
-                "The footer has an HMAC key, so chunk hashes are stored under it: the hash {plain} is stored as "
-                "{stored}.",
+                "The footer has an HMAC key, so chunk hashes are stored keyed: the hash {plain} is stored as {stored}.",
                 "A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
                 (
                     Value("plain", lambda fact: to_text(fact.plain), "the hash of the chunk's uncompressed bytes"),
                     Value(
                         "stored",
                         lambda fact: to_text(fact.stored),
-                        "the hash as the shard stores it, keyed by the HMAC key",
+                        "the hash as stored, keyed with the HMAC key",
                     ),
                 ),
                 spans="layout.key_span",
@@ -153,7 +152,7 @@ STEPS = Steps(
                 "Retry: the hash may be keyed already",
                 "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
                 "looked up unchanged.",
-                "A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
+                "A hash copied from such a shard is already keyed; keyed a second time, it would not be found.",
                 inputs="layout.key_span",
             ),
         ),
@@ -161,22 +160,22 @@ STEPS = Steps(
             Row(
                 "Table key",
                 "Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-                "Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always "
-                "unique.",
+                "Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly "
+                "distributed.",
                 (
                     Value(
                         "key",
                         "key",
                         "the first 16 digits of the hash as a number, stored in 8 bytes, little-endian",
                     ),
-                    Value("hash", lambda fact: to_text(fact.raw), "the hash that is looked for in the tables"),
+                    Value("hash", lambda fact: to_text(fact.raw), "the hash that is searched in the tables"),
                 ),
                 inputs=lambda fact: fact.layout.key_span if fact.kind == CHUNK and fact.layout.key != ZERO else (),
             ),
             Row(
                 "Empty section",
-                "The {name} section has no record but its end mark: there is no {kind} in this shard.",
-                "A section without records cannot contain the key: the lookup ends here.",
+                "The {name} section has only its end mark: this shard lists no {kind}.",
+                "A section without records cannot contain the key, so the lookup ends here.",
                 spans="section",
                 words={"name": lambda fact: _section(fact.kind)},
                 only=lambda fact: fact.is_empty,
@@ -195,7 +194,7 @@ STEPS = Steps(
             Row(
                 _SEARCH_TITLE,
                 _SEARCH,
-                "The table is sorted: between two neighbouring entries there is no other row for the key.",
+                "The table is sorted, so a key between two neighbouring entries is not in it.",
                 _SEARCH_VALUES,
                 spans=_table_spans,
                 words={"row": _table_row},
@@ -215,7 +214,7 @@ STEPS = Steps(
         OtherHash: (
             Row(
                 "Compare the whole hash",
-                "The record has the same table key but another hash, {found}: the next entry is tried.",
+                "The record has the same table key but a different hash, {found}: the next entry is tried.",
                 _HASHED,
                 (_RECORD,),
                 spans="place",
@@ -226,7 +225,7 @@ STEPS = Steps(
             Row(
                 "Compare the whole hash",
                 "{matched}",
-                "The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
+                "The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
                 values,
                 spans=_matched_spans,
                 words={"matched": _matched},
@@ -241,7 +240,7 @@ STEPS = Steps(
             Row(
                 "Rebuild the file",
                 "The file is empty: it has no segments, and its hash is zero.",
-                "An empty file needs no xorb: its record is enough.",
+                "An empty file has no bytes in a xorb; its record is sufficient.",
                 (Value("size", lambda _: 0, _SIZE.text, "bytes"),),
                 inputs=lambda fact: _records_of(fact.ref),
             ),
@@ -279,7 +278,7 @@ STEPS = Steps(
         MoreSegments: (
             Row(
                 "More segments",
-                "{more} in the same way; they are not listed.",
+                "{more} in the same way.",
                 "A file is the bytes of all its segments, one after the other.",
                 inputs="places",
                 words={"more": lambda fact: plural(fact.count, "more segment follows", "more segments follow")},
@@ -288,7 +287,7 @@ STEPS = Steps(
         ContentRead: (
             Row(
                 _CHECK,
-                "{size:byte}; every hash that shard and xorb store for them agrees.",
+                "{size:byte}; all hashes in shard and xorb match.",
                 _CHECK_WHY,
                 (_SIZE,),
                 inputs=_inputs,
@@ -307,8 +306,7 @@ STEPS = Steps(
             Row(
                 "Content not available",
                 "The {described} is found; its bytes are in xorbs that cannot be read.",
-                "A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched "
-                "separately.",
+                "A shard only lists the chunks of each content; the bytes are in xorbs, which are fetched separately.",
                 inputs=lambda fact: _records_of(fact.ref),
             ),
         ),

@@ -148,7 +148,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
             BadMagic,
             values["algorithm"] == b"chd_ph\0",
             "algorithm",
-            "no hash function `chd_ph` begins at hash_position",
+            "the hash function at hash_position does not begin with `chd_ph`",
         ),
         (
             Unsupported,
@@ -167,9 +167,9 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
             BadMagic,
             values["hash_name"] == b"jenkins\0",
             "hash_name",
-            "the key hash is not called `jenkins`, the only one that shards use",
+            "hash_name is not `jenkins`, the only key hash that is supported",
         ),
-        (FormatError, buckets >= 1, "displacements_count", "it has no buckets; at least 1 is required"),
+        (FormatError, buckets >= 1, "displacements_count", "displacements_count is 0; at least 1 is required"),
         # Verification decodes all displacements, so their number is limited by the slots.
         (
             FormatError,
@@ -177,7 +177,7 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
             "displacements_count",
             f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
         ),
-        (FormatError, 1 <= r <= 31, "low_bits_width", f"low_bits_width is {r}; 1 to 31 are possible"),
+        (FormatError, 1 <= r <= 31, "low_bits_width", f"low_bits_width is {r}; valid: 1 to 31"),
         (
             FormatError,
             values["select_count"] == buckets,

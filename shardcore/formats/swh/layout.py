@@ -168,7 +168,7 @@ VARIABLE_PARTS = {
 }
 
 PARTS = (
-    Part("header", SectionRole.HEADER, "Has the offsets of the sections and the number of objects written."),
+    Part("header", SectionRole.HEADER, "Contains the offsets of the sections and the number of objects written."),
     Part(
         "padding",
         SectionRole.PADDING,
@@ -250,7 +250,7 @@ class ShardLayout:
         most = self.index_start - offset - OBJECT.size
         if size <= most:
             return None
-        message = f"the object has {plural(size, 'byte')}, but the objects end after {grouped_digits(most)}"
+        message = f"the object has {plural(size, 'byte')}; only {grouped_digits(most)} are left before the index"
         return FormatError(message, span=OBJECT.span("size", offset))
 
 
@@ -324,9 +324,9 @@ def read_header(data: bytes) -> dict[str, Any]:
         (
             index == objects_stop,
             "index_position",
-            f"the objects end at {objects_stop:#x}; index_position is {index:#x}",
+            f"the objects end at {objects_stop:#x}, but index_position is {index:#x}",
         ),
-        (hashes == index_stop, "hash_position", f"the index ends at {index_stop:#x}; hash_position is {hashes:#x}"),
+        (hashes == index_stop, "hash_position", f"the index ends at {index_stop:#x}, but hash_position is {hashes:#x}"),
         (
             not rest,
             "index_size",

@@ -328,7 +328,7 @@ class SwhLookup:
             with suppress(FormatError):  # a damaged hash function is in the tree and in the findings
                 placed = place_key(file.hash_reader(file.source), file.hashing(), key)
                 if placed.slot == slot:
-                    why = f"The displacement of bucket {placed.hashed.bucket} gives the key of slot {slot} its slot."
+                    why = f"The displacement of bucket {placed.hashed.bucket} determines the slot of this key, {slot}."
                     pointer = placed.stored if placed.stored.size else file.hashing().parts["unary bits"]
                     into.add(Reference(pointer, layout.slot_span(slot), why))
 

@@ -103,7 +103,7 @@ def _verdict(compared: Compared) -> str:
 
 _SLOTS = "slots of the index"
 _OFFSET = Value(
-    "offset", "offset", "first byte of the object; all ones for none", "byte", at=lambda fact: fact.span("offset")
+    "offset", "offset", "offset of the object; all ones if there is none", "byte", at=lambda fact: fact.span("offset")
 )
 
 _CANDIDATES = (
@@ -111,8 +111,8 @@ _CANDIDATES = (
         "Which shard",
         "A key does not give its shard, and Read Shards have no routing rule: {count:shard} to search, one after the "
         "other, until one has the key.",
-        "Only a lookup shows whether a shard has a key; archives store elsewhere which shard has which key.",
-        (Value("candidates", lambda fact: list(fact.names[:100]), "the files that may contain the key"),),
+        "Only a lookup shows whether a shard has a key; archives store elsewhere in which shard each key is.",
+        (Value("candidates", lambda fact: list(fact.names[:100]), "the shards that may contain the key"),),
         words={"count": lambda fact: len(fact.names)},
     ),
 )
@@ -128,7 +128,7 @@ _BEGUN = (
             Value(
                 "slots",
                 "shard.slots",
-                f"{_SLOTS}; a few more than objects, so that free ones are found quickly",
+                f"{_SLOTS}; a few more than objects, to build the hash function fast",
                 "slots",
             ),
         ),
@@ -146,7 +146,7 @@ _BEGUN = (
         "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start as "
         "a = b = 9e3779b9 and c = the seed, {seed}.",
         "The writer tried seeds until each key had its own slot; only the same seed finds it again.",
-        (Value("seed", "hashing.seed", "the number that the hash starts from", at=_seed),),
+        (Value("seed", "hashing.seed", "seed: initial value of the third state number", at=_seed),),
         spans=_seed,
     ),
 )
@@ -176,7 +176,7 @@ _HASHED = (
             Value(
                 "B",
                 "hashing.buckets",
-                "buckets: keys of one bucket are moved together",
+                "number of buckets; the keys of a bucket share a displacement",
                 "buckets",
                 partial(_tail, "buckets_count"),
             ),
@@ -225,7 +225,7 @@ _PLACED = (
         "The writer moved each bucket until all its keys had free slots; a reader repeats the move.",
         (
             Value("slot", "slot", "the number of the slot"),
-            Value("position", "slot_start", "first byte of the slot in the file", "byte"),
+            Value("position", "slot_start", "offset of the slot in the file", "byte"),
         ),
         inputs="hashed.hashing.tail",
     ),

@@ -99,7 +99,7 @@ class SwhTree:
     def _objects_node(self, section: Section) -> Node:
         order = self._file.order
         if order is None:
-            text = f"{plural(self._layout.declared, 'object')}; load the index to see each"
+            text = f"{plural(self._layout.declared, 'object')}; load the index to list them"
             return section_leaf(section, text=text)
         # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))

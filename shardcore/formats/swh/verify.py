@@ -111,7 +111,7 @@ def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8]
         wrong = layout.outside(first + at, int(rows["offset"][at]))
         findings.error("swh.slot-offset", wrong.span, wrong.message, key=rows["key"][at].tobytes().hex())
     for at in np.flatnonzero((states == State.UNUSED) & rows["key"].any(axis=1)).tolist():
-        message = f"slot {first + at} holds no object, but its key is not all zero"
+        message = f"slot {first + at} has no object, but its key is not all zero"
         findings.warning("swh.empty-slot-key", layout.slot_span(first + at, "key"), message)
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):

@@ -99,7 +99,7 @@ STEPS = Steps(
         InfoFound: (
             Row(
                 "Find the info block",
-                f"By the last {INFO_LENGTH.size} bytes the info block has {{info_length:byte}}: it starts at byte "
+                f"The last {INFO_LENGTH.size} bytes give its size, {{info_length:byte}}: the info block starts at byte "
                 "{info_start:#x}, where the chunk records end.",
                 "Hashes and ends are known only when all chunks are written, so they are stored at the end.",
                 (
