@@ -14,7 +14,7 @@ import numpy as np
 import shardcore
 from shardcore.sources.memory import BytesSource
 from tests.bench.figures import Figure, best_of
-from tests.shardcore.formats.des.test_equal_uids import many_equal
+from tests.shardcore.formats.des import made
 
 ENTRIES = 100_000
 EQUAL = 300_000
@@ -143,6 +143,7 @@ def run() -> Iterator[Figure]:
         rows = np.arange(1000, dtype=np.int64) * 97
         row = best_of(REPEATS, lambda: shard.objects.columns(rows)) * 1000
         yield Figure("columns of 1,000 rows", row, 20, "ms")
-    with shardcore.open(BytesSource(many_equal(EQUAL), "equal.des"), format="des") as shard:
+    equal = made.shard([made.Stored(b"the same uid", b"x")] * EQUAL)
+    with shardcore.open(BytesSource(equal, "equal.des"), format="des") as shard:
         found = best_of(REPEATS, lambda: shard.find_all("the same uid")) * 1000
         yield Figure(f"find all of {EQUAL:,} entries of one uid", found, 1000, "ms")

@@ -30,7 +30,7 @@ from typing import Any
 
 from shardcore.shards.registry import FORMATS
 from tests.fuzz.drivers import DRIVERS, WEIGHTS, WindowDriver, copied
-from tests.fuzz.mutations import Edit, Place, edited, minimised, mutation, places_of
+from tests.fuzz.mutations import Edit, edited, minimised, mutation, places_of
 
 ROOT = Path(__file__).parents[2]
 HOMES = (ROOT / "tests" / "data", ROOT / "resources" / "samples")
@@ -86,14 +86,8 @@ def samples_of(name: str) -> tuple[Path, ...]:
     return tuple(path for path in found if path.suffix not in left_out and 0 < path.stat().st_size < MOST_BYTES)
 
 
-@cache
-def _read(path: Path) -> bytes:
-    return path.read_bytes()
-
-
-@cache
-def _places(path: Path) -> tuple[Place, ...]:
-    return places_of(path)
+_read = cache(Path.read_bytes)
+_places = cache(places_of)
 
 
 def case_of(name: str, seed: int, number: int, drivers: list[str]) -> Case:
@@ -251,13 +245,9 @@ def watch(name: str, options: argparse.Namespace, out: Path) -> int:
         _keep(out, name, Case.of(last["case"]), mark, "the process ended, or gave no answer")
     found = [f"{mark} ({count} times)" for mark, count in marks.items() if mark and count]
     each = ", ".join(f"{count} {driver}" for driver, count in sorted(cases.items()))
-    print(
-        f"{name}: {sum(cases.values()):,} cases ({each}), seed {options.seed}; {len(found)} findings; "
-        f"worst {worst['seconds']:.1f} s, {worst['megabytes']:.0f} MB",
-        *found,
-        sep="\n  ",
-        flush=True,
-    )
+    figures = f"worst {worst['seconds']:.1f} s, {worst['megabytes']:.0f} MB"
+    line = f"{name}: {sum(cases.values()):,} cases ({each}), seed {options.seed}; {len(found)} findings; {figures}"
+    print(line, *found, sep="\n  ", flush=True)
     return len(found)
 
 
@@ -269,7 +259,6 @@ def _lines(name: str, options: argparse.Namespace, minutes: float, first: int) -
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'app'}"}
     environment |= {f"XDG_{kind}_HOME": tempfile.gettempdir() for kind in ("DATA", "CONFIG", "CACHE", "STATE")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as process:
-        assert process.stdout is not None
         while select.select([process.stdout], [], [], WALL_SECONDS)[0]:
             line = process.stdout.readline()
             if not line:

@@ -166,13 +166,8 @@ def change(path: Path, dice: random.Random) -> None:
         key = dice.choice(keys) if keys else ""
     inputs = path.with_name("fuzz-input")
     inputs.write_bytes(dice.randbytes(dice.choice((0, 1, 5000))))
-    edits: tuple[Callable[[], Any], ...] = (
-        partial(delete, path, [key]),
-        partial(truncate, path),
-        partial(append, path, [inputs]),
-        partial(tombstone, path, [key]),
-    )
-    edit = dice.choice(edits)
+    edits = (partial(delete, path, [key]), partial(truncate, path), partial(append, path, [inputs]))
+    edit = dice.choice((*edits, partial(tombstone, path, [key])))
     try:
         edit()
     except ShardError:
@@ -260,12 +255,6 @@ def copied(sample: Path, data: bytes, beside: Path | None = None) -> Iterator[Pa
         yield home / sample.name
 
 
-DRIVERS: dict[str, Callable[[Path, random.Random], None]] = {
-    "read": read,
-    "show": show,
-    "recover": recover,
-    "convert": convert,
-    "change": change,
-    "command": command,
-}
+DRIVERS: dict[str, Callable[[Path, random.Random], None]]
+DRIVERS = {one.__name__: one for one in (read, show, recover, convert, change, command)}
 WEIGHTS = {"read": 30, "show": 20, "recover": 10, "convert": 12, "change": 8, "command": 8, "window": 12}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import shardcore
 from shardcore import Node, Shard, ShardError
@@ -113,12 +114,11 @@ def _boundary(data: bytes, places: Sequence[Place], other: bytes, dice: random.R
     """A field gets an extreme value, the size of the file, or one more or less than it has."""
     place = dice.choice(places)
     width = place.size if place.size in (1, 2, 4, 8) else min(8, place.size)
-    order = "big" if place.big else "little"
-    now = int.from_bytes(data[place.start : place.start + width], "big" if place.big else "little")
+    order: Literal["big", "little"] = "big" if place.big else "little"
+    now = int.from_bytes(data[place.start : place.start + width], order)
     values = (0, 1, (1 << 8 * width) - 1, 1 << 8 * width - 1, (1 << 8 * width - 1) - 1, now + 1, now - 1, 2 * now)
     value = dice.choice((*values, len(data), len(data) - 1, dice.choice(places).start, 1 << dice.randrange(8 * width)))
-    raw = (value & ((1 << 8 * width) - 1)).to_bytes(width, "big" if order == "big" else "little")
-    return [Edit(place.start, place.start + width, raw)]
+    return [Edit(place.start, place.start + width, (value & ((1 << 8 * width) - 1)).to_bytes(width, order))]
 
 
 def _swap(data: bytes, places: Sequence[Place], other: bytes, dice: random.Random) -> list[Edit]:
@@ -157,15 +157,7 @@ def _extend(data: bytes, places: Sequence[Place], other: bytes, dice: random.Ran
     return [Edit(at, at, more)]
 
 
-_KINDS: tuple[Callable[[bytes, Sequence[Place], bytes, random.Random], list[Edit]], ...] = (
-    _boundary,
-    _boundary,
-    _boundary,
-    _swap,
-    _splice,
-    _cut,
-    _extend,
-)
+_KINDS = (_boundary, _boundary, _boundary, _swap, _splice, _cut, _extend)
 
 
 def minimised(edits: tuple[Edit, ...], fails: Callable[[tuple[Edit, ...]], bool]) -> tuple[Edit, ...]:

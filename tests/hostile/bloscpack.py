@@ -10,19 +10,8 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from tests.hostile.making import (
-    GIB,
-    MEGABYTES,
-    UNFIT,
-    hostile,
-    hostile_texts,
-    lead_out,
-    put,
-    put_sparse,
-    zlib_bomb,
-    zstd_bomb,
-    zstd_wide,
-)
+from tests.hostile import making
+from tests.hostile.making import GIB, MEGABYTES, UNFIT, hostile, hostile_texts, put
 from tests.shardcore.formats.bloscpack.files import File
 
 ZLIB, ZSTD, LZ4 = 3, 4, 1
@@ -37,7 +26,7 @@ def blosc_header(nbytes: int, stored: int, *, codec: int = ZSTD, blocksize: int 
 
 def bomb_chunk(size: int = GIB, codec: int = ZSTD) -> bytes:
     """A chunk of one block that expands to zeros."""
-    stream = zstd_bomb(size) if codec == ZSTD else zlib_bomb(size)
+    stream = making.zstd_bomb(size) if codec == ZSTD else making.zlib_bomb(size)
     body = struct.pack("<II", 20, len(stream)) + stream
     return blosc_header(size, 16 + len(body), codec=codec) + body
 
@@ -72,7 +61,7 @@ def metadata_spaces(folder: Path) -> Path:
 @hostile("bloscpack", "0")
 def metadata_bomb(folder: Path) -> Path:
     """Metadata that expands to a GiB."""
-    stored = zlib_bomb()
+    stored = making.zlib_bomb()
     head = b"JSON\0\0\0\0" + bytes([0, 1, 1, 6]) + struct.pack("<III8s", GIB, len(stored), len(stored), b"")
     section = head + stored + zlib.adler32(stored).to_bytes(4, "little")
     file = File([], [], header={"options": 2, "nchunks": 0})
@@ -178,7 +167,7 @@ def counts_that_wrap(folder: Path) -> Path:
 def absurd_streams(folder: Path) -> Path:
     """Chunks whose zstd window is 2 GiB, whose LZ4 block claims 2 GiB, and whose blocks are larger than the chunk."""
     chunks = []
-    for codec, stream, size in ((ZSTD, zstd_wide(), 1), (LZ4, b"\xff" * 40, 2**31 - 1), (ZLIB, b"x", 100)):
+    for codec, stream, size in ((ZSTD, making.zstd_wide(), 1), (LZ4, b"\xff" * 40, 2**31 - 1), (ZLIB, b"x", 100)):
         body = struct.pack("<II", 20, len(stream)) + stream
         chunks.append(blosc_header(size, 16 + len(body), codec=codec, blocksize=2**31 - 1) + body)
     return put(folder, _NAME, File(chunks, [1, 2**31 - 1, 100]).write())
@@ -187,7 +176,7 @@ def absurd_streams(folder: Path) -> Path:
 @hostile("bloscpack", "0")
 def sparse(folder: Path) -> Path:
     """One chunk, and behind it as large a hole as the file system lets have."""
-    put_sparse(folder, _NAME, File([empty_chunk()], [0]).write())
+    making.put_sparse(folder, _NAME, File([empty_chunk()], [0]).write())
     return folder / _NAME
 
 
@@ -198,7 +187,7 @@ def column_of_fifos(folder: Path) -> Path:
     put(column, "meta/storage", COLUMN_STORAGE)
     put(column, "meta/sizes", b'{"shape": [6], "nbytes": 6, "cbytes": 6}')
     (column / "data").mkdir()
-    lead_out(column / "data", [f"__{number}.blp" for number in range(5)])
+    making.lead_out(column / "data", [f"__{number}.blp" for number in range(5)])
     return column
 
 

@@ -20,7 +20,7 @@ DRAWINGS = {
     "xorb": ("records", "lanes"),
 }
 """What is drawn of each format; where a file has it not, the command says so."""
-_CONVERTED = ("--force",)
+_CONVERTED = (("converted",), ("planned", "--plan"))
 _TARGETS = {"bloscpack": "swh", "des": "swh", "mdb": "des", "neuroglancer": "des", "swh": "des", "xorb": "swh"}
 """What each format is converted into."""
 FINE_CODES = frozenset(range(5))
@@ -55,32 +55,18 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
     if one.many:
         found = [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
         return [*found, Command(("info", uri, "--count"))]
-    found = [
-        Command(("info", uri)),
-        Command(("info", uri, "--json", "--count")),
-        Command(("tree", uri)),
-        Command(("tree", uri, "--depth", "4", "--json")),
-        Command(("explain", uri, "0x20")),
-        Command(("explain", uri, "0x20", "--leads")),
-        Command(("ls", uri)),
-        Command(("ls", uri, "--limit", "5", "--json")),
-        Command(("verify", uri)),
-        Command(("verify", uri, "--depth", "index", "--json")),
-        Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000")),
-        Command(("salvage", uri, "--plan", "--limit-bytes", "1000000")),
-        Command(("salvage", uri, "--plan", "--raw")),
-        Command(("convert", uri, _TARGETS[one.format], str(folder / "converted"), *_CONVERTED)),
-        Command(("convert", uri, _TARGETS[one.format], str(folder / "planned"), *_CONVERTED, "--plan")),
-        *(Command(("chart", uri, what)) for what in ("budget", "sizes", "load")),
-        *(Command(("draw", uri, "--name", name)) for name in DRAWINGS[one.format]),
-    ]
+    target, most = _TARGETS[one.format], ("--limit-bytes", "1000000")
+    looks = ("info", "info --json --count", "tree", "tree --depth 4 --json", "explain 0x20", "explain 0x20 --leads")
+    looks += ("ls", "ls --limit 5 --json", "verify", "verify --depth index --json", "salvage --plan --raw")
+    looks += ("chart budget", "chart sizes", "chart load", *(f"draw --name {name}" for name in DRAWINGS[one.format]))
+    found = [(words[0], uri, *words[1:]) for words in map(str.split, looks)]
+    found += [("extract", uri, str(folder / "taken"), *most), ("salvage", uri, "--plan", *most)]
+    found += [("convert", uri, target, str(folder / name), "--force", *more) for name, *more in _CONVERTED]
     for key in one.keys:
-        found.append(Command(("trace", uri, "--", key)))
-        found.append(Command(("trace", uri, "--cold", "--draw", "--", key)))
-        taken = ("-o", str(folder / "got"), "--force")
-        found += [Command(("draw", uri, "--name", name, "--", key)) for name in DRAWINGS[one.format]]
-        found.append(Command(("get", uri, *taken, "--limit-bytes", "1000000", "--", key)))
-    return found
+        found += [("trace", uri, "--", key), ("trace", uri, "--cold", "--draw", "--", key)]
+        found += [("draw", uri, "--name", name, "--", key) for name in DRAWINGS[one.format]]
+        found.append(("get", uri, "-o", str(folder / "got"), "--force", *most, "--", key))
+    return [Command(words) for words in found]
 
 
 def judged(runner: Runner, command: Command) -> tuple[Outcome, str]:

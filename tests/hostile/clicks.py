@@ -65,29 +65,22 @@ def clicks_over(path: Path, keys: tuple[str, ...], seconds: float) -> list[Click
     Returns:
         What the clicks cost; the last one has `wrong` when the process ended before its time.
     """
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "app")]),
-        "QT_QPA_PLATFORM": "offscreen",
-    }
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "app")])
+    environment = os.environ | {"PYTHONPATH": paths, "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-m", "tests.hostile.clicks"]
-    with (
-        tempfile.TemporaryFile("w+") as asked,
-        tempfile.TemporaryFile("w+") as out,
-        tempfile.TemporaryFile("w+") as err,
-    ):
-        json.dump({"path": str(path), "keys": keys}, asked)
-        asked.seek(0)
-        process = subprocess.Popen(command, stdin=asked, stdout=out, stderr=err, cwd=ROOT, env=environment)
+    asked = json.dumps({"path": str(path), "keys": keys}).encode()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, cwd=ROOT, env=environment) as process:
         try:
-            code = str(process.wait(seconds))
+            out, err = process.communicate(asked, seconds)
+            code = str(process.returncode)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            out, err = process.communicate()
             code = f"none after {seconds:.0f} s"
-        for file in (out, err):
-            file.seek(0)
-        found = [Click(**json.loads(line)) for line in out]
-        told = "\n".join(line for line in err.read().splitlines() if not line.startswith(_OFFSCREEN))
+    found = [Click(**json.loads(line)) for line in out.splitlines()]
+    lines = err.decode(errors="replace").splitlines()
+    told = "\n".join(line for line in lines if not line.startswith(_OFFSCREEN))
     if code != "0" or told:
         found.append(Click("the end", 0, 0, 0, 0, f"exit code {code} {told[-800:]}"))
     return found
@@ -155,6 +148,7 @@ class Clicker:
                 yield f"raw {bad!r} in {where}"
 
     def _texts(self) -> Iterator[tuple[str, str]]:
+        from PySide6.QtGui import QAction
         from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QTabBar, QWidget
 
         for widget in (self.window, *self.window.findChildren(QWidget)):
@@ -167,14 +161,8 @@ class Clicker:
             if isinstance(widget, QTabBar):
                 for tab in range(widget.count()):
                     yield f"tab of {name}", widget.tabText(tab) + widget.tabToolTip(tab)
-        for action in self.window.findChildren(_action_class()):
+        for action in self.window.findChildren(QAction):
             yield "an action", action.text() + action.toolTip()
-
-
-def _action_class() -> type:
-    from PySide6.QtGui import QAction
-
-    return QAction
 
 
 def _peak() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from tests.hostile.making import GIB, UNFIT, hostile, hostile_texts, lz4_frame, put, zstd_bomb, zstd_wide
+from tests.hostile.making import GIB, UNFIT, hostile, hostile_texts, lead_out, lz4_frame, put, zstd_bomb, zstd_wide
 
 _NAME = "2024-01-15_00_0000.des"
 NONE, ZSTD, LZ4 = 0, 1, 2
@@ -112,26 +112,13 @@ def sidecar_tombstones(folder: Path) -> Path:
 @hostile("des", "0", "7")
 def far_dates(folder: Path) -> Path:
     """Times past the year 9999, before the first, and of no calendar."""
-    times = [
-        "99999-01-01T00:00:00Z",
-        "9999-12-31T23:59:59-23:59",
-        "0001-01-01T00:00:00+23:59",
-        "-2024-01-01T00:00:00Z",
-        "2024-02-30T25:61:61Z",
-        "2024-01-01T00:00:00+99:99",
-        "9" * 50_000,
-        UNFIT,
-        1e308,
-        -1,
-        2**63,
-        None,
-    ]
+    times = ["99999-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "-2024-01-01T00:00:00Z"]
+    times += ["2024-02-30T25:61:61Z", "2024-01-01T00:00:00+99:99", "9" * 50_000, UNFIT, 1e308, -1, 2**63, None]
     metas = [json.dumps({"created_at": time}).encode() for time in times]
     tombs = {f"{n}": {"uid": f"{n}", "created_at": time, "deleted_at": time} for n, time in enumerate(times)}
     retention = {"deadline": times[0], "status": times[7]}
-    put(
-        folder, _NAME.replace(".des", ".meta"), json.dumps({"version": 1, "tombstones": tombs, "x": retention}).encode()
-    )
+    text = json.dumps({"version": 1, "tombstones": tombs, "x": retention})
+    put(folder, _NAME.replace(".des", ".meta"), text.encode())
     return put(folder, _NAME, shard(b"x", [entry(b"%d" % n, 8, 1, NONE, 1, m) for n, m in enumerate(metas)]))
 
 
@@ -157,11 +144,8 @@ def folder_of_fifos(folder: Path) -> Path:
     inside = folder / "shards"
     inside.mkdir()
     _one(inside)
-    os.mkfifo(inside / "2024-01-15_00_0001.des")
     os.mkfifo(inside / "2024-01-15_00_0000.meta")
-    (inside / "2024-01-15_00_0002.des").symlink_to("2024-01-15_00_0002.des")
-    (inside / "2024-01-15_00_0003.des").symlink_to("/dev/zero")
-    (inside / "2024-01-15_00_0004.des").mkdir()
+    lead_out(inside, [f"2024-01-15_00_000{number}.des" for number in range(1, 6)])
     return inside
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import os
 import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -101,39 +101,33 @@ def lead_out(folder: Path, names: Sequence[str]) -> None:
     (folder / outside).symlink_to("../secret")
 
 
+def _packed(engine: Any, size: int) -> bytes:
+    piece = bytes(1 << 20)
+    return b"".join(engine.compress(piece) for _ in range(size >> 20)) + engine.flush()
+
+
 @functools.cache
 def zstd_bomb(size: int = GIB) -> bytes:
     """A zstd frame of some 33 KB for each GiB of zeros; it does not state its size."""
-    engine = zstandard.ZstdCompressor(level=1, write_content_size=False).compressobj()
-    piece = bytes(1 << 20)
-    return b"".join(engine.compress(piece) for _ in range(size >> 20)) + engine.flush()
+    return _packed(zstandard.ZstdCompressor(level=1, write_content_size=False).compressobj(), size)
 
 
 @functools.cache
 def gzip_bomb(size: int = GIB) -> bytes:
     """A gzip member of about a MB for each GiB of zeros."""
-    engine = zlib.compressobj(9, zlib.DEFLATED, 31)
-    piece = bytes(1 << 20)
-    return b"".join(engine.compress(piece) for _ in range(size >> 20)) + engine.flush()
+    return _packed(zlib.compressobj(9, zlib.DEFLATED, 31), size)
 
 
 @functools.cache
 def zlib_bomb(size: int = GIB) -> bytes:
     """As `gzip_bomb`, a zlib stream."""
-    engine = zlib.compressobj(9)
-    piece = bytes(1 << 20)
-    return b"".join(engine.compress(piece) for _ in range(size >> 20)) + engine.flush()
+    return _packed(zlib.compressobj(9), size)
 
 
 def zstd_wide(content: bytes = b"x") -> bytes:
     """A zstd frame whose window is 2 GiB."""
     # Descriptor 0: no content size, no checksum; window descriptor: exponent 21, 2**(10 + 21).
     return b"\x28\xb5\x2f\xfd\x00" + bytes([21 << 3]) + (1 | len(content) << 3).to_bytes(3, "little") + content
-
-
-def gzip_members(count: int) -> bytes:
-    """Many gzip members, one after the other."""
-    return gzip.compress(b"x", mtime=0) * count
 
 
 def lz4_frame(block_size: int, content_size: int, block: bytes, *, stated: int | None = None) -> bytes:
@@ -200,6 +194,5 @@ def hostile_texts(format_name: str, prefix: str, make: Callable[[Path, bytes], P
     """
     for text in (json_lists, json_deep, json_escapes, json_unended):
         name = text.__name__.replace("json", prefix).replace("_", "-")
-        ALL.append(
-            Hostile(format_name, name, lambda folder, text=text: make(folder, text()), (key,), text.__doc__ or "")
-        )
+        built = functools.partial(lambda text, folder: make(folder, text()), text)
+        ALL.append(Hostile(format_name, name, built, (key,), text.__doc__ or ""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,9 @@ import numpy as np
 from shardcore.codecs.xet.hashes import chunk_hash
 from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, write_u24
-from shardcore.formats.mdb.layout import (
-    BOOKEND,
-    CAS_ENTRY,
-    CAS_HEADER,
-    CHUNK_LOOKUP,
-    FILE_ENTRY,
-    FILE_HEADER,
-    FILE_LOOKUP,
-    FOOTER,
-    HEADER,
-    XORB_LOOKUP,
-)
-from tests.hostile.making import MEGABYTES, hostile, put
+from shardcore.formats.mdb import layout
+from shardcore.formats.mdb.layout import BOOKEND, CAS_ENTRY, CAS_HEADER, FILE_ENTRY, FILE_HEADER, FOOTER, HEADER
+from tests.hostile.making import MEGABYTES, hostile, lead_out, put
 
 MOST = 2**32 - 1
 FILE_KEY = "file:" + "01" * 32
@@ -52,7 +41,9 @@ def shard(files: bytes, xorbs: bytes, tables: tuple[bytes, bytes, bytes] = (b"",
     parts = [HEADER.pack(footer_size=FOOTER.size), files + BOOKEND.pack(), xorbs + BOOKEND.pack(), *tables]
     places = np.cumsum([0, *map(len, parts)]).tolist()
     footer: dict[str, Any] = {"cas_info_offset": places[2], "footer_offset": places[6]}
-    for number, (name, record) in enumerate((("file", FILE_LOOKUP), ("xorb", XORB_LOOKUP), ("chunk", CHUNK_LOOKUP))):
+    for number, (name, record) in enumerate(
+        (("file", layout.FILE_LOOKUP), ("xorb", layout.XORB_LOOKUP), ("chunk", layout.CHUNK_LOOKUP))
+    ):
         footer[f"{name}_lookup_offset"] = places[3 + number]
         footer[f"{name}_lookup_num_entry"] = len(tables[number]) // record.size
     return b"".join(parts) + FOOTER.pack(**(footer | changed))
@@ -91,9 +82,9 @@ def xorb_of_all_chunks(folder: Path) -> Path:
 def lookups_of_one_key(folder: Path) -> Path:
     """Lookup tables of hundreds of thousands of entries of one key that lead to each other's records."""
     key = int.from_bytes(b"\x01" * 8, "little")
-    files = rows(FILE_LOOKUP, 150_000, key=key, index=np.arange(150_000) % 3)
-    xorbs = rows(XORB_LOOKUP, 150_000, key=int.from_bytes(b"\x02" * 8, "little"), index=np.arange(150_000) % 5)
-    chunks = rows(CHUNK_LOOKUP, 150_000, key=int.from_bytes(b"\x03" * 8, "little"), index=MOST, chunk=MOST)
+    files = rows(layout.FILE_LOOKUP, 150_000, key=key, index=np.arange(150_000) % 3)
+    xorbs = rows(layout.XORB_LOOKUP, 150_000, key=int.from_bytes(b"\x02" * 8, "little"), index=np.arange(150_000) % 5)
+    chunks = rows(layout.CHUNK_LOOKUP, 150_000, key=int.from_bytes(b"\x03" * 8, "little"), index=MOST, chunk=MOST)
     records = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1) + rows(FILE_ENTRY, 1, cas_hash=digest(2))
     cas = rows(CAS_HEADER, 1, cas_hash=digest(2), num_entries=1) + rows(CAS_ENTRY, 1, chunk_hash=digest(3))
     return _put(folder, shard(records, cas, (files, xorbs, chunks)))
@@ -142,11 +133,9 @@ def folder_of_shards(folder: Path) -> Path:
     """A folder of hundreds of shards that say that they have everything, FIFOs and links among them."""
     data = shard(rows(FILE_HEADER, 1000, file_hash=digest(1)), b"")
     for number in range(150):
-        put(folder, f"{number:064x}.mdb", data)
-    os.mkfifo(folder / ("a" * 64 + ".mdb"))
-    (folder / ("b" * 64 + ".mdb")).symlink_to("/dev/zero")
-    (folder / ("c" * 64 + ".mdb")).mkdir()
-    return folder
+        put(folder, f"shards/{number:064x}.mdb", data)
+    lead_out(folder / "shards", [f"{letter * 64}.mdb" for letter in "abcde"])
+    return folder / "shards"
 
 
 @hostile("mdb", FILE_KEY)
@@ -154,7 +143,7 @@ def garbage(folder: Path) -> Path:
     """Ten megabytes of random records between a header and a footer."""
     noise = np.random.default_rng(8).integers(0, 256, MEGABYTES // 48 * 48 - 9600, dtype=np.uint8).tobytes()
     half = len(noise) // 96 * 48
-    assert struct.calcsize("<Q") == 8
+
     return _put(folder, shard(noise[:half], noise[half:]))
 
 
@@ -189,8 +178,7 @@ def files_of_all_chunks(folder: Path) -> Path:
     both = np.zeros((count, 96), np.uint8)
     both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
     both[:, 48:] = np.frombuffer(_segments_of_all(1, chunks), np.uint8)
-    both[:, 0] = np.arange(count) & 0xFF
-    both[:, 1] = np.arange(count) >> 8 & 0xFF
+    both[:, :2] = np.arange(count, dtype="<u2").view(np.uint8).reshape(-1, 2)
     return _put(folder, shard(both.tobytes(), _chunks_of_one_byte(chunks)))
 
 
@@ -224,9 +212,8 @@ def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> 
         put(folder, f"{number:02x}" * 32, record * chunks, block)
     named = np.repeat((np.arange(count) % xorbs).astype(np.uint8), 32).reshape(-1, 32)
     head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
-    return _put(
-        folder, shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b"")
-    )
+    segments = rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1)
+    return _put(folder, shard(head + segments, b""))
 
 
 @hostile("mdb", FILE_KEY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,44 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from tests.hostile.making import MEGABYTES, UNFIT, gzip_bomb, gzip_members, hostile, hostile_texts, put
+from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
+from tests.hostile.making import MEGABYTES, UNFIT, gzip_bomb, hostile, hostile_texts, lead_out, put
 
-SHARDING = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "identity",
-    "minishard_bits": 0,
-    "shard_bits": 0,
-    "minishard_index_encoding": "raw",
-    "data_encoding": "raw",
-}
-LONG = "9" * 5000
+SHARDING = ShardingSpec(0, IDENTITY, 0, 0).to_json()
+MESHES = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+MESHES |= {"transform": [1, 0, 0, 0] * 3}
 
 
 def volume(sharding: Any, **scale: Any) -> dict[str, Any]:
     """The info of a volume of one scale."""
-    one = {
-        "key": "s",
-        "size": [64, 64, 64],
-        "chunk_sizes": [[64, 64, 64]],
-        "voxel_offset": [0, 0, 0],
-        "encoding": "raw",
-        "resolution": [1, 1, 1],
-        "sharding": sharding,
-    }
+    one = {"key": "s", "size": [64, 64, 64], "chunk_sizes": [[64, 64, 64]], "voxel_offset": [0, 0, 0]}
+    one |= {"encoding": "raw", "resolution": [1, 1, 1], "sharding": sharding}
     top = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "type": "image"}
     return {**top, "scales": [one | scale]}
 
 
 def index_of(ids: Sequence[int], starts: Sequence[int], sizes: Sequence[int]) -> bytes:
     """A minishard index: three rows, the first two as differences; sums wrap."""
+    keys, places, lengths = (np.array(one, np.uint64) for one in (ids, starts, sizes))
     with np.errstate(over="ignore"):
-        keys = np.array(ids, np.uint64)
-        places, lengths = np.array(starts, np.uint64), np.array(sizes, np.uint64)
-        gaps = places.copy()
-        gaps[1:] = places[1:] - (places[:-1] + lengths[:-1])
-        keys[1:] = keys[1:] - keys[:-1].copy()
-    return np.concatenate([keys, gaps, lengths]).astype("<u8").tobytes()
+        gaps = np.concatenate([places[:1], places[1:] - (places[:-1] + lengths[:-1])])
+        return np.concatenate([np.diff(keys, prepend=np.uint64(0)), gaps, lengths]).astype("<u8").tobytes()
 
 
 def _folder(folder: Path, info: Any, shard: bytes = b"", where: str = "") -> Path:
@@ -63,20 +46,19 @@ def _mesh_info(**sharding: Any) -> dict[str, Any]:
     return {"@type": "neuroglancer_skeletons", "sharding": SHARDING | sharding}
 
 
-def _one_minishard(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Path:
+def _one_minishard(
+    folder: Path, payload: bytes, index: bytes, info: dict[str, Any] | None = None, where: str = "", **sharding: Any
+) -> Path:
     head = struct.pack("<2Q", len(payload), len(payload) + len(index))
-    return _folder(folder, _mesh_info(**sharding), head + payload + index)
-
-
-def _digits(folder: Path, **members: Any) -> Path:
-    text = json.dumps(volume(SHARDING | members.pop("sharding", {}), **members))
-    return _folder(folder, text.replace('"LONG"', LONG).encode(), where="s/")
+    info = info or _mesh_info(**sharding)
+    return _folder(folder, info | ({} if where else {"sharding": SHARDING | sharding}), head + payload + index, where)
 
 
 @hostile("neuroglancer", "0")
 def far_numbers(folder: Path) -> Path:
     """Sizes of 1e308, of -1e308, of NaN, of infinity and of 2**64."""
-    return _digits(folder, size=[1e308, 2**64, 1], voxel_offset=[-1e308, float("nan"), float("inf")])
+    numbers = {"size": [1e308, 2**64, 1], "voxel_offset": [-1e308, float("nan"), float("inf")]}
+    return _folder(folder, volume(SHARDING, **numbers), where="s/")
 
 
 hostile_texts("neuroglancer", "info", _folder, "0")
@@ -97,10 +79,7 @@ def links(folder: Path) -> Path:
     inside.mkdir()
     put(inside, "info", json.dumps(_mesh_info(shard_bits=4)).encode())
     put(inside, "0.shard", struct.pack("<2Q", 0, 0))
-    os.mkfifo(inside / "1.shard")
-    (inside / "2.shard").symlink_to("2.shard")
-    (inside / "3.shard").symlink_to("/dev/zero")
-    (inside / "4.shard").mkdir()
+    lead_out(inside, [f"{number}.shard" for number in range(1, 6)])
     return inside
 
 
@@ -148,9 +127,8 @@ def wrong_ranges(folder: Path) -> Path:
 @hostile("neuroglancer", "0")
 def gzip_of_many_members(folder: Path) -> Path:
     """A value of a hundred thousand gzip members, and an index of two."""
-    value = gzip_members(100_000)
-    index = index_of([0], [0], [len(value)])
-    return _one_minishard(folder, value, index, data_encoding="gzip")
+    value = gzip.compress(b"x", mtime=0) * 100_000
+    return _one_minishard(folder, value, index_of([0], [0], [len(value)]), data_encoding="gzip")
 
 
 @hostile("neuroglancer", "0", "1")
@@ -160,11 +138,7 @@ def manifests(folder: Path) -> Path:
     head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
     many = head + struct.pack("<I", lots) + bytes(16 * lots)
     liar = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 2**32 - 1)
-    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
-    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING}
-    payload = many + liar
-    index = index_of([0, 1], [0, len(many)], [len(many), len(liar)])
-    return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
+    return _one_minishard(folder, many + liar, index_of([0, 1], [0, len(many)], [len(many), len(liar)]), MESHES)
 
 
 @hostile("neuroglancer", "0")
@@ -173,10 +147,7 @@ def many_meshes(folder: Path) -> Path:
     head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
     manifest = head + struct.pack("<I", 1000) + bytes(12 * 1000) + b"\xff" * 4000
     count = 300_000
-    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
-    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING}
-    index = index_of(range(count), [0] * count, [len(manifest)] * count)
-    return _folder(folder, info, struct.pack("<2Q", len(manifest), len(manifest) + len(index)) + manifest + index)
+    return _one_minishard(folder, manifest, index_of(range(count), [0] * count, [len(manifest)] * count), MESHES)
 
 
 @hostile("neuroglancer", "0")
@@ -184,8 +155,7 @@ def many_voxels(folder: Path) -> Path:
     """A volume of chunks of 2**60 voxels and thousands of channels."""
     size = [2**20] * 3
     info = volume(SHARDING, size=size, chunk_sizes=[size]) | {"num_channels": 2**31, "data_type": "uint64"}
-    index = index_of([0, 1], [0, 0], [1, 1])
-    return _folder(folder, info, struct.pack("<2Q", 1, 1 + len(index)) + b"x" + index, where="s/")
+    return _one_minishard(folder, b"x", index_of([0, 1], [0, 0], [1, 1]), info, "s/")
 
 
 @hostile("neuroglancer", "0")
@@ -199,20 +169,10 @@ def without_info(folder: Path) -> Path:
 @hostile("neuroglancer", "0", "2")
 def manifests_of_levels(folder: Path) -> Path:
     """Gzip manifests of 65 KB that expand to millions of levels of detail without fragments."""
-    manifest = gzip.compress(_levels(3_000_000), mtime=0)
+    count = 3_000_000
+    manifest = gzip.compress(struct.pack("<6fI", 1, 1, 1, 0, 0, 0, count) + bytes(20 * count), mtime=0)
     index = index_of(range(3), [n * len(manifest) for n in range(3)], [len(manifest)] * 3)
-    return _one_mesh(folder, manifest * 3, index, data_encoding="gzip")
-
-
-def _levels(count: int) -> bytes:
-    """A manifest of levels of detail without fragments."""
-    return struct.pack("<6fI", 1, 1, 1, 0, 0, 0, count) + bytes(20 * count)
-
-
-def _one_mesh(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Path:
-    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
-    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING | sharding}
-    return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
+    return _one_minishard(folder, manifest * 3, index, MESHES, data_encoding="gzip")
 
 
 @hostile("neuroglancer", "0")

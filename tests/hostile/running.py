@@ -16,7 +16,6 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 KEPT = 20_000
@@ -49,10 +48,8 @@ class Outcome:
 
     def __str__(self) -> str:
         ended = "ended " if self.ended else ""
-        return (
-            f"{ended}code {self.code}, first {self.first:.1f} s, {self.total:.1f} s, "
-            f"{self.megabytes:.0f} MB, {self.written} bytes"
-        )
+        times = f"first {self.first:.1f} s, {self.total:.1f} s"
+        return f"{ended}code {self.code}, {times}, {self.megabytes:.0f} MB, {self.written} bytes"
 
 
 class Runner:
@@ -72,8 +69,6 @@ class Runner:
             arguments: The command line.
             seconds: Of the processor, after which it is ended; and as long by the clock without using the processor.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"arguments": arguments, "seconds": seconds}) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
@@ -83,17 +78,14 @@ class Runner:
 
     def close(self) -> None:
         """Ends the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait(10)
 
     def __enter__(self) -> Runner:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import shardcore
 from shardcore.formats.swh.hash_section import part_sizes
-from tests.hostile.making import hostile, lead_out, put
+from tests.hostile.making import hostile, lead_out, put, put_sparse
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 KEY = "00" * 32
@@ -53,21 +53,16 @@ def nested_objects(folder: Path) -> Path:
     objects = np.zeros(count, ">u8")
     objects[:] = 8 * count - 8 * np.arange(1, count + 1)
     offsets = 512 + 8 * np.arange(count)
-    return put(
-        folder, "a.shard", shard(objects.tobytes(), slots_of(_keys(count), offsets), function(count, count // 5))
-    )
+    data = shard(objects.tobytes(), slots_of(_keys(count), offsets), function(count, count // 5))
+    return put(folder, "a.shard", data)
 
 
 @hostile("swh", KEY)
 def one_key(folder: Path) -> Path:
     """Slots by the hundred thousand with one key."""
     count = 190_000
-    objects = bytes(8 * count)
-    keys = np.zeros((count, 32), np.uint8)
-    keys[:] = np.frombuffer(b"k" * 32, np.uint8)
-    return put(
-        folder, "a.shard", shard(objects, slots_of(keys, 512 + 8 * np.arange(count)), function(count, count // 5))
-    )
+    slots = slots_of(np.full((count, 32), ord("k"), np.uint8), 512 + 8 * np.arange(count))
+    return put(folder, "a.shard", shard(bytes(8 * count), slots, function(count, count // 5)))
 
 
 @hostile("swh", KEY)
@@ -104,20 +99,11 @@ def counts_that_lie(folder: Path) -> Path:
 @hostile("swh", KEY)
 def sparse(folder: Path) -> Path:
     """A shard with as large a hole as the file system lets have, before the index."""
-    path = folder / "a.shard"
-    path.write_bytes(b"")
-    for size in (2**63 - 2**20, 2**43):
-        slots = slots_of(_keys(11), 512 + 8 * np.arange(11))
-        head = _HEADER.pack(b"SWHShard", 1, 11, 512, size - 512, size, len(slots), size + len(slots))
-        try:
-            with path.open("r+b") as file:
-                file.write(head)
-                file.seek(size)
-                file.write(slots + function(11, 3))
-            return path
-        except OSError:
-            continue
-    return path
+    slots = slots_of(_keys(11), 512 + 8 * np.arange(11))
+    size = put_sparse(folder, "a.shard", bytes(512), slots + function(11, 3))
+    with (folder / "a.shard").open("r+b") as file:
+        file.write(_HEADER.pack(b"SWHShard", 1, 11, 512, size - 512, size, len(slots), size + len(slots)))
+    return folder / "a.shard"
 
 
 @hostile("swh", KEY)

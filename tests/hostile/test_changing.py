@@ -88,10 +88,7 @@ def test_planted_links_are_not_followed(name: str, force: bool, tmp_path: Path) 
         list(extract_objects(shard, refs, plain))
         for number, file in enumerate(sorted(plain.iterdir())):
             (planted / file.name).symlink_to((outside / "file", outside, outside / "new")[number % 3])
-        list(
-            extract_objects(
-                shard, refs, planted, ExtractOptions(conflict=Conflict.REPLACE if force else Conflict.ERROR)
-            )
-        )
+        options = ExtractOptions(conflict=Conflict.REPLACE if force else Conflict.ERROR)
+        list(extract_objects(shard, refs, planted, options))
     assert [file.name for file in outside.iterdir()] == ["file"]
     assert (outside / "file").read_bytes() == b"mine"

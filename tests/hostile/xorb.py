@@ -56,12 +56,8 @@ def one_record(folder: Path) -> Path:
 @hostile("xorb", "0", "1", "2", "3", "all")
 def absurd_frames(folder: Path) -> Path:
     """LZ4 frames whose blocks, content and block sizes are absurd."""
-    frames = [
-        lz4_frame(7, 2**63, b"x"),
-        lz4_frame(7, 2**31, b"x", stated=2**31 - 1),
-        lz4_frame(1, 1, b"x"),
-        lz4_frame(4, 0, b""),
-    ]
+    frames = [lz4_frame(7, 2**63, b"x"), lz4_frame(7, 2**31, b"x", stated=2**31 - 1)]
+    frames += [lz4_frame(1, 1, b"x"), lz4_frame(4, 0, b"")]
     return put(folder, _NAME, b"".join(record(frame, 1 + n % 2, 131_072) for n, frame in enumerate(frames)))
 
 
@@ -92,15 +88,9 @@ def sparse_info(folder: Path) -> Path:
     """An info block whose lists are a hole of 88 MB: two million chunks of no bytes."""
     count = 2_000_000
     block = info(count, bytes(4 * count), bytes(4 * count))
-    one = record(b"x", 0, 1)
-    put(folder, _NAME, one)
-    with (folder / _NAME).open("r+b") as file:
-        at = len(one)
-        for start, piece in (
-            (0, block[:56]),
-            (52 + 32 * count, block[52 + 32 * count :][:20]),
-            (len(block) - 32, block[-32:]),
-        ):
-            file.seek(at + start)
+    one, middle = record(b"x", 0, 1), 52 + 32 * count
+    with put(folder, _NAME, one).open("r+b") as file:
+        for start, piece in ((0, block[:56]), (middle, block[middle:][:20]), (len(block) - 32, block[-32:])):
+            file.seek(len(one) + start)
             file.write(piece)
     return folder / _NAME

@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ class Reader:
     """One reference reader. A context manager.
 
     Args:
-        name: `swh`, `bloscpack`, `tensorstore` or `cloudvolume`.
+        name: `swh`, `bloscpack` or `tensorstore`.
     """
 
     def __init__(self, name: str) -> None:
@@ -37,21 +36,11 @@ class Reader:
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-W", "ignore", "-m", "tests.interop.readers", self._name]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=ROOT,
-            env=environment,
-            text=True,
-            errors="replace",
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(command, **pipes, cwd=ROOT, env=environment, text=True, errors="replace")
 
     def ask(self, path: Path, keys: list[str], **more: Any) -> Answers:
         """What the reader gives for some keys; all of them are `crash` where it ended."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"path": str(path), "keys": keys, **more}) + "\n")
         self._process.stdin.flush()
         for line in self._process.stdout:
@@ -63,9 +52,8 @@ class Reader:
 
     def close(self) -> None:
         """Ends the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._process.stdin.close()
+        self._process.stdout.close()
         self._process.kill()
         self._process.wait(10)
 
@@ -127,27 +115,7 @@ def _tensorstore(asked: dict[str, Any]) -> Answers:
     return found
 
 
-def _cloudvolume(asked: dict[str, Any]) -> Answers:
-    from cloudvolume.cacheservice import CacheService
-    from cloudvolume.cloudvolume import SharedConfiguration
-    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
-
-    where = f"file://{Path(asked['path']).parent}"
-    meta = SimpleNamespace(cloudpath=where, path=SimpleNamespace(protocol="file"))
-    how = SharedConfiguration(False, None, None, False, 0, 1, False, None, None, True, 1)
-    cache = CacheService(where, False, how, meta=meta)
-    found: Answers = {}
-    reader = ShardReader(where, cache, ShardingSpecification.from_dict(dict(asked["spec"])))
-    for key in asked["keys"]:
-        try:
-            data = reader.get_data(int(key), progress=False)
-            found[key] = ("lost", "") if data is None else _ok(bytes(data))
-        except Exception as error:  # noqa: BLE001
-            found[key] = _refused(error)
-    return found
-
-
-READERS = {"swh": _swh, "bloscpack": _bloscpack, "tensorstore": _tensorstore, "cloudvolume": _cloudvolume}
+READERS = {"swh": _swh, "bloscpack": _bloscpack, "tensorstore": _tensorstore}
 
 
 def main() -> None:

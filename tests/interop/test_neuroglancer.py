@@ -1,9 +1,10 @@
-"""Files freshly written by cloud-volume and tensorstore are read right; places and codes agree with theirs."""
+"""cloud-volume and tensorstore: data sets, volumes, meshes and skeletons in both directions."""
 
 from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.neuroglancer.chunks import chunk_array
-from shardcore.formats.neuroglancer.infer import infer
-from shardcore.formats.neuroglancer.info import parse_info
-from shardcore.formats.neuroglancer.morton import encode
-from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.sources.memory import BytesSource
+from shardcore import content
+from shardcore.formats.neuroglancer.suggest_spec import bits_for
+from shardcore.operations.content.geometry import mesh_level
+from shardcore.operations.convert import convert
+from shardcore.operations.pack import pack
 from shardcore.testing import check_explained, rounds
+from tests.samples.__main__ import RESOURCES
+from tests.samples.neuroglancer import IDENTITY, SEGMENTS
 from tests.shardcore.formats.neuroglancer.made import random_spec
+from tests.shardcore.formats.neuroglancer.test_writer_inputs import annotations
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -30,6 +33,29 @@ def random_values(dice: random.Random) -> dict[int, bytes]:
 
 def write_info(folder: Path, spec: dict[str, Any]) -> None:
     (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
+
+
+def tensorstore_volume(folder: Path, kind: str, channels: int, **scale: Any) -> Any:
+    import tensorstore as ts
+
+    metadata = {"type": "image", "data_type": kind, "num_channels": channels}
+    scale |= {"resolution": [4, 4, 40]}
+    store = {"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(folder)}, "create": True}
+    return ts.open(store | {"multiscale_metadata": metadata, "scale_metadata": scale}).result()
+
+
+def manifest_of(segment: int, sizes: list[list[int]]) -> bytes:
+    """A manifest of cloud-volume for fragments of these sizes, level by level."""
+    from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
+
+    made = MultiLevelPrecomputedMeshManifest(
+        segment_id=segment, chunk_shape=[64, 64, 64], grid_origin=[0, 0, 0], num_lods=len(sizes),
+        lod_scales=[1.0] * len(sizes), vertex_offsets=[[0, 0, 0]] * len(sizes),
+        num_fragments_per_lod=list(map(len, sizes)),
+        fragment_positions=[[[n, 2 * n, 3 * n] for n in range(len(level))] for level in sizes],
+        fragment_offsets=[size for level in sizes for size in level],
+    )  # fmt: skip
+    return bytes(made.to_binary())
 
 
 def by_cloud_volume(folder: Path, spec: dict[str, Any], values: dict[int, bytes]) -> None:
@@ -68,97 +94,24 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
         assert {one.code for one in found.verify().findings} <= {"neuroglancer.content"}
 
 
-@pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(rounds(4, 1)))
-def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) -> None:
-    dice = random.Random(1000 + seed)
-    spec, values = random_spec(dice), random_values(dice)
-    writer(tmp_path, spec, values)
-    names = sorted(path.name for path in tmp_path.glob("*.shard"))
-    truth = ShardingSpec.parse(spec)
-    for name in names:
-        with shardcore.open(tmp_path / name) as shard:
-            few = len(shard.objects) < 4
-        best = infer(BytesSource((tmp_path / name).read_bytes()), name, [n for n in names if n != name]).best
-        assert best is not None
-        if few:
-            continue  # with three keys or fewer several guesses are equally good
-        assert best.minishard_bits == truth.minishard_bits
-        assert best.index_encoding == truth.minishard_index_encoding
-        assert best.data_encoding == truth.data_encoding
-        fits = {(fit.hash, fit.preshift_bits): fit.shard_bits for fit in best.fits}
-        assert truth.shard_bits in fits[truth.hash, truth.preshift_bits]
-
-
-@pytest.mark.parametrize("seed", range(rounds(6, 3)))
-def test_places_agree_with_cloud_volume(seed: int) -> None:
-    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
-
-    dice = random.Random(seed)
-    members = random_spec(dice)
-    ours, theirs = ShardingSpec.parse(members), ShardingSpecification.from_dict(dict(members))
-    keys = [0, 2**64 - 1, *(dice.getrandbits(64) for _ in range(300))]
-    minishards, shards = ours.place_many(np.array(keys, np.uint64))
-    for key, minishard, shard in zip(keys, minishards.tolist(), shards.tolist(), strict=True):
-        place = theirs.compute_shard_location(np.uint64(key))
-        assert (ours.shard_stem(shard), minishard) == (place.shard_number, int(place.minishard_number))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_codes_agree_with_cloud_volume(seed: int) -> None:
-    from cloudvolume.datasource.precomputed.common import compressed_morton_code
-
-    dice = random.Random(seed)
-    for _ in range(300):
-        grid = [dice.randint(1, 1 << dice.randint(1, 20)) for _ in range(3)]
-        cell = [dice.randrange(length) for length in grid]
-        assert encode(cell, grid) == int(compressed_morton_code(cell, grid))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
-    """Each chunk of a random sharded volume is the array that lies there; fill values have no chunk."""
+    """Boxes of a random sharded volume are those of tensorstore; fill values have no chunk."""
     import tensorstore as ts
 
     dice = random.Random(seed)
     size = [dice.randint(5, 40) for _ in range(3)]
+    origin = [dice.randint(-20, 20) for _ in range(3)]
     kind = dice.choice(["uint8", "uint16", "float32", "uint64"])
-    spec = random_spec(dice) | {"preshift_bits": dice.choice([0, 3])}
-    store = ts.open(
-        {
-            "driver": "neuroglancer_precomputed",
-            "kvstore": {"driver": "file", "path": str(tmp_path)},
-            "multiscale_metadata": {"type": "image", "data_type": kind, "num_channels": dice.choice([1, 2])},
-            "scale_metadata": {
-                "size": size,
-                "encoding": "raw",
-                "chunk_size": [dice.randint(3, 9) for _ in range(3)],
-                "voxel_offset": [dice.randint(-20, 20) for _ in range(3)],
-                "resolution": [4, 4, 40],
-                "sharding": spec,
-            },
-            "create": True,
-        }
-    ).result()
+    scale = {"size": size, "encoding": "raw", "voxel_offset": origin}
+    scale |= {"chunk_size": [dice.randint(3, 9) for _ in range(3)]}
+    scale |= {"sharding": random_spec(dice) | {"preshift_bits": dice.choice([0, 3])}}
+    store = tensorstore_volume(tmp_path, kind, dice.choice([1, 2]), **scale)
     noise = np.random.default_rng(seed).integers(0, 200, store.shape).astype(kind)
     with ts.Transaction() as transaction:
         store.with_transaction(transaction)[...] = noise
-    (space,) = parse_info((tmp_path / "info").read_bytes()).spaces
-    assert space.scale is not None
-    seen = np.zeros(noise.shape, np.bool_)
     with shardcore.open(tmp_path) as found:
-        found.load_index()
-        for row in range(len(found.objects)):
-            ref = found.objects.ref(row)
-            array = chunk_array(space, int(ref.key or 0), found.read(ref))
-            origin = space.scale.voxel_offset
-            place = tuple(
-                slice(begin - first, end - first)
-                for begin, end, first in zip(ref.extras["voxel_begin"], ref.extras["voxel_end"], origin, strict=True)
-            )
-            assert np.array_equal(array, noise[place])
-            seen[place] = True
-        assert not noise[~seen].any()
+        assert np.array_equal(found[:, :, :], noise)
         assert {one.code for one in found.verify().findings} <= {"neuroglancer.content"}
         for _ in range(50):
             ends = [sorted(dice.randint(0, length) for _ in range(2)) for length in size]
@@ -169,40 +122,22 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize(
     ("encoding", "kind", "channels"),
     [
-        ("jpeg", "uint8", 1),
-        ("jpeg", "uint8", 3),
-        ("png", "uint8", 1),
-        ("png", "uint8", 3),
-        ("png", "uint8", 4),
+        *(("jpeg", "uint8", channels) for channels in (1, 3)),
+        *(("png", "uint8", channels) for channels in (1, 3, 4)),
         ("png", "uint16", 1),
         ("compressed_segmentation", "uint32", 1),
-        ("compressed_segmentation", "uint64", 1),
-        ("compressed_segmentation", "uint64", 2),
+        *(("compressed_segmentation", "uint64", channels) for channels in (1, 2)),
     ],
 )
 def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str, channels: int) -> None:
     """Voxels of encoded chunks are those that tensorstore reads, and the chunk's array is that of `content`."""
     import tensorstore as ts
 
-    scale: dict[str, Any] = {
-        "size": [37, 30, 21],
-        "encoding": encoding,
-        "chunk_size": [16, 16, 16],
-        "voxel_offset": [3, -4, 5],
-        "resolution": [4, 4, 40],
-        "sharding": random_spec(random.Random(1)),
-    }
+    scale: dict[str, Any] = {"size": [37, 30, 21], "chunk_size": [16, 16, 16], "voxel_offset": [3, -4, 5]}
+    scale |= {"encoding": encoding, "sharding": random_spec(random.Random(1))}
     if encoding == "compressed_segmentation":
         scale["compressed_segmentation_block_size"] = [8, 4, 8]
-    store = ts.open(
-        {
-            "driver": "neuroglancer_precomputed",
-            "kvstore": {"driver": "file", "path": str(tmp_path)},
-            "multiscale_metadata": {"type": "image", "data_type": kind, "num_channels": channels},
-            "scale_metadata": scale,
-            "create": True,
-        }
-    ).result()
+    store = tensorstore_volume(tmp_path, kind, channels, **scale)
     x, y, z, c = np.indices(store.shape)
     labels = (1 + x // 5 * 7 + y // 9 * 31 + z // 6 * 101 + c * 3).astype(kind)
     with ts.Transaction() as transaction:
@@ -214,7 +149,6 @@ def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str
             assert np.array_equal(voxels, expected)
             ref = found.objects.ref(0)
             one = shardcore.content(found, ref)
-            assert isinstance(one, shardcore.ArrayContent)
             assert one.complete
             assert (one.encoding, one.layout.resolution) == (encoding, (4, 4, 40, 1))
             assert np.array_equal(one.array, found.array(ref))
@@ -223,7 +157,6 @@ def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str
 @pytest.mark.parametrize("seed", range(4))
 def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
     """Manifests and their unlisted fragments come back for every segment, with and without the info."""
-    from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 
     dice = random.Random(seed)
@@ -233,17 +166,7 @@ def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
     for segment in dice.sample(range(1, 2**60), 40):
         counts = [dice.randint(1, 9) for _ in range(dice.randint(1, 3))]
         sizes = [[dice.randint(0, 300) for _ in range(count)] for count in counts]
-        manifests[segment] = MultiLevelPrecomputedMeshManifest(
-            segment_id=segment,
-            chunk_shape=[64, 64, 64],
-            grid_origin=[0, 0, 0],
-            num_lods=len(counts),
-            lod_scales=[1.0] * len(counts),
-            vertex_offsets=[[0, 0, 0]] * len(counts),
-            num_fragments_per_lod=counts,
-            fragment_positions=[[[n, 2 * n, 3 * n] for n in range(count)] for count in counts],
-            fragment_offsets=[size for level in sizes for size in level],
-        ).to_binary()
+        manifests[segment] = manifest_of(segment, sizes)
         fragments[segment] = dice.randbytes(sum(map(sum, sizes)))
     labels = {segment: fragments[segment] + manifests[segment] for segment in manifests}
     offsets = {segment: len(manifest) for segment, manifest in manifests.items()}
@@ -264,3 +187,226 @@ def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
             errors = {one.code for one in shard.verify().findings if one.severity is shardcore.Severity.ERROR}
             assert errors <= {"neuroglancer.content"}
             check_explained(shard)
+
+
+def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
+    import tensorstore as ts
+
+    base = {"driver": "file", "path": f"{folder}/"}
+    store = ts.KvStore.open({"driver": "neuroglancer_uint64_sharded", "base": base, "metadata": spec}).result()
+    return {int.from_bytes(key, "big"): store[key] for key in store.list().result()}
+
+
+def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
+
+    reader = ShardReader(None, None, ShardingSpecification.from_dict(dict(spec)))
+    found: dict[int, bytes] = {}
+    for path in sorted(folder.glob("*.shard")):
+        found |= reader.disassemble_shard(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("seed", range(rounds(30, 6)))
+def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
+    """Keys over the whole range, in any order of adding, in both orders on disk, come back from both readers."""
+    dice = random.Random(seed)
+    spec = random_spec(dice)
+    keys = list({dice.getrandbits(dice.choice([10, 33, 64])) for _ in range(dice.randint(1, 150))} | {2**64 - 1})
+    values = {key: dice.randbytes(dice.choice([1, 7, 200])) * dice.randint(1, 5) for key in keys}
+    order = ("by-minishard", "indices-last")[seed % 2]
+    out = tmp_path / "out"
+    with shardcore.create(out, format="neuroglancer", folder=True, spec=spec, order=order, kind="skeleton") as writer:
+        if dice.random() < 0.5:
+            writer.add_many([str(key) for key in values], list(values.values()))
+        else:
+            for key, data in values.items():
+                writer.add(hex(key), data)
+    assert read_by_tensorstore(out, spec) == read_by_cloud_volume(out, spec) == values
+
+
+@pytest.mark.parametrize("spec", [None, 1, 2])
+def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
+    """A .npy becomes a volume that both readers give back, with suggested parameters or given ones."""
+    import tensorstore as ts
+    from cloudvolume import CloudVolume
+
+    array = np.random.default_rng(spec).integers(0, 90, (70, 45, 33, 1 + (spec or 0) // 2)).astype("uint32")
+    np.save(tmp_path / "a.npy", array)
+    options: dict[str, Any] = {"volume": str(tmp_path / "a.npy"), "chunk_size": "16,16,8", "resolution": "4,4,40"}
+    if spec is not None:
+        found = random_spec(random.Random(spec)) | {"hash": "identity", "preshift_bits": spec, "shard_bits": spec}
+        options |= {"spec": found, "order": "indices-last"}
+    out = tmp_path / "out"
+    pack("neuroglancer", f"{out}/", options=options)
+    theirs = CloudVolume(f"file://{out}", progress=False, cache=False)
+    assert np.array_equal(np.asarray(theirs[:]), array)
+    store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
+    assert np.array_equal(store.read().result(), array)
+
+
+def test_all_scales_become_sharded(tmp_path: Path) -> None:
+    """A root of two scales with skeletons, written by cloud-volume: it and tensorstore read all of the sharded one."""
+    import tensorstore as ts
+    from cloudvolume import CloudVolume, Skeleton
+
+    dice = np.random.default_rng(2)
+    arrays = [dice.integers(0, 90, shape).astype("uint32") for shape in ((40, 33, 20, 1), (20, 17, 20, 1))]
+    places = {"resolution": [8, 8, 40], "voxel_offset": [16, 32, 8], "volume_size": [40, 33, 20]}
+    kind = (1, "segmentation", "uint32", "compressed_segmentation")
+    info = CloudVolume.create_new_info(*kind, **places, chunk_size=[16, 16, 16], skeletons="bones")
+    where = f"file://{tmp_path / 'in'}"
+    first = CloudVolume(where, info=info, progress=False, bounded=True)
+    first.add_scale((2, 2, 1))
+    first.commit_info()
+    for mip, array in enumerate(arrays):
+        CloudVolume(where, mip=mip, progress=False, bounded=True)[:] = array
+    first.skeleton.meta.commit_info()
+    bone = Skeleton(np.array([[1, 2, 3], [4, 5, 6]], "f4"), np.array([[0, 1]], "u4"), segid=7)
+    first.skeleton.upload(bone)
+    out = tmp_path / "out"
+    done = pack("neuroglancer", f"{out}/", [tmp_path / "in"])
+    assert done.report.ok
+    assert all("preshift_bits" in note for note in done.notes)  # nothing was left out
+    for mip, array in enumerate(arrays):
+        theirs = CloudVolume(f"file://{out}", mip=mip, progress=False, cache=False)
+        assert theirs.bounds == CloudVolume(where, mip=mip, progress=False).bounds
+        assert np.array_equal(np.asarray(theirs[:]), array)
+        spec = {"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}
+        assert np.array_equal(ts.open({**spec, "scale_index": mip}).result().read().result(), array)
+    again = CloudVolume(f"file://{out}", progress=False, cache=False).skeleton.get(7)
+    assert np.array_equal(again.vertices, bone.vertices)
+    assert np.array_equal(again.edges, bone.edges)
+
+
+def test_annotations_are_read(tmp_path: Path) -> None:
+    """Each index of annotations, by id, by relation and by cell, is listed and read by tensorstore and cloud-volume."""
+    root, held = annotations(tmp_path / "in")
+    out = tmp_path / "out"
+    pack("neuroglancer", f"{out}/", [root])
+    info = json.loads((out / "info").read_text())
+    codes = {"0_0": 0, "2_0": 4, "3_1": 7}
+    for part in (info["by_id"], *info["relationships"], *info["spatial"]):
+        objects = held.get(part["key"], {})
+        expected = {codes[name] if "_" in name else int(name): data for name, data in objects.items()}
+        assert (read_by_tensorstore(out / part["key"], part["sharding"]) if expected else {}) == expected
+        assert read_by_cloud_volume(out / part["key"], part["sharding"]) == expected
+
+
+MESHES = (7, 2**40 + 1, 12)
+
+
+def unsharded_meshes(folder: Path, **more: Any) -> None:
+    import DracoPy
+
+    folder.mkdir(parents=True)
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    (folder / "info").write_text(json.dumps(info | {"transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]} | more))
+    for number, segment in enumerate(MESHES):
+        points = np.array([[0, 0, 0], [900, 0, 0], [0, 900, number], [0, 0, 1000]], np.float32)
+        faces = np.array([[0, 1, 2], [0, 1, 3]][: 1 + number % 2], np.uint32)
+        quantised = {"quantization_bits": 10, "quantization_range": 1023, "quantization_origin": [0] * 3}
+        fragment = DracoPy.encode(points, faces, **quantised)
+        (folder / f"{segment}.index").write_bytes(manifest_of(segment, [[len(fragment)]]))
+        (folder / str(segment)).write_bytes(fragment)
+
+
+def meshes_in(root: Path) -> dict[int, Any]:
+    from cloudvolume import CloudVolume
+
+    volume = CloudVolume.create_new_info(1, "segmentation", "uint64", "raw", [1, 1, 1], [0, 0, 0], [64] * 3)
+    CloudVolume(f"file://{root}", info=volume | {"mesh": "mesh"}, progress=False).commit_info()
+    found: dict[int, Any] = CloudVolume(f"file://{root}", progress=False, cache=False).mesh.get(list(MESHES))
+    return found
+
+
+def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
+    for segment in MESHES:
+        assert len(found[segment].faces)
+        assert np.array_equal(found[segment].vertices, wanted[segment].vertices)
+        assert np.array_equal(found[segment].faces, wanted[segment].faces)
+
+
+def test_meshes_are_read(tmp_path: Path) -> None:
+    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
+    unsharded_meshes(tmp_path / "unsharded" / "mesh")
+    (tmp_path / "sharded").mkdir()
+    pack("neuroglancer", f"{tmp_path / 'sharded' / 'mesh'}/", [tmp_path / "unsharded" / "mesh"])
+    check_meshes(meshes_in(tmp_path / "sharded"), meshes_in(tmp_path / "unsharded"))
+
+
+def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
+    transform = [8, 0, 0, 256_000, 0, 4, 0, -7, 0, 0, 40, 3]
+    unsharded_meshes(tmp_path / "in", transform=transform, lod_scale_multiplier=2.5)
+    roots = {name: tmp_path / name / "mesh" for name in ("source", "back", "direct", "resharded")}
+    for root in roots.values():
+        root.parent.mkdir()
+    pack("neuroglancer", f"{roots['source']}/", [tmp_path / "in"])
+    between = tmp_path / "x.des"
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "hash": "identity", "preshift_bits": 0}
+    spec |= {"minishard_bits": 2, "shard_bits": 1}
+    with shardcore.open(roots["source"]) as shard:
+        convert(shard, "des", between)
+        convert(shard, "neuroglancer", f"{roots['direct']}/")
+        convert(shard, "neuroglancer", f"{roots['resharded']}/", options={"spec": spec})
+    with shardcore.open(between) as shard:
+        convert(shard, "neuroglancer", f"{roots['back']}/", manifest=f"{between}.manifest.json")
+    info = json.loads((roots["source"] / "info").read_text())
+    wanted = meshes_in(tmp_path / "source")
+    assert max(mesh.vertices.max() for mesh in wanted.values()) > 256_000
+    values = read_by_tensorstore(roots["source"], info["sharding"])
+    for name in ("back", "direct", "resharded"):
+        stated = json.loads((roots[name] / "info").read_text())
+        assert stated | {"sharding": info["sharding"]} == info
+        assert (stated["sharding"] == info["sharding"]) is (name != "resharded")
+        check_meshes(meshes_in(tmp_path / name), wanted)
+        assert read_by_tensorstore(roots[name], stated["sharding"]) == values
+
+
+def test_the_rule_for_ids_is_cloud_volumes() -> None:
+    from cloudvolume.datasource.precomputed.sharding import compute_shard_params_for_hashed
+
+    dice = random.Random(3)
+    for count in [0, 1, 1365, 1366, 699_050, 699_051, *(dice.getrandbits(dice.randint(1, 40)) for _ in range(400))]:
+        assert (*bits_for(count), 0) == compute_shard_params_for_hashed(count)
+
+
+TRANSFORM = [2, 0, 0, 100, 0, 0.5, 0, -7, 0, 0, -1, 3]
+
+
+@pytest.fixture(params=[IDENTITY, TRANSFORM], ids=["identity", "transform"])
+def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path / "root"
+    shutil.copytree(RESOURCES / "samples" / "neuroglancer" / "segmentation", folder)
+    for name in ("mesh", "skeletons"):
+        path = folder / name / "info"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"transform": request.param}))
+    return folder
+
+
+def volume(root: Path) -> Any:
+    from cloudvolume import CloudVolume
+
+    return CloudVolume(f"precomputed://file://{root}", progress=False, cache=False)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_meshes_are_those_of_cloud_volume(root: Path, level: int) -> None:
+    peer = volume(root)
+    with shardcore.open(root / "mesh") as shard:
+        for segment in SEGMENTS:
+            theirs = peer.mesh.get(segment, lod=level)[segment]
+            ours = mesh_level(shard, str(segment), level)
+            assert np.allclose(ours.vertices, theirs.vertices, atol=1e-2)
+            assert (ours.triangles == theirs.faces).all()
+
+
+def test_skeletons_are_those_of_cloud_volume(root: Path) -> None:
+    peer = volume(root)
+    with shardcore.open(root / "skeletons") as shard:
+        for segment in (42, 1001):
+            theirs = peer.skeleton.get(segment)
+            ours = content(shard, str(segment))
+            assert np.allclose(ours.skeleton.vertices, theirs.vertices, atol=1e-2)
+            assert (ours.skeleton.edges == theirs.edges).all()
+            assert np.allclose(ours.skeleton.attributes["radius"], theirs.radius)

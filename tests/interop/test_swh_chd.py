@@ -1,15 +1,18 @@
-"""The hash function section, byte for byte against the one that the reference writer makes."""
+"""swh.shard: the hash function byte for byte, and whole shards in both directions."""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shardcore.formats.swh.chd import FIRST_SEED, build
+import shardcore
+from shardcore.formats.swh.chd import build
 from tests.shardcore.formats.swh.sections import random_keys, section_bytes, take_apart
 
 pytestmark = pytest.mark.interop("swh.shard")
@@ -47,26 +50,6 @@ def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
     assert section_bytes(build(keys, [take_apart(section).seed])) == section
 
 
-@pytest.mark.parametrize("count", [1, 11, 58, 59, 1000])
-def test_the_reference_reads_our_function(tmp_path: Path, count: int) -> None:
-    from swh.shard import Shard
-
-    keys = random_keys(count, seed=count)
-    path = tmp_path / "ours.shard"
-    reference_section(path, keys, start=count)
-    data = path.read_bytes()
-    index_at, hash_at = (int.from_bytes(data[at : at + 8], "big") for at in (64, 80))
-    function = build(keys, FIRST_SEED)
-    index = bytearray((bytes(32) + b"\xff" * 8) * function.slots)
-    assert len(index) == hash_at - index_at
-    for number, slot in enumerate(function.slots_of(keys).tolist()):
-        index[40 * slot : 40 * slot + 40] = keys[number].tobytes() + (512 + 8 * number).to_bytes(8, "big")
-    path.write_bytes(data[:index_at] + index + section_bytes(function))
-    with Shard(str(path)) as shard:
-        assert all(shard.getpos(key.tobytes()) == slot for key, slot in zip(keys, function.slots_of(keys), strict=True))
-        assert all(shard.lookup(key.tobytes()) == b"" for key in keys)
-
-
 def test_the_reference_finds_nothing_in_the_signed_dialect(data: Path) -> None:
     from swh.shard import Shard
 
@@ -75,3 +58,65 @@ def test_the_reference_finds_nothing_in_the_signed_dialect(data: Path) -> None:
         for key in expected["objects"]:
             with pytest.raises(KeyError):
                 shard.lookup(bytes.fromhex(key))
+
+
+def contents(count: int, seed: int) -> dict[bytes, bytes]:
+    dice = random.Random(seed)
+    made = {dice.randbytes(dice.choice((0, 1, 8, 100, 5000))) + b"%d" % n * (n > 0) for n in range(count)}
+    return {hashlib.sha256(data).digest(): data for data in sorted(made)}
+
+
+def by_the_reference(path: Path, objects: dict[bytes, bytes]) -> None:
+    from swh.shard import ShardCreator
+
+    with ShardCreator(str(path), len(objects)) as creator:
+        for key, data in objects.items():
+            creator.write(key, data)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 59, 199, 5000])
+def test_the_reference_reads_what_we_write(tmp_path: Path, count: int) -> None:
+    """With the seed of the reference, the bytes are the same."""
+    from swh.shard import Shard
+
+    path, theirs = tmp_path / "ours.shard", tmp_path / "theirs.shard"
+    objects = contents(count, seed=count)
+    with shardcore.create(path, format="swh") as writer:
+        writer.add_many(None, list(objects.values()))
+    with Shard(str(path)) as shard:
+        assert shard.header.objects_count == len(objects)
+        assert {key: shard[key] for key in shard} == objects
+    if count:
+        by_the_reference(theirs, objects)
+        with shardcore.open(theirs) as shard:
+            seed = shard.fields["hash_function.seed"]
+        with shardcore.create(path, format="swh", seed=seed, force=True) as writer:
+            writer.add_many(None, list(objects.values()))
+        assert path.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
+    from swh.shard import Shard
+
+    from shardcore.formats.swh.writer import delete
+    from shardcore.writing.undo import apply
+
+    theirs, ours, objects = tmp_path / "theirs.shard", tmp_path / "ours.shard", contents(100, seed)
+    by_the_reference(theirs, objects)
+    ours.write_bytes(theirs.read_bytes())
+    gone = random.Random(seed).sample(sorted(objects), 1 + 30 * seed)
+    for key in gone:
+        Shard.delete(str(theirs), key)
+    with shardcore.open(ours) as shard:
+        apply(delete(shard, [key.hex() for key in gone]))
+    assert ours.read_bytes() == theirs.read_bytes()
+    with Shard(str(ours)) as shard:
+        assert set(shard) == set(objects) - set(gone)
+    with shardcore.open(theirs) as shard:
+        for key, data in objects.items():
+            if key in gone:
+                assert shard.trace(key.hex()).outcome == "absent"
+            else:
+                assert shard.read(shard.find(key.hex())) == data
+        assert shard.verify("content").ok

@@ -63,15 +63,13 @@ def test_png_chunks_of_tensorstore_are_read_and_pass(tmp_path: Path, dtype: str,
     import tensorstore as ts
 
     scale = {"size": [20, 9, 5], "encoding": "png", "chunk_size": [8, 8, 4], "resolution": [1, 1, 1]}
-    made = ts.open(
-        {
-            "driver": "neuroglancer_precomputed",
-            "kvstore": {"driver": "file", "path": f"{tmp_path}/"},
-            "multiscale_metadata": {"data_type": dtype, "num_channels": channels, "type": "image"},
-            "scale_metadata": scale | {"sharding": SPEC},
-            "create": True,
-        }
-    ).result()
+    store = {
+        "driver": "neuroglancer_precomputed",
+        "kvstore": {"driver": "file", "path": f"{tmp_path}/"},
+        "create": True,
+    }
+    store["multiscale_metadata"] = {"data_type": dtype, "num_channels": channels, "type": "image"}
+    made = ts.open(store | {"scale_metadata": scale | {"sharding": SPEC}}).result()
     array = np.random.default_rng(channels).integers(1, np.iinfo(dtype).max, (20, 9, 5, channels)).astype(dtype)
     array[:8] = np.linspace(1, 255, 9).astype(dtype)[:, None, None]
     made[...] = array

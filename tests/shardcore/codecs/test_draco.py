@@ -18,18 +18,11 @@ POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.floa
 FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], np.uint32)
 
 
-def encoded(level: int = 7, *, metadata: bool = False, ordered: bool = False) -> bytes:
-    data: bytes = DracoPy.encode(
-        POINTS,
-        FACES,
-        quantization_bits=10,
-        quantization_range=1023,
-        quantization_origin=[0.0, 0.0, 0.0],
-        compression_level=level,
-        create_metadata=metadata,
-        preserve_order=ordered,
+def encoded(*, metadata: bool = False, ordered: bool = False) -> bytes:
+    quantised = {"quantization_bits": 10, "quantization_range": 1023, "quantization_origin": [0.0, 0.0, 0.0]}
+    return DracoPy.encode(
+        POINTS, FACES, **quantised, compression_level=7, create_metadata=metadata, preserve_order=ordered
     )
-    return data
 
 
 @pytest.mark.parametrize("metadata", [False, True])
@@ -70,9 +63,8 @@ def test_other_heads_are_refused() -> None:
         with pytest.raises(kind) as caught:
             draco_task({}, changed)
         assert caught.type is kind
-    cloud = DracoPy.encode(POINTS)
     with pytest.raises(FormatError, match="not a mesh"):
-        draco_task({}, cloud)
+        draco_task({}, DracoPy.encode(POINTS))
 
 
 def test_garbage_behind_a_sound_head_is_an_error_in_the_isolated_decoder() -> None:

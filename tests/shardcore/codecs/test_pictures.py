@@ -6,20 +6,15 @@ import io
 import random
 import struct
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from shardcore.codecs.pictures import (
-    MOST_PIXELS,
-    decode_picture,
-    decode_samples,
-    encode_png,
-    picture_format,
-    picture_header,
-)
+from shardcore.codecs import pictures
+from shardcore.codecs.pictures import decode_picture, picture_header
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.model.span import Span
 
@@ -45,7 +40,6 @@ def png(width: int, height: int, *, data: bytes = b"") -> bytes:
 def test_headers_state_what_is_decoded(format: str) -> None:
     data = saved(format, PIXELS[:, :, :3])
     header = picture_header(data)
-    assert header is not None
     assert (header.format, header.width, header.height, header.frames) == (format.lower(), 40, 30, 1)
     assert header.mode == ("palette" if format == "GIF" else "RGB")
     pixels = decode_picture(data)
@@ -60,16 +54,15 @@ def test_frames_are_counted(format: str) -> None:
     frames = [Image.fromarray(np.roll(PIXELS[:, :, :3], n, axis=1)) for n in range(3)]
     target = io.BytesIO()
     frames[0].save(target, format, save_all=True, append_images=frames[1:])
-    header = picture_header(target.getvalue())
-    assert header is not None
-    assert header.frames == 3
+    assert picture_header(target.getvalue()).frames == 3
 
 
 def test_samples_are_what_is_stored() -> None:
     values = np.array([[0, 255, 256], [32768, 65280, 65535]], np.uint16)
     data = saved("PNG", values)
-    np.testing.assert_array_equal(decode_samples(data)[:, :, 0], values)
+    np.testing.assert_array_equal(pictures.decode_samples(data)[:, :, 0], values)
     assert decode_picture(data)[:, :, 0].tolist() == [[0, 0, 0], [127, 254, 255]]
+    np.testing.assert_array_equal(decode_picture(pictures.encode_png(PIXELS)), PIXELS)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +80,7 @@ def test_samples_are_what_is_stored() -> None:
 )
 def test_huge_pictures_are_refused(data: bytes) -> None:
     header = picture_header(data)
-    assert header is not None
-    assert header.width * header.height > MOST_PIXELS
+    assert header.width * header.height > pictures.MOST_PIXELS
     with pytest.raises(LimitExceeded, match="pixels"):
         decode_picture(data)
 
@@ -120,10 +112,8 @@ def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
         for _ in range(chance.randint(1, 4)):
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         changed = changed[: chance.choice([len(changed), chance.randrange(len(changed))])]
-        try:
+        with suppress(ShardError):
             assert decode_picture(bytes(changed), most=1 << 20).ndim == 3
-        except ShardError:
-            continue
 
 
 def test_headers_end_anywhere() -> None:
@@ -131,8 +121,4 @@ def test_headers_end_anywhere() -> None:
         data = saved(format, PIXELS[:, :, :3])
         for stop in range(80):
             header = picture_header(data[:stop])
-            assert (header is None) == (picture_format(data[:stop]) == "")
-
-
-def test_pixels_become_png() -> None:
-    np.testing.assert_array_equal(decode_picture(encode_png(PIXELS)), PIXELS)
+            assert (header is None) == (pictures.picture_format(data[:stop]) == "")

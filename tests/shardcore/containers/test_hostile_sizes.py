@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import shardcore
@@ -20,8 +19,7 @@ def npy(shape: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + b"abc"
 
 
-def zstd() -> bytes:
-    return b"\x28\xb5\x2f\xfd\xe0" + HUGE.to_bytes(8, "little") + b"\x01\x00\x00"
+ZSTD = b"\x28\xb5\x2f\xfd\xe0" + HUGE.to_bytes(8, "little") + b"\x01\x00\x00"
 
 
 def zip64(size: int, stored: int) -> bytes:
@@ -32,7 +30,7 @@ def zip64(size: int, stored: int) -> bytes:
     return local + entry + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
-FILES = {"npy": npy(f"({1 << 62}, 8)"), "zstd": zstd(), "size.zip": zip64(HUGE, 5), "stored.zip": zip64(5, HUGE)}
+FILES = {"npy": npy(f"({1 << 62}, 8)"), "zstd": ZSTD, "size.zip": zip64(HUGE, 5), "stored.zip": zip64(5, HUGE)}
 
 
 @pytest.mark.parametrize("name", list(FILES))
@@ -41,8 +39,7 @@ def test_a_size_beyond_all_files_damages_its_part_alone(tmp_path: Path, name: st
     path.write_bytes(FILES[name])
     with shardcore.open(path) as shard:
         shard.load_index()
-        assert [ref.state for ref in shard.objects.refs(np.arange(1))] == [State.DAMAGED]
-        assert shard.objects.ref(0).error
+        assert (shard.objects.ref(0).state, bool(shard.objects.ref(0).error)) == (State.DAMAGED, True)
         assert shard.sections[-1].stop == path.stat().st_size
         assert not shard.verify().ok
 

@@ -19,6 +19,7 @@ import zstandard
 import shardcore
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.finding import Depth
+from shardcore.testing import ShardContract
 
 DATA = Path(__file__).parents[2] / "data" / "containers"
 
@@ -40,8 +41,7 @@ def test_zip_as_zipfile_reads_it(path: Path) -> None:
         for info in infos:
             ref = shard.find(info.filename)
             assert (ref.size, ref.stored_size) == (info.file_size, info.compress_size)
-            assert ref.extras["crc32"] == f"{info.CRC:08x}"
-            assert shard[info.filename] == expected.read(info)
+            assert (ref.extras["crc32"], shard[info.filename]) == (f"{info.CRC:08x}", expected.read(info))
         assert shard.verify().ok
 
 
@@ -111,12 +111,8 @@ def central(name: bytes, **fields: int) -> bytes:
         values["size"], len(name), 0, 0, 0, 0, 0, values["offset"],
     ) + name  # fmt: skip
     count = fields.get("count", 1)
-    return (
-        b"PK\x03\x04"
-        + bytes(26)
-        + entry
-        + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
-    )
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
+    return b"PK\x03\x04" + bytes(26) + entry + end
 
 
 HOSTILE: dict[str, bytes] = {
@@ -202,3 +198,29 @@ def test_equal_names_are_the_last() -> None:
     with shardcore.open(out.getvalue()) as shard:
         assert shard["a"] == b"second"
         assert [shard.read(ref) for ref in shard.find_all("a")] == [b"first", b"second"]
+
+
+class TestNpyContract(ShardContract):
+    samples, absent = sorted(DATA.glob("*.npy")), ["nobody", "0"]
+    open_ranges, find_ranges = 1, 0
+
+
+class TestSafetensorsContract(ShardContract):
+    samples, absent = sorted(DATA.glob("*.safetensors")), ["nobody", "__metadata__"]
+    open_ranges, find_ranges = 1, 0
+
+
+class TestZipContract(ShardContract):
+    samples = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
+    absent = ("nobody", "folder/")
+    open_ranges, find_ranges = 3, 1
+
+
+class TestGzipContract(ShardContract):
+    samples, absent = sorted(DATA.glob("*.gz")), ["nobody", "9"]
+    open_ranges, find_ranges = 1, 20
+
+
+class TestZstdContract(ShardContract):
+    samples, absent = sorted(DATA.glob("*.zst")), ["nobody", "9"]
+    open_ranges, find_ranges = 2, 20

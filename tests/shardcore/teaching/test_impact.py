@@ -29,7 +29,7 @@ def impact_of(path: Path, *changes: Change) -> Impact:
 
 
 def fates(impact: Impact) -> dict[str, int]:
-    """How many objects have each fate."""
+    """Flips a bit in an object."""
     return {fate.value: count for fate, count in impact.counts.items()}
 
 

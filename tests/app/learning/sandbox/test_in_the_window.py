@@ -220,7 +220,12 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
 @pytest.mark.thorough
 def test_bytes_are_changed_in_memory_and_the_report_tells_who_noticed(own: MainWindow, file: Path) -> None:
     """Flip, type, cut, undo, redo, start over: structure, findings and objects follow; the file stays."""
-    panel, session, actions, size = own.panels.panel(SandboxPanel), own.session, own.sandbox_shell.actions, len(SAMPLE_BYTES)
+    panel, session, actions, size = (
+        own.panels.panel(SandboxPanel),
+        own.session,
+        own.sandbox_shell.actions,
+        len(SAMPLE_BYTES),
+    )
 
     def after(do: Callable[[], object]) -> dict[str, int]:
         return {fate.value: count for fate, count in changed(own, do).impact.counts.items()}

@@ -1,25 +1,31 @@
-"""Stored chunk bytes: schemes, byte groups, and limits on what is expanded."""
+"""Chunks: schemes, byte groups, limits, boundaries, hashes."""
 
 from __future__ import annotations
 
+import hashlib
+import random
+import runpy
+from itertools import pairwise
+from pathlib import Path
+
 import lz4.frame
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shardcore.codecs.xet.chunk import read_chunk, read_groups, write_chunk, write_groups
+from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, chunks, cut_ends
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash, from_text, to_text, to_texts, tree_root, truncated, words
 from shardcore.codecs.xet.xorb_layout import MAX_STORED, MAX_UNPACKED, Scheme
-from shardcore.errors import FormatError, Unsupported
-
-
-def test_group_vector() -> None:
-    assert write_groups(bytes(range(10))) == bytes.fromhex("00040801050902060307")
-    assert read_groups(bytes.fromhex("00040801050902060307")) == bytes(range(10))
+from shardcore.errors import FormatError, Unsupported, UsageError
 
 
 @given(st.binary(max_size=200))
+@example(bytes(range(10)))
 def test_groups_both_ways(data: bytes) -> None:
     assert read_groups(write_groups(data)) == data
+    assert data != bytes(range(10)) or write_groups(data) == bytes.fromhex("00040801050902060307")
 
 
 @given(st.sampled_from(Scheme), st.binary(max_size=50), st.integers(0, 2000))
@@ -60,19 +66,105 @@ def test_damaged_frames(scheme: Scheme) -> None:
         read_chunk(scheme, stored, len(data) + 1)
 
 
-@pytest.mark.parametrize("scheme", [3, 99, 255])
-def test_unknown_scheme(scheme: int) -> None:
+def test_unknown_schemes_and_limits() -> None:
     """Schemes beyond 2 are refused, 99 (automatic) among them."""
-    with pytest.raises(Unsupported, match=str(scheme)):
-        read_chunk(scheme, b"abc", 3)
-    with pytest.raises(Unsupported, match=str(scheme)):
-        write_chunk(scheme, b"abc")
+    for scheme in (3, 99, 255):
+        for act in (lambda: read_chunk(scheme, b"abc", 3), lambda: write_chunk(scheme, b"abc")):  # noqa: B023
+            with pytest.raises(Unsupported, match=str(scheme)):
+                act()
+    for act in (
+        lambda: read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1),
+        lambda: read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5),
+        lambda: write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1)),
+    ):
+        with pytest.raises(FormatError, match="at most 131,072"):
+            act()
 
 
-def test_limits() -> None:
-    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
-        read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1)
-    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
-        read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5)
-    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
-        write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1))
+MDB_DATA = Path(__file__).parents[3] / "data" / "mdb"
+
+CUTS = {
+    "alpha.bin": [12590, 96564, 147470, 200000],
+    "beta.bin": [76564, 127470, 181080, 204000],
+    "notes.txt": [9723, 90167, 179341],
+    "weights.f32": [36888, 96000],
+    "one.bin": [1],
+    "empty.bin": [],
+}
+
+
+def test_table() -> None:
+    digest = hashlib.sha256(GEAR.astype("<u8").tobytes()).hexdigest()
+    assert digest == "e1d3936666d7ae7a977c958e9afcc75f90aaca758ce5fbe4ece61dffefe1912c"
+
+
+def test_cuts_of_the_samples() -> None:
+    files = runpy.run_path(str(MDB_DATA / "sources.py"))["build"]()
+    assert {name: cut_ends(data) for name, data in files.items()} == CUTS
+
+
+@pytest.mark.parametrize("size", [0, 1, MAX_CHUNK - 1, MAX_CHUNK, MAX_CHUNK + 1, 2 * MAX_CHUNK])
+def test_forced_cuts(size: int) -> None:
+    ends = cut_ends(bytes(size))
+    assert list(ends) == ([*range(MAX_CHUNK, size, MAX_CHUNK), size] if size else [])
+    assert [len(chunk) for chunk in chunks([bytes(size)])] == np.diff([0, *ends]).tolist()
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(0, 100_000), max_size=8))
+def test_pieces_do_not_matter(seed: int, cuts: list[int]) -> None:
+    dice = random.Random(seed)
+    sizes = (1, 60, 8191, 8192, 131_072, 200_000)
+    data = b"".join(dice.choice((dice.randbytes, bytes))(dice.choice(sizes)) for _ in range(3))
+    marks = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    found = list(chunks(data[i:j] for i, j in pairwise(marks)))
+    assert b"".join(found) == data
+    assert np.cumsum([len(chunk) for chunk in found]).tolist() == cut_ends(data)
+
+
+ABC = "a8803506f7aff014f19aa9e9b79dc6455c49672570f96156071329698dd0284e"
+
+
+def test_chunk_hash_vectors() -> None:
+    raw = chunk_hash(b"abc")
+    assert raw.hex() == "14f0aff7063580a845c69db7e9a99af15661f9702567495c4e28d08d69291307"
+    assert to_text(raw) == ABC
+    assert to_text(chunk_hash(b"defg")) == "cb0367032be0b25aa378acc51b375e568ff91f860bebb9b50731c3b2a92de1a5"
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_text_form_both_ways(raw: bytes) -> None:
+    """The first 16 digits are the truncated hash."""
+    text = to_text(raw)
+    assert from_text(text) == from_text(text.upper()) == raw
+    assert int(text[:16], 16) == truncated(raw)
+
+
+@given(st.lists(st.binary(min_size=32, max_size=32), max_size=20))
+def test_many_texts_and_their_order(hashes: list[bytes]) -> None:
+    rows = as_rows(hashes)
+    texts = to_texts(rows)
+    assert texts == [to_text(raw) for raw in hashes]
+    by_words = sorted(range(len(texts)), key=lambda i: tuple(words(rows)[i].tolist()))
+    assert by_words == sorted(range(len(texts)), key=lambda i: texts[i])
+
+
+def test_base64_form() -> None:
+    text = "FPCv9wY1gKhFxp236ama8VZh-XAlZ0lcTijQjWkpEwc"
+    assert to_text(from_text(text)) == to_text(from_text(text + "=")) == ABC
+
+
+@pytest.mark.parametrize("text", ["", "abc", ABC[:-1], ABC + "0", ABC[:-1] + "g", " " + ABC[1:], "-" * 42, "+1" * 32])
+def test_what_is_not_a_hash(text: str) -> None:
+    with pytest.raises(UsageError, match="not a hash"):
+        from_text(text)
+
+
+def test_roots() -> None:
+    """Of two chunks; and of 24 in three levels of groups: 6, 3, 3, 7, 4, 1; 4, 2; 2."""
+    pair, sizes = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")]), np.array([3, 4], np.uint64)
+    many = as_rows([chunk_hash(bytes([value])) for value in range(24)])
+    assert to_text(tree_root(pair, sizes)) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
+    root = tree_root(many, np.arange(1, 25, dtype=np.uint64))
+    assert to_text(root) == "a9a164d74812a2bb3996cc2245062282757fb36b718418fd5024ccf17e0a66b4"
+    with pytest.raises(UsageError, match="64 bits"):  # sizes that exceed 64 bits are not wrapped
+        tree_root(pair, np.array([2**63, 2**63], dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""The info block, both ways, and what is refused."""
+"""The info block and the headers of chunk records."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shardcore.codecs.xet import xorb_layout
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash
 from shardcore.codecs.xet.xorb_info import XorbInfo, read_info, write_info
-from shardcore.codecs.xet.xorb_layout import INFO_LENGTH
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, INFO_LENGTH, MAX_STORED, MAX_UNPACKED, write_u24
 from shardcore.errors import FormatError, Unsupported
 
 DATA = Path(__file__).parents[3] / "data"
 PAIR = (DATA / "xorb" / "two_chunks.xorb").read_bytes()
 START = 23
-
-
-def block(data: bytes) -> bytes:
-    return data[START:-4]
+BLOCK = PAIR[START:-4]
 
 
 def test_the_published_vector_byte_by_byte() -> None:
@@ -50,8 +48,7 @@ def test_info_block_both_ways(version: int, count: int) -> None:
     again = read_info(data[:-4], 20 * count)
     assert write_info(again) == data
     assert INFO_LENGTH.read_one(data, len(data) - 4)["info_length"] == len(data) - 4
-    assert again.nonce == info.nonce
-    assert (again.ends == info.ends).all()
+    assert (again.nonce, again.ends.tolist()) == (info.nonce, info.ends.tolist())
 
 
 @pytest.mark.parametrize("name", ["6832559c", "6d9a4f42"])
@@ -78,7 +75,7 @@ def test_info_blocks_of_the_reference(name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named(at: int, value: bytes, words: str) -> None:
-    data = bytearray(block(PAIR))
+    data = bytearray(BLOCK)
     data[at : at + 1] = value
     with pytest.raises(FormatError, match=words) as caught:
         read_info(bytes(data), START)
@@ -87,6 +84,36 @@ def test_what_is_wrong_is_named(at: int, value: bytes, words: str) -> None:
 
 def test_versions_and_lengths() -> None:
     with pytest.raises(Unsupported, match="version 7"):
-        read_info(block(PAIR)[:7] + b"\x07" + block(PAIR)[8:], START)
+        read_info(BLOCK[:7] + b"\x07" + BLOCK[8:], START)
     with pytest.raises(FormatError, match="cannot have 171 bytes"):
-        read_info(block(PAIR)[:-1], START)
+        read_info(BLOCK[:-1], START)
+
+
+def test_24_bit_numbers() -> None:
+    assert (write_u24(0x010203), xorb_layout.read_u24(write_u24(131072))) == (b"\x03\x02\x01", 131072)
+
+
+@pytest.mark.parametrize(
+    ("version", "scheme", "stored", "unpacked", "fault"),
+    [
+        (0, 1, 5, 9, ""),
+        (1, 1, 5, 9, "record version 1"),
+        (0, 3, 5, 9, "scheme 3"),
+        (0, 1, MAX_STORED + 1, 9, "the limits are 131,072 and 262,144"),
+        (0, 1, 5, MAX_UNPACKED + 1, "the limits are 131,072 and 262,144"),
+        (0, 1, 6, 9, "declares 6 stored bytes; the ends in the info block give 5"),
+        (0, 1, 5, 8, "declares 8 uncompressed bytes; the info block declares 9"),
+    ],
+)
+def test_one_header_and_many_are_judged_alike(
+    version: int, scheme: int, stored: int, unpacked: int, fault: str
+) -> None:
+    """Both ways of checking find the same headers invalid."""
+    sizes = {"compressed_size": write_u24(stored), "uncompressed_size": write_u24(unpacked)}
+    raw = CHUNK_HEADER.pack(version=version, compression_type=scheme, **sizes)
+    known = MAX_STORED + 1 if stored > MAX_STORED else 5
+    size = unpacked if unpacked > MAX_UNPACKED else 9
+    found = xorb_layout.header_fault(CHUNK_HEADER.read_one(raw), known, size)
+    assert (fault in found, bool(found)) == (True, bool(fault))
+    many = xorb_layout.header_faults(CHUNK_HEADER.read(raw), np.array([8 + known]), np.array([size]))
+    assert many.tolist() == [bool(fault)]

@@ -38,20 +38,13 @@ class File:
     header: dict[str, int] = field(default_factory=dict)
 
     def header_bytes(self) -> bytes:
-        values = {
-            "options": (1 if self.offsets else 0) | (2 if self.metadata is not None else 0),
-            "checksum": self.checksum,
-            "typesize": self.typesize,
-            "chunk_size": self.sizes[0] if self.sizes else 0,
-            "last_chunk": self.sizes[-1] if self.sizes else 0,
-            "nchunks": len(self.chunks),
-            "max_app_chunks": self.spare,
-        } | self.header
+        first, last = (self.sizes[0], self.sizes[-1]) if self.sizes else (0, 0)
+        sizes = {"chunk_size": first, "last_chunk": last, "nchunks": len(self.chunks), "max_app_chunks": self.spare}
+        sizes |= self.header
         if self.version == 1:
-            return b"blpk\x01\0\0\0" + struct.pack("<q", values["nchunks"])
-        numbers = [values[name] for name in ("options", "checksum", "typesize")]
-        sizes = [values[name] for name in ("chunk_size", "last_chunk", "nchunks", "max_app_chunks")]
-        return b"blpk" + bytes([self.version, *numbers]) + struct.pack("<iiqq", *sizes)
+            return b"blpk\x01\0\0\0" + struct.pack("<q", sizes["nchunks"])
+        options = sizes.pop("options", (1 if self.offsets else 0) | (2 if self.metadata is not None else 0))
+        return struct.pack("<4s4Biiqq", b"blpk", self.version, options, self.checksum, self.typesize, *sizes.values())
 
     def metadata_bytes(self) -> bytes:
         if self.metadata is None:
@@ -76,6 +69,5 @@ class File:
     def write(self) -> bytes:
         slots = [*self.places()[:-1], *[-1] * self.spare] if self.offsets else []
         body = b"".join(chunk + self.digest(chunk) for chunk in self.chunks)
-        return (
-            self.header_bytes() + self.metadata_bytes() + struct.pack(f"<{len(slots)}q", *slots) + body + self.trailing
-        )
+        table = struct.pack(f"<{len(slots)}q", *slots)
+        return self.header_bytes() + self.metadata_bytes() + table + body + self.trailing

@@ -4,9 +4,11 @@ import struct
 
 import pytest
 
-from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.formats.bloscpack.header import Header, check_slots, header_size, read_header, write_header
+from shardcore.errors import BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
+from shardcore.formats.bloscpack.blosc1 import ChunkHeader, map_chunk, read_chunk_header, write_chunk_header
+from shardcore.formats.bloscpack.header import check_slots, header_size, read_header, write_header
 from shardcore.model.span import Span
+from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
 
 # The header of the worked example, byte by byte.
 TINY = bytes.fromhex(
@@ -18,17 +20,10 @@ TINY = bytes.fromhex(
 
 
 def header(version: int = 3, **fields: int) -> bytes:
-    values = {
-        "options": 1,
-        "checksum": 1,
-        "typesize": 8,
-        "chunk_size": 100,
-        "last_chunk": 50,
-        "nchunks": 3,
-        "max_app_chunks": 0,
-    } | fields
-    return struct.pack(
-        "<4s4BiiQQ", b"blpk", version, *[v & (2**64 - 1) if i > 4 else v for i, v in enumerate(values.values())]
+    values = {"options": 1, "checksum": 1, "typesize": 8, "chunk_size": 100, "last_chunk": 50, "nchunks": 3}
+    numbers = list((values | {"max_app_chunks": 0} | fields).values())
+    return struct.pack("<4s4Bii", b"blpk", version, *numbers[:5]) + struct.pack(
+        "<2Q", *(n % 2**64 for n in numbers[5:])
     )
 
 
@@ -76,45 +71,123 @@ def test_impossible_fields_are_refused_at_their_place(fields: dict[str, int], pl
     assert caught.value.span == Span("", *place)
 
 
-@pytest.mark.parametrize("version", [0, 4, 9, 255])
-def test_other_versions_are_named(version: int) -> None:
-    with pytest.raises(Unsupported, match=f"version {version} is not supported") as caught:
-        read_header(header(version))
-    assert caught.value.span == Span("", 4, 5)
-
-
-@pytest.mark.parametrize("data", [b"", b"b", b"blp", b"blpx\x03", b"BLPK\x03", bytes(32)])
-def test_other_letters_are_no_header(data: bytes) -> None:
-    with pytest.raises((BadMagic, Truncated)):
-        header_size(data)
-
-
-def test_a_cut_header_is_truncated() -> None:
+def test_other_headers_are_refused() -> None:
     for length in range(4, 32):
         with pytest.raises(Truncated):
             read_header(TINY[:length])
+    for version in (0, 4, 9, 255):
+        with pytest.raises(Unsupported, match=f"version {version} is not supported") as caught:
+            read_header(header(version))
+        assert caught.value.span == Span("", 4, 5)
+    for data in (b"", b"b", b"blp", b"blpx\x03", b"BLPK\x03", bytes(32)):
+        with pytest.raises((BadMagic, Truncated)):
+            header_size(data)
 
 
-@pytest.mark.parametrize(
-    ("fields", "size"),
-    [
-        ({}, 250),
-        ({"nchunks": 0}, 0),
-        ({"nchunks": 1, "chunk_size": -1}, 50),
-        ({"chunk_size": -1}, -1),
-        ({"last_chunk": -1}, -1),
-        ({"nchunks": -1}, -1),
-        ({"nchunks": 2**40, "chunk_size": 2**31 - 17, "last_chunk": 1, "options": 0}, (2**31 - 17) * (2**40 - 1) + 1),
-    ],
-)
-def test_plain_size(fields: dict[str, int], size: int) -> None:
-    assert read_header(header(**fields)).plain_size == size
+def test_plain_size() -> None:
+    most = {"nchunks": 2**40, "chunk_size": 2**31 - 17, "last_chunk": 1, "options": 0}
+    for fields, size in (
+        *(
+            ({}, 250),
+            ({"nchunks": 0}, 0),
+            ({"nchunks": 1, "chunk_size": -1}, 50),
+            (most, (2**31 - 17) * (2**40 - 1) + 1),
+        ),
+        *(({name: -1}, -1) for name in ("chunk_size", "last_chunk", "nchunks")),
+    ):
+        assert read_header(header(**fields)).plain_size == size
 
 
 def test_slots_are_compared_with_the_file_first() -> None:
-    got: Header = read_header(header(nchunks=2**60))
-    with pytest.raises(Truncated, match=f"{2**60:,} chunks and 0 spare slots"):
-        check_slots(got, 32, 1000)
     check_slots(read_header(header(nchunks=3)), 32, 56)
-    with pytest.raises(Truncated):
-        check_slots(read_header(header(nchunks=3)), 32, 55)
+    for count, size in ((2**60, 1000), (3, 55)):
+        with pytest.raises(Truncated, match=f"{count:,} chunks and 0 spare slots"):
+            check_slots(read_header(header(nchunks=count)), 32, size)
+
+
+# "hell" of the worked example in the fact sheet, byte by byte.
+HELL = bytes.fromhex(
+    "02 01 33 01"  # version, versionlz, flags, typesize
+    "04000000 04000000 14000000"  # nbytes, blocksize, ctbytes
+    "68656c6c"  # the uncompressed bytes
+)
+
+
+def changed(chunk: bytes, **fields: int) -> bytes:
+    header = read_chunk_header(chunk)
+    values = {name: getattr(header, name) for name in ChunkHeader.__dataclass_fields__} | fields
+    return write_chunk_header(ChunkHeader(**values)) + chunk[16:]
+
+
+def test_header_is_read_from_written_out_bytes() -> None:
+    header = read_chunk_header(HELL)
+    assert (header, write_chunk_header(header)) == (ChunkHeader(2, 1, 0x33, 1, 4, 4, 20), HELL[:16])
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        *(({"version": version}, Unsupported, f"version {version}") for version in (0, 3, 5)),
+        ({"versionlz": 2}, FormatError, "versionlz is 2"),
+        ({"flags": 0x75}, Unsupported, "Blosc-2"),
+        ({"flags": 0x78}, FormatError, "0x08"),
+        ({"flags": 0x50}, Unsupported, "snappy"),
+        ({"flags": 0xB0}, Unsupported, "codec 5"),
+        ({"flags": 0x72}, FormatError, "a memcpy of 5,000 bytes has 5,016 with its header; ctbytes is 4,510"),
+        ({"typesize": 0}, FormatError, "typesize of the chunk is 0"),
+        ({"ctbytes": 15}, FormatError, "ctbytes is 15 bytes"),
+        ({"ctbytes": 2**31}, Truncated, "2,147,483,648 bytes"),
+        ({"blocksize": 0}, FormatError, "blocksize is 0"),
+        ({"blocksize": 5001}, FormatError, "blocksize is 5001"),
+        ({"nbytes": 2**31 - 17, "blocksize": 2**31 - 17}, LimitExceeded, "limit"),
+        ({"nbytes": 10**9}, FormatError, "too few for 1,000,000 block starts"),
+        ({"nbytes": 10**9, "blocksize": 10**9}, FormatError, "cannot hold"),
+    ],
+)
+def test_impossible_header_is_refused(fields: dict[str, int], error: type[ShardError], words: str) -> None:
+    chunk = changed(make_chunk(sample(5000)), **fields)
+    place = Span("", 100, 100 + len(chunk))
+    with pytest.raises(error, match=words) as caught:
+        map_chunk(chunk, place=place)
+    assert caught.value.span.start >= 100
+
+
+def test_a_cut_chunk_is_refused_at_every_length() -> None:
+    chunk = make_chunk(sample(3000), how=BYTE, typesize=4, blocksize=600, split=True)
+    for length in range(len(chunk)):
+        with pytest.raises(Truncated):
+            map_chunk(chunk[:length])
+    with pytest.raises(FormatError, match="ends after"):
+        map_chunk(chunk + b"x")
+
+
+@pytest.mark.parametrize("start", [0, 15, 27, -1, 10**6, 2**31 - 1])
+def test_a_block_start_outside_is_refused_at_its_slot(start: int) -> None:
+    chunk = bytearray(make_chunk(sample(3000), blocksize=1000))
+    chunk[20:24] = (start & 0xFFFFFFFF).to_bytes(4, "little")
+    with pytest.raises(FormatError, match=r"block 1 begins at byte .* of the chunk, outside 0x1c to 0xa94") as caught:
+        map_chunk(bytes(chunk), place=Span("", 1000, 1000 + len(chunk)))
+    assert caught.value.span == Span("", 1020, 1024)
+
+
+@pytest.mark.parametrize("length", [0, -1, 1001, 2**31 - 1, -(2**31)])
+def test_a_stream_length_that_leads_outside_is_refused(length: int) -> None:
+    chunk = bytearray(make_chunk(sample(3000), blocksize=1000))
+    at = int(map_chunk(bytes(chunk)).stream_at[1, 0])
+    chunk[at : at + 4] = (length & 0xFFFFFFFF).to_bytes(4, "little")
+    with pytest.raises(FormatError, match="block 1, stream 0"):
+        map_chunk(bytes(chunk))
+
+
+def test_streams_that_run_past_the_end_are_refused() -> None:
+    chunk = make_chunk(bytes(1024), how=BYTE, typesize=2, blocksize=1024, split=True)
+    last = int(map_chunk(chunk).stream_at[0, 1])
+    cut = changed(chunk, ctbytes=last + 2)[: last + 2]
+    with pytest.raises(FormatError, match=r"stream 1.*ends within the length of the stream"):
+        map_chunk(cut)
+
+
+def test_splits_that_leave_bytes_over_are_refused() -> None:
+    chunk = make_chunk(sample(3000), typesize=3, blocksize=600, split=True)
+    with pytest.raises(FormatError, match="cannot be split"):
+        map_chunk(changed(chunk, blocksize=601))

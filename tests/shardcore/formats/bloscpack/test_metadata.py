@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,9 @@ from shardcore.formats.bloscpack.layout import METADATA_HEADER
 from shardcore.formats.bloscpack.metadata import (
     check_digest,
     decode_metadata,
-    parse_metadata,
     read_metadata_section,
     write_metadata_section,
 )
-from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.finding import Severity
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import memcpy
@@ -28,57 +27,47 @@ from tests.shardcore.formats.bloscpack.files import File
 TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensure_ascii=False).encode()
 
 
-def opened(**options: object) -> BloscpackShard:
-    file = File([memcpy(b"abc")], [3], **options)  # type: ignore[arg-type]
-    shard = shardcore.open(file.write())
-    assert isinstance(shard, BloscpackShard)
-    return shard
-
-
 def section_of(**fields: int | bytes) -> bytes:
     values = {"magic_format": b"JSON", "meta_checksum": 1, "meta_size": 10, "max_meta_size": 20, "meta_comp_size": 10}
-    return METADATA_HEADER.pack(**(values | fields))  # type: ignore[arg-type]
+    return METADATA_HEADER.pack(**(values | fields))
+
+
+def file_of(**options: Any) -> bytes:
+    return File([memcpy(b"abc")], [3], **options).write()
 
 
 @pytest.mark.parametrize(
-    ("fields", "name"),
+    ("fields", "names"),
     [
-        ({"magic_format": b"YAML"}, "magic_format"),
-        ({"meta_options": 1}, "meta_options"),
-        ({"meta_codec": 2}, "meta_codec"),
-        ({"meta_comp_size": 21}, "meta_comp_size"),
+        ({"magic_format": b"YAML"}, ["magic_format"]),
+        ({"magic_format": b"JSON    "}, []),  # files pad with zeros, the specification says spaces
+        ({"meta_options": 1}, ["meta_options"]),
+        ({"meta_codec": 2}, ["meta_codec"]),
+        ({"meta_comp_size": 21}, ["meta_comp_size"]),
     ],
 )
-def test_broken_rules_are_named(fields: dict[str, int | bytes], name: str) -> None:
+def test_broken_rules_are_named(fields: dict[str, int | bytes], names: list[str]) -> None:
     section = read_metadata_section(section_of(**fields), 32, 1000)
-    assert [field for field, _ in section.problems()] == [name]
-    assert section.stop == 88
+    assert ([field for field, _ in section.problems()], section.stop) == (names, 88)
 
 
-@pytest.mark.parametrize("magic", [b"JSON", b"JSON    "])
-def test_both_paddings_of_the_name_are_fine(magic: bytes) -> None:
-    """Files pad with zeros, the specification says spaces."""
-    assert read_metadata_section(section_of(magic_format=magic), 32, 1000).problems() == []
+def test_impossible_sections_are_refused_and_expansion_is_bounded() -> None:
+    def text_of(bomb: bytes = bytes(10), limit: int = 2**24, **fields: int) -> bytes:
+        return decode_metadata(read_metadata_section(section_of(**fields), 32, 10**6), bomb, limit=limit)
 
-
-def test_impossible_sections_are_refused() -> None:
-    with pytest.raises(Truncated):
-        read_metadata_section(section_of(max_meta_size=2**32 - 1), 32, 1000)
-    with pytest.raises(FormatError, match="checksum 9"):
-        read_metadata_section(section_of(meta_checksum=9), 32, 1000)
-    with pytest.raises(Truncated):
-        read_metadata_section(section_of()[:31], 32, 1000)
-
-
-def test_expansion_is_bounded() -> None:
     bomb = zlib.compress(bytes(2**22))
     fields = {"meta_codec": 1, "meta_comp_size": len(bomb), "max_meta_size": len(bomb)}
-    with pytest.raises(FormatError):
-        decode_metadata(read_metadata_section(section_of(meta_size=100, **fields), 32, 10**6), bomb)
-    with pytest.raises(LimitExceeded):
-        decode_metadata(read_metadata_section(section_of(meta_size=2**22, **fields), 32, 10**6), bomb, limit=2**20)
-    with pytest.raises(Unsupported):
-        decode_metadata(read_metadata_section(section_of(meta_codec=7), 32, 1000), bytes(10))
+    for error, act in (
+        (Truncated, lambda: text_of(max_meta_size=2**32 - 1)),
+        (Truncated, lambda: read_metadata_section(section_of()[:31], 32, 1000)),
+        (FormatError, lambda: text_of(meta_checksum=9)),
+        (FormatError, lambda: text_of(bomb, meta_size=100, **fields)),
+        (LimitExceeded, lambda: text_of(bomb, 2**20, meta_size=2**22, **fields)),
+        (Unsupported, lambda: text_of(meta_codec=7)),
+        (UsageError, lambda: write_metadata_section(b"{}", room=1)),
+    ):
+        with pytest.raises(error):
+            act()
 
 
 @pytest.mark.parametrize("text", [b"{}", TEXT, json.dumps(list(range(500))).encode()])
@@ -98,11 +87,10 @@ def test_sections_are_written_as_they_are_read(text: bytes, kind: Checksum) -> N
 @pytest.mark.parametrize("checksum", range(9))
 def test_every_codec_and_digest(codec: int, checksum: int) -> None:
     value = {"a": ["x", 1.5, {"b": None}]}
-    with opened(metadata=value, meta_codec=codec, meta_checksum=checksum) as shard:
-        assert shard.metadata == value
-        assert json.loads(str(shard.fields["metadata.json"])) == value
+    data = bytearray(file_of(metadata=value, meta_codec=codec, meta_checksum=checksum))
+    with shardcore.open(bytes(data)) as shard:
+        assert shard.metadata == json.loads(str(shard.fields["metadata.json"])) == value
         assert shard.verify().findings == ()
-    data = bytearray(File([memcpy(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write())
     data[32 + 32 + 4] ^= 0x40
     with shardcore.open(bytes(data)) as shard:
         assert shard.read(shard.find("0")) == b"abc"
@@ -110,14 +98,22 @@ def test_every_codec_and_digest(codec: int, checksum: int) -> None:
         assert ("bloscpack.metadata-digest" in codes) == (checksum > 0)
 
 
-@pytest.mark.parametrize("text", [b"{", b"\xff\xfe", b'{"a": 1} x', b"", b"[" * 100_000, b"1" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"{", b"\xff\xfe", b'{"a": 1} x', b"", b"[" * 100_000, b"1" * 5000),
+        *(b"[" * 300 + b"]" * 300, b'{"a":' * 300 + b"1" + b"}" * 300),
+    ],
+)
 def test_text_that_is_not_json_is_damage_of_the_metadata_only(text: bytes) -> None:
-    with opened(metadata=text) as shard:
+    with shardcore.open(file_of(metadata=text)) as shard:
         assert shard.read(shard.find("all")) == b"abc"
         with pytest.raises(FormatError):
             _ = shard.metadata
         assert "bloscpack.metadata" in {f.code for f in shard.verify().findings}
         assert any(node.error for node in walk(shard.tree))
+    with shardcore.open(file_of(metadata=json.dumps("[" * 300).encode())) as shard:
+        assert shard.metadata == "[" * 300
 
 
 def test_json_nodes_have_exact_bytes() -> None:
@@ -128,15 +124,6 @@ def test_json_nodes_have_exact_bytes() -> None:
     assert spans == {"größe": '"größe": [1, {"a": "x,y}]\\""}, []]', "b": '"b": null', "": '"": {}'}
 
 
-@pytest.mark.parametrize("text", [b"[" * 300 + b"]" * 300, b'{"a":' * 300 + b"1" + b"}" * 300])
-def test_deep_json_is_refused(text: bytes) -> None:
-    with opened(metadata=text) as shard, pytest.raises(FormatError, match="deep"):
-        parse_metadata(shard.file.metadata, shard.file.metadata_text())
-    deep = json.dumps("[" * 300).encode()
-    with opened(metadata=deep) as shard:
-        assert parse_metadata(shard.file.metadata, shard.file.metadata_text()) == "[" * 300
-
-
 def test_json_nodes_with_much_space() -> None:
     data = b'{%b"a" :%b[1%b,2],"b":3%b}' % ((b" " * 300,) * 4)
     root = JsonNodes(data, "").root()
@@ -144,17 +131,6 @@ def test_json_nodes_with_much_space() -> None:
     assert spans == [data[data.index(b'"a"') : data.index(b"]") + 1], b'"b":3']
     inner = root.children[0].children
     assert [(node.name, node.value, node.span.size) for node in inner] == [("[0]", 1, 1), ("[1]", 2, 1)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["9" * 60000, "'" + " " * 60000 + "'", "(" * 60000, [["a", " " * 60000]], [[["a", "i4"]] * 2] * 9999],
-    ids=lambda text: str(text)[:9],
-)
-def test_types_that_numpy_takes_long_over_are_refused(text: object) -> None:
-    """The time of NumPy's own parser grows with the square of the length."""
-    with pytest.raises(FormatError, match="is not an element type"):
-        parse_dtype(text)
 
 
 @pytest.mark.parametrize(
@@ -176,45 +152,21 @@ def test_element_types(text: object, dtype: object) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "__import__('os').system('true')",
-        "'<f8' if True else 1",
-        "[('a', lambda: 1)]",
-        "('<f8'",
-        "[" * 5000,
-        "'x' * 9",
-        "''.join(['a'])",
-        7,
-        None,
-        {"a": 1},
-        [["a"]],
-        [[1, "<f8"]],
-        "nonsense",
-        "'V99999999999999'",
-        "'<f8'" + " " * 70_000,
+        *("__import__('os').system('true')", "'<f8' if True else 1", "[('a', lambda: 1)]", "('<f8'", "[" * 5000),
+        *("'x' * 9", "''.join(['a'])", 7, None, {"a": 1}, [["a"]], [[1, "<f8"]], "nonsense", "'V99999999999999'"),
+        *("'<f8'" + " " * 70_000, "'O'", "|O8", "[('a', 'O')]"),
+        # The time of NumPy's own parser grows with the square of the length.
+        *("9" * 60000, "'" + " " * 60000 + "'", "(" * 60000, [["a", " " * 60000]], [[["a", "i4"]] * 2] * 9999),
     ],
+    ids=lambda text: str(text)[:9],
 )
 def test_other_element_types_are_refused_and_never_evaluated(text: object) -> None:
-    with pytest.raises(FormatError):
-        parse_dtype(text)
-
-
-@pytest.mark.parametrize("text", ["'O'", "|O8", "[('a', 'O')]"])
-def test_python_objects_are_refused(text: str) -> None:
-    with pytest.raises(Unsupported, match="Python objects"):
+    with pytest.raises((FormatError, Unsupported)):
         parse_dtype(text)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"shape": "x"},
-        {"shape": [-1]},
-        {"shape": [1.5]},
-        {"shape": [True]},
-        {"shape": [1] * 65},
-        {"order": "Z"},
-        {"dtype": 1},
-    ],
+    "change", [*({"shape": shape} for shape in ("x", [-1], [1.5], [True], [1] * 65)), {"order": "Z"}, {"dtype": 1}]
 )
 def test_descriptions_that_make_no_sense(change: dict[str, object]) -> None:
     with pytest.raises(FormatError):
@@ -222,20 +174,13 @@ def test_descriptions_that_make_no_sense(change: dict[str, object]) -> None:
 
 
 def test_an_array_comes_back() -> None:
-    plain = np.arange(6, dtype="<u2").tobytes()
     for shape, ok in (([2, 3], True), ([2, 4], False)):
         metadata = {"container": "numpy", "dtype": "'<u2'", "shape": shape, "order": "F"}
-        shard = shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write())
-        assert isinstance(shard, BloscpackShard)
-        with shard:
+        plain = np.arange(6, dtype="<u2").tobytes()
+        with shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write()) as shard:
             assert shard.verify().ok == ok
             if ok:
                 assert shard.read_array().tolist() == [[0, 2, 4], [1, 3, 5]]
             else:
                 with pytest.raises(FormatError):
                     shard.read_array()
-
-
-def test_text_must_fit_into_its_room() -> None:
-    with pytest.raises(UsageError):
-        write_metadata_section(b"{}", room=1)

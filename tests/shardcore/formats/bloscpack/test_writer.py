@@ -1,22 +1,30 @@
-"""Writing Bloscpack files."""
+"""Writing Bloscpack files, and appending to them."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
-import threading
+import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import blosc  # loaded before the forks that are killed: the moments fall into the writing then
+import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the appending then
 import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import Remedy, SourceError, UsageError
+from shardcore.cli.program import run
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError
 from shardcore.formats.bloscpack import content, encode
+from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.encode import Recipe
@@ -27,6 +35,9 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
+from shardcore.testing import kill_runs as killed
+from shardcore.writing.undo import apply, interrupted, undo
+from shardcore.writing.undo_chain import forget, journal_of
 from shardcore.writing.writer import UnreadableInput
 from tests.shardcore.formats.bloscpack.chunks import make_chunk
 
@@ -41,14 +52,7 @@ class TestFolderContract(WriterContract):
     options: ClassVar = {"chunk_size": 4096, "spare": 2}
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        return [
-            (None, b""),
-            (None, b"x"),
-            (None, WALK),
-            (None, WALK[:4096]),
-            (None, bytes(9001)),
-            (None, WALK + b"abc"),
-        ]
+        return [(None, data) for data in (b"", b"x", WALK, WALK[:4096], bytes(9001), WALK + b"abc")]
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
         assert key == str(row)
@@ -92,13 +96,11 @@ WORKED_EXAMPLE = bytes.fromhex(
 def written(path: Path, data: Any, *, name: str = "", **options: Any) -> BloscpackWriter:
     with shardcore.create(path, format="bloscpack", **options) as writer:
         writer.add(None, data, name=name, label=name)
-    assert isinstance(writer, BloscpackWriter)
     return writer
 
 
 def opened(path: Path) -> BloscpackShard:
     shard = shardcore.open(path)
-    assert isinstance(shard, BloscpackShard)
     assert shard.verify().findings == ()
     return shard
 
@@ -129,8 +131,7 @@ def test_every_option_is_kept(codec: str, tmp_path: Path) -> None:
         options |= {"checksum": "sha256", "offsets": False, "metadata": '["é", 1]', "metadata_codec": "none"}
         written(path, WALK, chunk_size=4097, **options)
         with opened(path) as shard:
-            assert shard.read(shard.find("all")) == WALK
-            assert shard.metadata == ["é", 1]
+            assert (shard.read(shard.find("all")), shard.metadata) == (WALK, ["é", 1])
             header, ref = shard.file.header, shard.find("0")
             assert (header.checksum.name, header.has_offsets, header.max_app_chunks) == ("sha256", False, 0)
             assert (header.chunk_size, header.typesize, ref.extras["typesize"]) == (4096, 4, 4)
@@ -161,14 +162,12 @@ def test_arrays_keep_type_shape_and_order(order: Any, shape: tuple[int, ...], tm
     array = np.arange(np.prod(shape, dtype=int), dtype=">i4").reshape(shape, order=order)
     np.save(tmp_path / "a.npy", array)
     done = pack("bloscpack", tmp_path / "a.blp", [tmp_path / "a.npy"], options={"metadata": {"by": "hand"}})
-    assert done.report is not None
     assert done.report.ok
     with opened(tmp_path / "a.blp") as shard:
         got = shard.read_array()
         assert (got.dtype, got.shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(got, array)
-        assert shard.file.header.typesize == 4
-        assert shard.metadata["by"] == "hand"
+        assert (shard.file.header.typesize, shard.metadata["by"]) == (4, "hand")
         told = {"dtype": ">i4", "shape": list(shape), "metadata": {"by": "hand"}}
         assert shard.facts(shard.find("all")).items() >= told.items()
         assert not any(line.error for line in extract_objects(shard, [shard.find("all")], tmp_path / "x"))
@@ -206,7 +205,6 @@ def test_an_array_among_many_files_is_planned_and_packed(tmp_path: Path) -> None
     inputs = sorted(tmp_path.iterdir())
     options = {"level": 0}
     rough = pack("bloscpack", f"{tmp_path}/out/", inputs, options=options, plan=True, unread=True).plan
-    assert rough is not None
     assert ([file.name for file in rough.files], rough.exact) == (["B.NPY.blp", "a.npy.blp", "bad.npy.blp"], False)
     with pytest.raises(UnreadableInput) as failed:
         pack("bloscpack", f"{tmp_path}/out/", inputs, options=options)
@@ -235,19 +233,12 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
     assert [path.name for path in again.removed] == ["two.txt.blp"]
 
 
-class Pipe(io.RawIOBase):
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    def read(self, size: int = -1) -> bytes:
-        return next(self._pieces, b"")
-
-
 def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardcore.formats.bloscpack.input_content.IN_MEMORY", 5000)
     written(tmp_path / "a.blp", WALK, chunk_size=1000)
-    written(tmp_path / "b.blp", Pipe(WALK[at : at + 333] for at in range(0, len(WALK), 333)), chunk_size=1000)
+    pieces = (WALK[at : at + 333] for at in range(0, len(WALK), 333))
+    pipe = SimpleNamespace(read=lambda size=-1: next(pieces, b""))
+    written(tmp_path / "b.blp", pipe, chunk_size=1000)
     assert (tmp_path / "a.blp").read_bytes() == (tmp_path / "b.blp").read_bytes()
 
 
@@ -277,32 +268,11 @@ def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pyt
     assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
 
 
-def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    meeting, compress = threading.Barrier(2, timeout=20), blosc.compress
-
-    def together(*args: Any) -> Any:
-        meeting.wait()
-        return compress(*args)
-
-    recipe, plains = Recipe("zstd", 5, True, 8), [WALK, WALK[::-1], WALK[8:] + WALK[:8], WALK[:800]]
-    alone = list(map(recipe.chunk, plains))
-    monkeypatch.setattr(blosc, "compress", together)
-    with ThreadPoolExecutor(2) as workers:
-        assert list(encode.compressed(iter(plains), recipe, len(WALK), workers)) == alone
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("BLOSC_CLEVEL", "1"),
-        ("BLOSC_SHUFFLE", "NOSHUFFLE"),
-        ("BLOSC_SHUFFLE", "BITSHUFFLE"),
-        ("BLOSC_TYPESIZE", "3"),
-        ("BLOSC_COMPRESSOR", "zstd"),
-        ("BLOSC_BLOCKSIZE", "4096"),
-        ("BLOSC_DELTA", "1"),
-        ("BLOSC_SPLITMODE", "NEVER"),
-        ("BLOSC_NTHREADS", "3"),
+        *(("CLEVEL", "1"), ("SHUFFLE", "NOSHUFFLE"), ("SHUFFLE", "BITSHUFFLE"), ("TYPESIZE", "3"), ("DELTA", "1")),
+        *(("COMPRESSOR", "zstd"), ("BLOCKSIZE", "4096"), ("SPLITMODE", "NEVER"), ("NTHREADS", "3")),
     ],
 )
 def test_options_win_over_the_environment(
@@ -311,11 +281,11 @@ def test_options_win_over_the_environment(
     data = np.arange(200_000, dtype="<i4").tobytes()
     for target in ("without", "with"):
         if target == "with":
-            monkeypatch.setenv(name, value)
+            monkeypatch.setenv(f"BLOSC_{name}", value)
         with shardcore.create(tmp_path / target, format="bloscpack", level=7, typesize=4, codec="lz4") as writer:
             writer.add(None, data)
     assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
-    assert os.environ[name] == value
+    assert os.environ[f"BLOSC_{name}"] == value
 
 
 def test_packing_decodes_each_chunk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +293,6 @@ def test_packing_decodes_each_chunk_once(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "walk").write_bytes(WALK)
     monkeypatch.setattr(content, "decompress", None)
     done = pack("bloscpack", tmp_path / "one.blp", [tmp_path / "walk"], options={"chunk_size": 1000})
-    assert done.report is not None
     assert (done.report.ok, done.report.depth) == (True, Depth.CONTENT)
 
 
@@ -338,3 +307,175 @@ def test_threads_that_read_give_chunks_in_order() -> None:
         for chunk in encode.compressed(plains(), recipe, 20_000, workers):
             found.append(decompress(chunk))
     assert found == [b"%d" % number * (5000 if number % 3 else 1) for number in range(len(found))]
+
+
+STEPS = np.cumsum(np.random.default_rng(1).integers(0, 3, 3000)).astype("<i8").tobytes()
+
+
+def packed(path: Path, plain: bytes, **options: Any) -> Path:
+    with shardcore.create(path, format="bloscpack", **options) as writer:
+        writer.add(None, plain)
+    return path
+
+
+def appended(path: Path, more: bytes, name: str = "more.bin") -> str:
+    (path.parent / name).write_bytes(more)
+    before = path.read_bytes()
+    with shardcore.open(path) as shard:
+        edit = append(shard, path.parent / name)
+        told = edit.to_json()
+        apply(edit)
+    after = path.read_bytes()
+    assert len(after) == told["new_size"]
+    undo(path)
+    assert path.read_bytes() == before
+    path.write_bytes(after)
+    return edit.what
+
+
+def whole(path: Path) -> tuple[bytes, BloscpackShard]:
+    with shardcore.open(path) as shard:
+        assert shard.verify().findings == ()
+        return shard.read(shard.find("all")), shard
+
+
+@pytest.mark.parametrize("sizes", [(9000, 10), (8000, 8000), (9000, 7000), (9000, 7001), (16000, 1)])
+@pytest.mark.parametrize("options", [{"checksum": "None"}, {"checksum": "sha256"}, {"offsets": False}])
+def test_spare_slots_take_what_is_appended(sizes: tuple[int, int], options: dict[str, Any], tmp_path: Path) -> None:
+    first, more = sizes
+    path = packed(tmp_path / "a.blp", STEPS[:first], chunk_size=4000, codec="zstd", **options)
+    with shardcore.open(path) as before:
+        slots = before.fields
+    assert "in place" in appended(path, STEPS[first : first + more])
+    plain, shard = whole(path)
+    assert plain == STEPS[: first + more]
+    header = shard.file.header
+    assert (header.chunk_size, header.nchunks) == (4000, -(-(first + more) // 4000))
+    if header.has_offsets:
+        assert header.nchunks + header.max_app_chunks == slots["header.nchunks"] + slots["header.max_app_chunks"]
+
+
+def test_without_spare_slots_the_file_is_rewritten(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.blp", STEPS[:9000], chunk_size=4000, spare=1, metadata={"a": 1})
+    assert "by rewriting all chunks, because there are too few spare offset slots" in appended(path, STEPS[9000:20000])
+    plain, shard = whole(path)
+    assert plain == STEPS[:20000]
+    assert (shard.file.header.nchunks, shard.file.header.max_app_chunks, shard.metadata) == (5, 50, {"a": 1})
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_single_chunk_may_grow(size: int, tmp_path: Path) -> None:
+    """A short content lowered chunk_size: appending raises it again."""
+    path = packed(tmp_path / "a.blp", STEPS[:size])
+    appended(path, STEPS[size:])
+    plain, shard = whole(path)
+    assert plain == STEPS
+    assert (shard.file.header.nchunks, shard.file.header.chunk_size) == (1, len(STEPS))
+
+
+def test_trailing_bytes_go(tmp_path: Path) -> None:
+    """The reference's append may leave bytes after the last chunk."""
+    path = Path(shutil.copy(SAMPLES / "append_shrink.blp", tmp_path / "a.blp"))
+    with shardcore.open(path) as before:
+        plain = before.read(before.find("all"))
+    appended(path, b"more")
+    assert whole(path)[0] == plain + b"more"
+
+
+def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
+    array = np.arange(600, dtype="<i4").reshape(30, 20)
+    np.save(tmp_path / "in.npy", array[:10])
+    np.save(tmp_path / "more.npy", array[10:])
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack") as writer:
+        writer.add(None, (tmp_path / "in.npy").read_bytes(), name="in.npy")
+    appended(tmp_path / "a.blp", (tmp_path / "more.npy").read_bytes(), "more.npy")
+
+    with shardcore.open(tmp_path / "a.blp") as shard:
+        np.testing.assert_array_equal(shard.read_array(), array)
+        (tmp_path / "x.bin").write_bytes(b"abc")
+        with pytest.raises(UsageError, match="not a multiple of one item"):
+            append(shard, tmp_path / "x.bin")
+        np.save(tmp_path / "x.npy", array.astype("<i8"))
+        with pytest.raises(UsageError, match="differs in type or shape"):
+            append(shard, tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("v1.blp", b"more", "version 1"),
+        ("v2_offsets.blp", b"more", "version 2"),
+        ("stream.blp", b"more", "not have the number"),
+        ("tiny.blp", b"", "nothing to append"),
+        ("files", b"more", "not a folder"),
+    ],
+)
+def test_files_that_cannot_grow_are_refused(name: str, more: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "more").write_bytes(more)
+    with shardcore.open(SAMPLES / name) as shard, pytest.raises(UsageError, match=message):
+        append(shard, tmp_path / "more")
+
+
+def test_several_inputs_are_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = packed(tmp_path / "a.blp", STEPS[:9000], chunk_size=4000)
+    before = path.read_bytes()
+    names = [str(tmp_path / f"more{number}") for number in range(3)]
+    for number, size in enumerate((1, 5000, 300)):
+        Path(names[number]).write_bytes(bytes([number]) * size)
+    assert run(["append", str(path), *names, "--yes"]) == 0
+    assert whole(path)[0] == STEPS[:9000] + b"\0" + b"\1" * 5000 + b"\2" * 300
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == before
+    assert run(["append", str(path), names[0], str(tmp_path / "none"), "--yes"]) == 4
+    assert run(["append", str(path), *names, "--dry-run"]) == 0
+    assert "kept in a.blp.undo" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+class Killed:
+    options: ClassVar[dict[str, Any]] = {"chunk_size": 4000}
+
+    def prepared(self, target: Path) -> None:
+        forget(target)
+        target.unlink(missing_ok=True)
+        packed(target, STEPS[:9000], **self.options)
+        target.with_name("more").write_bytes(STEPS[9000:])
+        shutil.copy(target, target.with_name("before"))
+
+    def run(self, target: Path) -> None:
+        with shardcore.open(target) as shard:
+            apply(append(shard, target.with_name("more")))
+
+    def judged(self, target: Path) -> str:
+        before, answer = target.with_name("before").read_bytes(), "old"
+        if interrupted(target):
+            with contextlib.suppress(ShardError), shardcore.open(target) as shard:
+                if "bloscpack.interrupted-edit" not in {one.code for one in shard.verify("structure").findings}:
+                    return "not-found-by-verify"
+        if journal_of(target).exists():
+            undo(target)
+            answer = "undone"
+        return answer if target.read_bytes() == before else "wrong"
+
+
+class KilledRewriting(Killed):
+    options: ClassVar[dict[str, Any]] = {"chunk_size": 4000, "spare": 0}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", [Killed, KilledRewriting])
+def test_an_append_that_is_killed(tmp_path: Path, case: type[Killed]) -> None:
+    outcomes = killed.at_moments(case, "run", tmp_path / "x.blp", 20)
+    assert set(outcomes) == {"old", "undone"}
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "more").write_bytes(b"more")
+    shardcore.pack("bloscpack", tmp_path / "x.blp", [tmp_path / "more"])
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(SourceError, match=re.escape(f"cannot write a temporary file in {tmp_path}: No space left")):
+        shardcore.append(tmp_path / "x.blp", [tmp_path / "more"])

@@ -42,19 +42,12 @@ def entry_v2(one: Stored, offset: int, stored: bytes) -> bytes:
     head = struct.pack("<H", len(one.uid)) + one.uid
     if one.big:
         digest = one.changes.get("hash", hashlib.sha256(one.content).hexdigest().encode())
-        head += (
-            struct.pack("<BH", 1, len(digest)) + digest + struct.pack("<Q", one.changes.get("size", len(one.content)))
-        )
+        size = one.changes.get("size", len(one.content))
+        head += struct.pack("<BH", 1, len(digest)) + digest + struct.pack("<Q", size)
     else:
-        values = {
-            "flags": 0,
-            "offset": offset,
-            "length": len(stored),
-            "codec": CODECS[one.codec],
-            "compressed": len(stored),
-            "uncompressed": len(one.content),
-        } | {k: v for k, v in one.changes.items() if k != "meta"}
-        head += struct.pack("<BQQBQQ", *values.values())
+        values = {"flags": 0, "offset": offset, "length": len(stored), "codec": CODECS[one.codec]}
+        values |= {"compressed": len(stored), "uncompressed": len(one.content)}
+        head += struct.pack("<BQQBQQ", *(one.changes.get(name, value) for name, value in values.items()))
     return head + struct.pack("<I", len(meta)) + meta
 
 
@@ -94,20 +87,15 @@ def random_stored(seed: int, count: int, *, version: int = 2) -> list[Stored]:
     dice = random.Random(seed)
     stored_objects = {}
     while len(stored_objects) < count:
-        uid = dice.choice(
-            [
-                str(dice.randrange(10**9)),
-                f"invoices/{dice.randrange(1000)}/{dice.randrange(10**6)}.xml",
-                "".join(chr(dice.choice([dice.randrange(32, 127), dice.randrange(0x100, 0x3000)])) for _ in range(9)),
-                "y" * dice.randrange(300),
-            ]
-        ).encode()
+        letters = (dice.choice([dice.randrange(32, 127), dice.randrange(0x100, 0x3000)]) for _ in range(9))
+        path = f"invoices/{dice.randrange(1000)}/{dice.randrange(10**6)}.xml"
+        texts = [str(dice.randrange(10**9)), path, "".join(map(chr, letters)), "y" * dice.randrange(300)]
+        uid = dice.choice(texts).encode()
         content = dice.choice([b"", dice.randbytes(dice.randrange(3000)), b"text " * dice.randrange(900)])
         one = Stored(uid, content, dice.choice(list(CODECS)))
         if version == 2:
-            one.meta = dice.choice(
-                [{}, {"created_at": "2026-11-03T08:00:00Z", "who": "\u017b"}, {"n": [1, {"x": None}]}]
-            )
+            metas = [{}, {"created_at": "2026-11-03T08:00:00Z", "who": "\u017b"}, {"n": [1, {"x": None}]}]
+            one.meta = dice.choice(metas)
             one.big = dice.random() < 0.1
         stored_objects[uid] = one
     return list(stored_objects.values())

@@ -11,7 +11,6 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError
-from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.routing import Route
 from shardcore.model.objects import State
 from shardcore.testing import check_explained
@@ -33,21 +32,14 @@ def _packed(folder: Path, n_bits: int = 8, count: int = 300, day: str = "2026110
     return contents
 
 
-def _opened(folder: Path, **options: bool) -> DesDataSet:
-    opened = shardcore.open(folder, **options)
-    assert isinstance(opened, DesDataSet)
-    return opened
-
-
 @pytest.mark.parametrize("n_bits", [4, 5, 8])
 def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> None:
     contents = _packed(tmp_path, n_bits)
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         assert opened.n_bits == n_bits
         for uid in list(contents)[:30]:
             ref = opened.find(uid)
-            assert opened.read(ref) == contents[uid]
-            assert opened.read_range(ref, 1, 4) == contents[uid][1:4]
+            assert (opened.read(ref), opened.read_range(ref, 1, 4)) == (contents[uid], contents[uid][1:4])
             trace = opened.trace(uid)
             assert ref.shard in trace.steps[0].values["candidates"]
             assert len(trace.steps[0].values["candidates"]) <= 2
@@ -58,15 +50,25 @@ def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> No
 
 
 def test_the_first_part_wins(tmp_path: Path) -> None:
+    """Files with other names are searched after those with the names of parts; without bits all are."""
     for name, content in (
         ("20261104_2A_0000", b"new"),
         ("20261103_2A_0001", b"second"),
         ("20261103_2A_0000", b"first"),
     ):
         write(tmp_path, f"{name}.des", [Stored(b"42", content), Stored(b"298", b"")])
-    with _opened(tmp_path) as opened:
+    write(tmp_path, "mine.des", [Stored(b"42", b"other"), Stored(b"7", b"seven")])
+    (tmp_path / "20261103_2A_0000.meta").write_text("{}")
+    (tmp_path / "notes.txt").write_text("hello")
+    with shardcore.open(tmp_path, deleted=True) as opened:
+        assert (len(opened.members), opened.members[-1].name) == (4, "mine.des")
         assert opened.read(opened.find("42")) == b"first"
-        assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new"]
+        assert opened.read(opened.find("7")) == b"seven"
+        assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new", b"other"]
+    write(tmp_path / "wrong", "20261103_2A_0000.des", [Stored(b"1", b"wrong place")])
+    write(tmp_path / "wrong", "20261103_2B_0000.des", [Stored(b"2", b"wrong, too")])
+    with shardcore.open(tmp_path / "wrong") as opened:
+        assert (opened.n_bits, opened.read(opened.find("2"))) == (None, b"wrong, too")
 
 
 def test_candidates_are_whole_names(tmp_path: Path) -> None:
@@ -77,29 +79,10 @@ def test_candidates_are_whole_names(tmp_path: Path) -> None:
     (tmp_path / "20261103_1_0000.meta").write_text('{"version": 1}')
     zones = {"n_bits": 5, "zones": [{"name": "all", "range": {"start": 0, "end": 31}}]}
     (tmp_path / "zones.json").write_text(json.dumps(zones))
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         route = opened.trace("33").steps[0].values
     assert route["hex"] == "1"
     assert route["candidates"] == ["20261103_1_0000.des", "20261103_1_0001.des", "20261104_1_0000.des"]
-
-
-def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
-    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"packed")])
-    write(tmp_path, "mine.des", [Stored(b"42", b"other"), Stored(b"7", b"seven")])
-    (tmp_path / "20261103_2A_0000.meta").write_text("{}")
-    (tmp_path / "notes.txt").write_text("hello")
-    with _opened(tmp_path, deleted=True) as opened:
-        assert [m.name for m in opened.members] == ["20261103_2A_0000.des", "mine.des"]
-        assert opened.read(opened.find("42")) == b"packed"
-        assert opened.read(opened.find("7")) == b"seven"
-
-
-def test_without_bits_all_are_searched(tmp_path: Path) -> None:
-    write(tmp_path, "20261103_2A_0000.des", [Stored(b"1", b"wrong place")])
-    write(tmp_path, "20261103_2B_0000.des", [Stored(b"2", b"wrong, too")])
-    with _opened(tmp_path) as opened:
-        assert opened.n_bits is None
-        assert opened.read(opened.find("2")) == b"wrong, too"
 
 
 def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -108,7 +91,7 @@ def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
     write(tmp_path, "20261103_2A_0001.des", [Stored(b"298", b"b")])
     bad = tmp_path / "20261103_2A_0000.des"
     bad.write_bytes(bad.read_bytes()[:-1])
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         assert opened.read(opened.find("298")) == b"b"
         with pytest.raises(FormatError):
             opened.find("42")
@@ -123,10 +106,9 @@ def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_bigfiles_are_shared(tmp_path: Path) -> None:
     for number in (0, 1):
-        write(
-            tmp_path, f"20261103_2A_000{number}.des", [Stored(str(42 + 256 * number).encode(), b"film" * 99, big=True)]
-        )
-    with _opened(tmp_path) as opened:
+        stored = Stored(b"%d" % (42 + 256 * number), b"film" * 99, big=True)
+        write(tmp_path, f"20261103_2A_000{number}.des", [stored])
+    with shardcore.open(tmp_path) as opened:
         for uid in ("42", "298"):
             ref = opened.find(uid)
             assert ref.state is State.EXTERNAL
@@ -145,10 +127,10 @@ def test_zones_rule_the_bits(tmp_path: Path) -> None:
     write(tmp_path, "20261103_02A_0000.des", [Stored(b"42", b"x")])
     zones = {"n_bits": 12, "zones": [{"name": "north", "range": {"start": 0, "end": 99}}]}
     (tmp_path / "zones.json").write_text(json.dumps(zones))
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         assert opened.n_bits == 12
     (tmp_path / "zones.json").write_text("broken")
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         assert opened.zones is None
         assert opened.read(opened.find("42")) == b"x"
 
@@ -161,39 +143,25 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
     day.mkdir(parents=True)
     (day / "42_2026-11-03T08:00:00Z.dat").write_bytes(b"content")
     (day / "a_b_2026-11-03T08:00:00.25Z.dat").write_bytes(b"kept only here")
+    (day / "me%40@1-2_2026-11-03T08:00:00Z.dat").write_bytes(b"mine")
     (day / "notes.txt").write_bytes(b"")
     (day / "x_2026-11-03T08:00:00Z.dat").symlink_to(day / "notes.txt")
-    with _opened(folder) as opened:
+    with shardcore.open(folder) as opened:
         assert [node.name for node in opened.tree.children] == ["20261103_2A_0000.des", "_ext_retention"]
         ref = opened.find("42")
         assert ref.shard == "20261103_2A_0000.des"
         assert ref.extras["copies"] == ["_ext_retention/20261103/42_2026-11-03T08:00:00Z.dat"]
         kept = opened.find("a_b")
         assert (kept.state, kept.kind, kept.row) == (State.EXTERNAL, "copy", -1)
-        assert opened.read(kept) == b"kept only here"
         assert opened.read_range(kept, 5, 9) == b"only"
         assert [r.kind for r in opened.find_all("42")] == ["object", "copy"]
-        check_explained(opened, kept.spans[0].source)
-        with opened.bytes_of(kept.spans[0].source) as source:
-            assert source.size == 14
+        for one, content in ((kept, b"kept only here"), (opened.find("me%40@1-2"), b"mine")):
+            assert opened.read(one) == content
+            check_explained(opened, one.spans[0].source)
+            with opened.bytes_of(one.spans[0].source) as source:
+                assert source.read(0, source.size) == content
         with pytest.raises(KeyAbsent):
             opened.find("x")
-
-
-def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
-    for number in range(300):
-        write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Stored(str(number).encode(), b"x")])
-    import resource
-
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
-    try:
-        with _opened(tmp_path) as opened:
-            opened.load_index()
-            assert len(opened.objects) == 300
-            assert opened.read(opened.find("299")) == b"x"
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
 def test_copies_are_listed_when_somebody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +178,7 @@ def test_copies_are_listed_when_somebody_asks(tmp_path: Path, monkeypatch: pytes
         return real(folder, prefix)
 
     monkeypatch.setattr(shardcore.LocalFolder, "list", listing)
-    with _opened(tmp_path) as opened:
+    with shardcore.open(tmp_path) as opened:
         copies = opened.tree.children[-1]
         assert (copies.name, copies.expandable) == ("_ext_retention", True)
         assert not [name for name in listed if "/" in name]
@@ -218,19 +186,6 @@ def test_copies_are_listed_when_somebody_asks(tmp_path: Path, monkeypatch: pytes
             assert len(opened.find("42").extras["copies"]) == 5
         assert len([name for name in listed if "/" in name]) == 5
         assert [node.text for node in copies.children] == ["7 bytes"] * 5
-
-
-def test_names_of_copies_with_at_signs(tmp_path: Path) -> None:
-    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"content")])
-    day = tmp_path / "_ext_retention" / "20261103"
-    day.mkdir(parents=True)
-    (day / "me%40@1-2_2026-11-03T08:00:00Z.dat").write_bytes(b"mine")
-    with _opened(tmp_path) as opened:
-        ref = opened.find("me%40@1-2")
-        assert opened.read(ref) == b"mine"
-        assert opened.read_range(ref, 1, 3) == b"in"
-        assert opened.bytes_of(ref.spans[0].source).read(0, 4) == b"mine"
-        check_explained(opened, ref.spans[0].source)
 
 
 def test_detection_of_folders(tmp_path: Path) -> None:

@@ -1,23 +1,26 @@
-"""Tombstones: noted in the sidecar, taken back, and never in the shard."""
+"""Tombstones and the sidecar: deletion, undo, checksums, damaged sidecars."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 import shardcore
 import shardcore.operations.pack
 from shardcore.cli.program import run
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import FormatError, KeyAbsent, SourceError, UsageError
+from shardcore.formats.des import sidecar as module
 from shardcore.formats.des.tombstones import tombstone
 from shardcore.model.objects import State
 from shardcore.testing import kill_runs as killed
 from shardcore.writing.in_place import make_rewrites
+from tests.shardcore.formats.des.made import Stored, write
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 NOW = "2026-11-22T10:00:00Z"
@@ -38,14 +41,8 @@ def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
         (rewrite,) = tombstone(shard, ["keep"], now=NOW, facts={"deleted_by": "bob", "reason": "r", "ticket_id": "T"})
     make_rewrites([rewrite])
     tree = json.loads(path.with_suffix(".meta").read_text())
-    assert tree["tombstones"]["keep:2026-11-03T08:00:00Z"] == {
-        "uid": "keep",
-        "created_at": "2026-11-03T08:00:00Z",
-        "deleted_at": NOW,
-        "deleted_by": "bob",
-        "reason": "r",
-        "ticket_id": "T",
-    }
+    when, facts = "2026-11-03T08:00:00Z", {"deleted_by": "bob", "reason": "r", "ticket_id": "T"}
+    assert tree["tombstones"][f"keep:{when}"] == {"uid": "keep", "created_at": when, "deleted_at": NOW, **facts}
     assert tree["tombstones"].items() >= before["tombstones"].items()
     assert tree["stats"] == {"entries": 3, "deleted_files": 2, "deletion_ratio": 2 / 3}
     assert tree["index"] == before["index"]
@@ -65,15 +62,8 @@ def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
 class Retriever:
     """The check of DES' own S3 and HTTP retrievers before they return an object."""
 
-    required: ClassVar = {
-        "version": int,
-        "shard_file": str,
-        "shard_size": int,
-        "created_at": str,
-        "last_updated": str,
-        "index": dict,
-        "tombstones": dict,
-    }
+    required: ClassVar = {"version": int, "shard_size": int, "index": dict, "tombstones": dict}
+    required |= dict.fromkeys(("shard_file", "created_at", "last_updated"), str)
 
     def __init__(self, path: Path) -> None:
         with shardcore.open(path, deleted=True) as shard:
@@ -98,13 +88,10 @@ class Retriever:
 
 @pytest.fixture
 def day(tmp_path: Path) -> Path:
-    names = [f"doc-{number}" for number in range(40)]
-    for name in names:
-        (tmp_path / name).write_bytes(name.encode())
-    out = tmp_path / "day"
-    options = {"date": WHEN, "n_bits": 4}
-    shardcore.operations.pack.pack("des", f"{out}/", [tmp_path / name for name in names], options=options)
-    return out
+    with shardcore.create(tmp_path / "day", format="des", folder=True, date=WHEN, n_bits=4) as writer:
+        for number in range(40):
+            writer.add(f"doc-{number}", b"doc-%d" % number)
+    return tmp_path / "day"
 
 
 def _shard_of(folder: Path, uid: str) -> Path:
@@ -221,12 +208,13 @@ def test_a_tombstone_that_is_killed(tmp_path: Path) -> None:
 
 def test_what_cannot_be_noted(folder: Path) -> None:
     with shardcore.open(folder) as shard:
-        with pytest.raises(KeyAbsent):
-            tombstone(shard, ["nobody"], now=NOW)
-        with pytest.raises(UsageError, match="no tombstone"):
-            tombstone(shard, ["nometa"], now=NOW, undo=True)
-        with pytest.raises(UsageError, match="no uids"):
-            tombstone(shard, [], now=NOW)
+        for error, keys, undo in (
+            (KeyAbsent, ["nobody"], False),
+            (UsageError, ["nometa"], True),
+            (UsageError, [], False),
+        ):
+            with pytest.raises(error):
+                tombstone(shard, keys, now=NOW, undo=undo)
 
 
 def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
@@ -262,3 +250,116 @@ def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
         assert list(json.loads(sidecar.read_text())["tombstones"]) == [key]
         with shardcore.open(out) as found, pytest.raises(UsageError, match="was deleted"):
             found["one"]
+
+
+CREATED = "2026-11-03T08:00:00Z"
+
+
+def _made(folder: Path, tombs: dict[str, Any], **changes: Any) -> Path:
+    dated = Stored(b"a:b", b"one", meta={"created_at": CREATED})
+    path = write(folder, "x.des", [dated, Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")])
+    index = {
+        "a:b:" + CREATED: {"uid": "a:b", "offset": 8, "length": 3, "codec": "none"},
+        "plain": {"uid": "plain", "checksum": hashlib.sha256(b"two").hexdigest(), "checksum_algo": "sha256"},
+        "c": {"uid": "c", "is_bigfile": False},
+    }
+    tree = {"version": 1, "shard_file": "x.des", "shard_size": path.stat().st_size, "index": index, "tombstones": tombs}
+    (folder / "x.meta").write_text(json.dumps(tree | changes))
+    return path
+
+
+def _tomb(uid: str, created_at: str | None = None) -> dict[str, Any]:
+    return {"uid": uid, "created_at": created_at, "deleted_by": "alice", "reason": "GDPR"}
+
+
+@pytest.mark.parametrize(
+    ("tombs", "gone"),
+    [
+        ({}, []),
+        ({f"a:b:{CREATED}": _tomb("a:b", CREATED)}, ["a:b"]),
+        ({f"a:b:{CREATED}": _tomb("a:b", "2026-11-03T09:00:00+01:00")}, ["a:b"]),
+        ({"a:b:2020-01-01T00:00:00Z": _tomb("a:b", "2020-01-01T00:00:00Z")}, []),
+        ({"a:b": _tomb("a:b")}, ["a:b"]),
+        ({"plain": {}}, ["plain"]),
+        ({"plain": _tomb("plain", CREATED)}, ["plain"]),
+        ({"other": _tomb("other")}, []),
+        ({"x": _tomb("c"), "y": _tomb("plain")}, ["c", "plain"]),
+    ],
+)
+def test_what_is_deleted(tmp_path: Path, tombs: dict[str, Any], gone: list[str]) -> None:
+    """A tombstone covers its uid, unless both have times and these differ."""
+    with shardcore.open(_made(tmp_path, tombs)) as opened:
+        refs = list(opened.objects)
+        assert [ref.state for ref in refs] == opened.objects[:].state.tolist()
+        assert sorted(ref.key for ref in refs if ref.state is State.TOMBSTONED) == gone
+
+
+def test_deleted_data_is_refused_everywhere(tmp_path: Path) -> None:
+    path = _made(tmp_path, {"c": _tomb("c")})
+    with shardcore.open(path) as opened:
+        ref = opened.find("c")
+        place = ref.spans[0]
+        opened.load_index()
+        assert opened.explain(place.start)[-1].decoded == ""
+        for read in (
+            lambda: opened.read(ref),
+            lambda: opened.read_range(ref, 0, 1),
+            lambda: opened.bytes_of(f"@{place.start}-{place.stop}"),
+        ):
+            with pytest.raises(UsageError, match="'c' was deleted"):
+                read()
+    with shardcore.open(path, deleted=True) as opened:
+        assert opened.read(opened.find("c")) == b"three"
+        assert opened.find("c").state is State.TOMBSTONED
+        assert opened.find("c").extras["tombstone"] == {"deleted_by": "alice", "reason": "GDPR"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{", '{"version": 2}', '{"version": 1, "index": []}', '{"version": 1, "tombstones": {"a": 1}}'),
+        *("[" * 99999, "link", "folder", "large"),
+    ],
+)
+def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the deletions are unknown, nothing is read without `deleted=True`."""
+    path, sidecar = _made(tmp_path, {}), tmp_path / "x.meta"
+    if text == "large":
+        monkeypatch.setattr(module, "MAX_SIDECAR", 10)
+    elif text in ("link", "folder"):
+        sidecar.rename(tmp_path / "y.meta")
+        sidecar.symlink_to(tmp_path / "y.meta") if text == "link" else sidecar.mkdir()
+    else:
+        sidecar.write_text(text)
+    with shardcore.open(path) as opened:
+        assert len(opened.objects[:]) == 3
+        with pytest.raises((FormatError, SourceError), match="deletions are unknown"):
+            opened.read(opened.find("plain"))
+        assert "des.sidecar" in [f.code for f in opened.verify("index").findings]
+        assert opened.trace("plain").outcome == "found"
+    with shardcore.open(path, deleted=True) as opened:
+        assert opened.read(opened.find("plain")) == b"two"
+
+
+def test_verification_against_the_sidecar(tmp_path: Path) -> None:
+    path = _made(tmp_path, {f"plain:{CREATED}": _tomb("plain", CREATED)})
+    with shardcore.open(path) as opened:
+        assert [(f.severity.value, f.code) for f in opened.verify().findings] == [("note", "des.tombstones")]
+    index = {
+        "a:b:" + CREATED: {"offset": 9, "codec": "zstd"},
+        "plain": {"checksum": "0" * 64, "checksum_algo": "sha256"},
+        "more": {},
+    }
+    path = _made(tmp_path, {}, shard_size=1, shard_file="z.des", index=index)
+    with shardcore.open(path) as opened:
+        found = [(f.code, f.key) for f in opened.verify().findings]
+        message = next(f.message for f in opened.verify().findings if f.code == "des.sidecar-entry")
+    assert found == [
+        ("des.sidecar-shard", None),
+        ("des.sidecar-shard", None),
+        ("des.sidecar-entry", "a:b"),
+        ("des.sidecar-missing", "c"),
+        ("des.sidecar-extra", None),
+        ("des.checksum", "plain"),
+    ]
+    assert message.endswith("offset, codec")

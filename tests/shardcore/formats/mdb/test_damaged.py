@@ -1,11 +1,10 @@
-"""Hostile shards: each is noticed at the stage listed at the latest, and what is whole stays readable."""
+"""Damaged shards: the depth that reports each damage, and the objects that stay readable."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tracemalloc
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +56,35 @@ def test_noticed_in_time(listed: dict[str, Any]) -> None:
         with pytest.raises(shardcore.FormatError) as caught:
             shardcore.open(DATA / listed["path"], format="mdb")
         assert caught.value.span is not None
+        if name in ("header_version", "footer_size"):
+            with shardcore.open(DATA / listed["path"], partial=True) as shard:
+                assert shard.damage is not None
+                assert shard.fields["header.version"] == (3 if name == "header_version" else 2)
+                assert shard.explain(33)[-1].name == "version"
         return
     with shardcore.open(DATA / listed["path"], xorbs=XORBS) as shard:
-        errors = {f.code for f in shard.verify(depth).findings if f.severity is shardcore.Severity.ERROR}
+        errors = {f.code: f for f in shard.verify(depth).findings if f.severity is shardcore.Severity.ERROR}
         assert FOUND[name] in errors
+        if FOUND[name] == "mdb.walk":
+            start = 48 if name == "file_count_huge" else 480
+            assert errors["mdb.walk"].span.start == start
+            assert shard.explain(start)[-1].error
+            shard.load_index()
+            assert shard.damage.span.start == start
+            kinds = {key.partition(":")[0] for key in shard.objects.keys[:] if key}
+            assert "xorb" in kinds or name == "xorb_count_huge"
+            assert run(["ls", str(DATA / listed["path"])]) == 3
+        elif name == "range_backwards":
+            ref = shard.find(BETA)
+            assert (ref.state, bool(ref.error)) == (State.DAMAGED, True)
+            with pytest.raises(shardcore.FormatError):
+                shard.read(ref)
+        elif name == "index_not_a_header":
+            assert "damaged" in {shard.trace(key).outcome for key in shard.objects.keys[:] if key}
+        elif FOUND[name] == "mdb.file":
+            with pytest.raises(shardcore.BadChecksum) as caught:
+                shard.read(shard.objects.ref(0))
+            assert caught.value.span is not None
 
 
 @pytest.mark.parametrize("name", ["footer_version", "footer_offset", "lookup_past_end", "lookup_offset", "cut_footer"])
@@ -71,42 +95,6 @@ def test_a_bad_footer_loses_nothing(name: str) -> None:
         ref = shard.find(BETA)
         assert len(shard.read(ref)) == 204_000
         assert not shard.verify(Depth.STRUCTURE).ok
-
-
-def test_a_huge_count_keeps_the_other_section() -> None:
-    with shardcore.open(DATA / "damaged" / "file_count_huge.mdb", xorbs=XORBS) as shard:
-        assert [key for key in shard.objects.keys[:] if key and key.startswith("xorb:")]
-        finding = next(f for f in shard.verify(Depth.STRUCTURE).findings if f.code == "mdb.walk")
-        assert finding.span is not None
-        assert finding.span.start == 48
-        leaf = shard.explain(48)[-1]
-        assert leaf.error
-
-
-def test_a_backward_range_is_a_damaged_row() -> None:
-    with shardcore.open(DATA / "damaged" / "range_backwards.mdb", xorbs=XORBS) as shard:
-        ref = shard.find(BETA)
-        assert ref.state is State.DAMAGED
-        assert ref.error
-        with pytest.raises(shardcore.FormatError):
-            shard.read(ref)
-
-
-def test_a_wrong_table_row_ends_a_lookup() -> None:
-    with shardcore.open(DATA / "damaged" / "index_not_a_header.mdb", xorbs=XORBS) as shard:
-        wrong = [f for f in shard.verify(Depth.STRUCTURE).findings if f.code == "mdb.table-row"]
-        assert len(wrong) == 1
-        outcomes = {shard.trace(key).outcome for key in shard.objects.keys[:] if key}
-        assert "damaged" in outcomes
-
-
-@pytest.mark.parametrize("name", ["file_hash_bit", "verification_bit", "sha_bit"])
-def test_wrong_hashes_stop_the_reading(name: str) -> None:
-    with shardcore.open(DATA / "damaged" / f"{name}.mdb", xorbs=XORBS) as shard:
-        ref = shard.objects.ref(0)
-        with pytest.raises(shardcore.BadChecksum) as caught:
-            shard.read(ref)
-        assert caught.value.span is not None
 
 
 def test_a_cut_shard_keeps_what_came_before() -> None:
@@ -121,24 +109,6 @@ def test_a_cut_shard_keeps_what_came_before() -> None:
         assert "footer.version" not in shard.fields
 
 
-@pytest.mark.parametrize("name", ["header_version", "footer_size"])
-def test_a_header_that_is_refused_is_still_shown(name: str) -> None:
-    with shardcore.open(DATA / "damaged" / f"{name}.mdb", partial=True) as shard:
-        assert shard.damage is not None
-        assert shard.fields["header.version"] == (3 if name == "header_version" else 2)
-        assert shard.explain(33)[-1].name == "version"
-
-
-@pytest.mark.parametrize("name", ["file_count_huge", "xorb_count_huge"])
-def test_a_broken_walk_is_told(name: str) -> None:
-    with shardcore.open(DATA / "damaged" / f"{name}.mdb") as shard:
-        shard.load_index()
-        assert shard.damage is not None
-        assert shard.damage.span is not None
-        assert shard.damage.span.start == (48 if name == "file_count_huge" else 480)
-    assert run(["ls", str(DATA / "damaged" / f"{name}.mdb")]) == 3
-
-
 def test_absence_is_not_claimed_behind_a_broken_walk() -> None:
     """Without tables, a key is absent only when the walk reached the bookend."""
     data = bytearray(made_shard(7, 6, 2, 12, tables=False))
@@ -151,26 +121,24 @@ def test_absence_is_not_claimed_behind_a_broken_walk() -> None:
     count = 48 + 3 * 8 * 48 + 36
     data[count : count + 4] = b"\xff" * 4  # the number of segments of the fourth file
     with shardcore.open(BytesSource(bytes(data))) as shard:
-        assert shard.find(first).key == first
-        assert shard.trace(last).outcome == "damaged"
+        assert (shard.find(first).key, shard.trace(last).outcome) == (first, "damaged")
         with pytest.raises(shardcore.FormatError):
             shard.find("0" * 63 + "1")
         assert shard.find("xorb:" + str(shard.objects.keys[3]).removeprefix("xorb:")).kind == "xorb"
 
 
 def test_missing_xorbs_are_looked_for_once(tmp_path: Path) -> None:
-    asked: Counter[str] = Counter()
+    asked: list[str] = []
 
     class Asked(LocalFolder):
         def open(self, name: str) -> Source:
-            asked[name] += 1
+            asked.append(name)
             return super().open(name)
 
     with shardcore.open(BytesSource(made_shard(8, 40, 3, 12)), xorbs=Asked(tmp_path)) as shard:
         codes = [finding.code for finding in shard.verify().findings]
     assert codes.count("mdb.xorb-missing") == 3
-    assert asked
-    assert set(asked.values()) == {1}
+    assert len(asked) == len(set(asked)) > 0
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
@@ -219,7 +187,7 @@ def test_files_that_cannot_have_their_hash_are_errors(tmp_path: Path) -> None:
             found = [one.code for one in report.findings if one.code != "mdb.mixed-verification"]
             assert sorted(found) == sorted(expected)
     with shardcore.open(data) as shard:
-        assert Counter(shard.objects[:8].state.tolist())[State.DAMAGED] == 2
+        assert shard.objects[:8].state.tolist().count(State.DAMAGED) == 2
 
 
 def test_a_file_keeps_nothing_of_the_xorbs_it_was_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

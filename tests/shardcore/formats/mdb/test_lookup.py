@@ -1,9 +1,8 @@
-"""Lookups: how many ranges they read in a large shard, what they tell, keys, equal keys, tables that lie."""
+"""Lookups: ranges read in a large shard, traces, equal keys, invalid tables; hashes of shards."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,12 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.codecs.xet.hashes import from_text, to_text
-from shardcore.formats.mdb.hashes import protect
-from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP, LookupTable
+from shardcore.codecs.xet.hashes import ZERO, as_rows, chunk_hash, from_text, to_text, to_texts
+from shardcore.errors import UsageError
+from shardcore.formats.mdb import hashes as mdb_hashes
+from shardcore.formats.mdb.hashes import file_hash, file_hashes, protect, protect_many
+from shardcore.formats.mdb.layout import FILE_LOOKUP, LookupTable
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
-from shardcore.formats.mdb.shard import MdbShard
-from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.mdb.made import made_shard
 
@@ -30,11 +29,9 @@ def large() -> bytes:
     return made_shard(5, 9000, 12, 6000)
 
 
-def cold(data: bytes) -> tuple[MdbShard, CountingSource]:
+def cold(data: bytes) -> tuple[Any, CountingSource]:
     source = CountingSource(data, "cold.mdb")
-    shard = shardcore.open(source)
-    assert isinstance(shard, MdbShard)
-    return shard, source
+    return shardcore.open(source), source
 
 
 def test_opening_reads_two_ranges(large: bytes) -> None:
@@ -42,11 +39,14 @@ def test_opening_reads_two_ranges(large: bytes) -> None:
     with shard:
         shard.runs(0, 4096)
         shard.runs(len(large) - 4096, len(large))
+        assert (shard.loaded, shard.declared_objects) == (False, 9000 + 12 + 72_000)
         assert len(source.ranges) <= 2
         assert sum(stop - start for start, stop in source.ranges) <= 2 * 65536
-        assert not shard.loaded
-        assert shard.declared_objects == 9000 + 12 + 72_000
-        assert len(source.ranges) <= 2
+        assert shard.verify("index").findings == ()
+    broken = bytearray(large)
+    broken[48 + 48 * 8 * 4000 + 48 * 4 + 5] ^= 1  # the first verification entry of file 4000
+    with shardcore.open(bytes(broken)) as shard:
+        assert [finding.code for finding in shard.verify("index").findings] == ["mdb.range-hash"]
 
 
 def test_finding_reads_two_ranges(large: bytes) -> None:
@@ -80,15 +80,6 @@ def test_absent_keys_read_one_range(large: bytes) -> None:
         assert sum(step.requests for step in trace.steps) == len(source.ranges) == 1
 
 
-def test_verification_of_a_large_shard_finds_nothing(large: bytes) -> None:
-    with cold(large)[0] as shard:
-        assert shard.verify("index").findings == ()
-    broken = bytearray(large)
-    broken[48 + 48 * 8 * 4000 + 48 * 4 + 5] ^= 1  # the first verification entry of file 4000
-    with cold(bytes(broken))[0] as shard:
-        assert [finding.code for finding in shard.verify("index").findings] == ["mdb.range-hash"]
-
-
 def test_trace_of_a_chunk_under_a_key() -> None:
     stored = "bd5b0546a8040e2df9d2a75c728105417bc332dcfeae8b89fb25daf3d0cbf465"
     with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard:
@@ -112,15 +103,6 @@ def test_keyed_shards_of_any_size() -> None:
         assert shard.verify("index").ok
 
 
-def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[LookupTable, Callable[[int, int], bytes]]:
-    rows = np.zeros(len(keys), record.dtype)
-    rows["key"] = keys
-    rows["index"] = np.arange(len(keys))
-    data = bytes(100) + record.write(rows)
-    kind = "chunk" if record is CHUNK_LOOKUP else "file"
-    return LookupTable(kind, 100, len(keys)), lambda start, stop: data[start:stop]
-
-
 @pytest.mark.parametrize("shape", ["even", "low", "high", "equal", "few"])
 def test_search_finds_every_key(shape: str) -> None:
     dice = np.random.default_rng(1)
@@ -133,51 +115,80 @@ def test_search_finds_every_key(shape: str) -> None:
         "few": dice.choice(np.array([0, 3, 2**63, 2**64 - 1], np.uint64), count),
     }[shape]
     keys.sort()
-    table, read = table_of(keys.tolist())
+    rows = np.zeros(count, FILE_LOOKUP.dtype)
+    rows["key"], rows["index"] = keys, np.arange(count)
+    table, data = LookupTable("file", 100, count), bytes(100) + FILE_LOOKUP.write(rows)
+
+    def read(start: int, stop: int) -> bytes:
+        return data[start:stop]
+
     assert table.stop - table.start > 2 * WHOLE_TABLE
     for key in {*keys[:: count // 15].tolist(), 0, 5, 2**64 - 1, int(keys[0]), int(keys[-1])}:
         first, rows = search(read, table, key)
         left, right = (int(np.searchsorted(keys, np.uint64(key), side)) for side in ("left", "right"))
-        assert rows["index"].tolist() == list(range(left, right))
-        assert first == left
+        assert (first, rows["index"].tolist()) == (left, list(range(left, right)))
+    if shape == "even":
+        data = data[:100] + FILE_LOOKUP.write(np.flip(np.frombuffer(data[100:], FILE_LOOKUP.dtype)[:3]))
+        with pytest.raises(shardcore.FormatError, match="not sorted"):
+            search(read, LookupTable("file", 100, 3), 9)
 
 
-def test_unsorted_table_is_an_error() -> None:
-    table, read = table_of([5, 3, 9])
-    with pytest.raises(shardcore.FormatError, match="not sorted"):
-        search(read, table, 9)
+def test_malformed_keys() -> None:
+    with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard:
+        for key in ("", "xyz", "chunk:", "block:" + "0" * 64, "0" * 63, "xorb:xorb:" + "0" * 64):
+            with pytest.raises(shardcore.UsageError):
+                shard.find(key)
 
 
-@pytest.mark.parametrize("key", ["", "xyz", "chunk:", "block:" + "0" * 64, "0" * 63, "xorb:xorb:" + "0" * 64])
-def test_malformed_keys(key: str) -> None:
-    with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard, pytest.raises(shardcore.UsageError):
-        shard.find(key)
+PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
+PAIR_SIZES = np.array([3, 4], dtype=np.uint64)
+HMAC_KEY = bytes(range(1, 33))
 
 
-def test_finding_does_not_wait_for_a_running_load(large: bytes) -> None:
-    reading, go_on = threading.Event(), threading.Event()
+def test_file_hash_vectors() -> None:
+    pair = "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
+    single = "55b9df318a7c45f470d57b04d8ca79a15b0637ffe94b25041a58d00c3528afff"
+    assert to_text(file_hash(PAIR, PAIR_SIZES)) == pair
+    assert to_text(file_hash(PAIR[:1], PAIR_SIZES[:1])) == single
+    many = as_rows([chunk_hash(bytes([value])) for value in range(24)])
+    text = "8b98e096769bf17a325ac69698d07cb7099685c1c7bc75e61df62d005191de8f"
+    assert to_text(file_hash(many, np.arange(1, 25, dtype=np.uint64))) == text
+    none = PAIR[:0]  # there is no last step over a root that does not exist
+    assert file_hash(none, PAIR_SIZES[:0]) == ZERO
+    rows, sizes = np.concatenate([PAIR, PAIR[:1]]), np.array([3, 4, 3], dtype=np.uint64)
+    texts = to_texts(file_hashes(rows, sizes, np.array([0, 0, 2, 2, 3, 3])))
+    assert texts == ["0" * 64, pair, "0" * 64, single, "0" * 64]
+    empty = file_hashes(none, PAIR_SIZES[:0], np.array([0])), mdb_hashes.range_hashes(none, np.array([0]))
+    assert list(map(len, (*empty, protect_many(HMAC_KEY, none)))) == [0, 0, 0]
 
-    class Slow(BytesSource):
-        def _read(self, start: int, stop: int) -> bytes:
-            if stop - start > 1_000_000:
-                reading.set()
-                assert go_on.wait(60)
-            return super()._read(start, stop)
 
-    with shardcore.open(Slow(large, "slow.mdb")) as shard:
-        assert isinstance(shard, MdbShard)
-        first = int.from_bytes(large[48:56], "little")
-        text = to_text(large[48:80])
-        assert text.startswith(f"{first:016x}")
-        loading = threading.Thread(target=shard.load_index)
-        loading.start()
-        try:
-            assert reading.wait(60)
-            assert shard.find(text).key == text
-            assert shard.explain(60)[1].name == "file info"
-            assert shard.declared_objects == 9000 + 12 + 72_000
-            assert not shard.loaded
-        finally:
-            go_on.set()
-            loading.join(60)
-        assert shard.loaded
+def test_range_hash_vectors() -> None:
+    both = "a9b08e00248d3a780e7549361f1be6049c0fe4ec856eb1b30b01a53a03ea2f4d"
+    one = "d7586bf505d8886dacb19b302c04c9be061198b1ee2de942618a7f8b30e1b74b"
+    assert [to_text(mdb_hashes.range_hash(PAIR[:count])) for count in (2, 1)] == [both, one]
+    assert to_texts(mdb_hashes.range_hashes(np.concatenate([PAIR, PAIR[:1]]), np.array([0, 2, 3]))) == [both, one]
+
+
+def test_hmac_vector() -> None:
+    text = "04fb1e2ded9f0265d73fe6e663f4235ce662265af5f5f52bba527fac763834b0"
+    assert to_text(protect(HMAC_KEY, chunk_hash(b"abc"))) == text
+    assert to_texts(protect_many(HMAC_KEY, PAIR))[0] == text
+    assert protect(ZERO, chunk_hash(b"abc")) == chunk_hash(b"abc")
+    assert (protect_many(ZERO, PAIR) == PAIR).all()
+
+
+def test_sha256_field_vector() -> None:
+    digest = hashlib.sha256(b"abc").hexdigest()
+    field = mdb_hashes.sha256_field(digest)
+    assert field.hex() == "eacf018fbf1678ba2322ae5dde4041419c7a1796a36103b0ad1500f261ff10b4"
+    assert mdb_hashes.sha256_digest(field) == digest
+    with pytest.raises(UsageError):
+        mdb_hashes.sha256_field(digest[:-2])
+
+
+def test_shard_name_of_real_shards() -> None:
+    paths = sorted((DATA / "cas").glob("shard*/*.mdb"))
+    assert len(paths) == 4
+    for path in paths:
+        data = path.read_bytes()
+        assert mdb_hashes.shard_name([data]) == mdb_hashes.shard_name([data[:100], data[100:]]) == path.name

@@ -1,4 +1,4 @@
-"""Writing shards, and the xorbs with the content of their files."""
+"""Writing shards with their xorbs, and rekeying them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.codecs.xet import xorb_builder as xet_packing
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
@@ -22,8 +23,8 @@ from shardcore.formats.mdb import writer as mdb_writer
 from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import NO_EXPIRY
+from shardcore.formats.mdb.rekey import rekey
 from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FooterValues, Recipes, build
-from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
@@ -56,15 +57,12 @@ class TestMdbWriterContract(WriterContract):
         with self.opened(target) as shard:
             refs = [shard.find(key) for key in keys]
             assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
-        again = tmp_path / "again"
-        again.mkdir()
-        done = pack("mdb", f"{again}/out.mdb", manifest=tmp_path / "x" / "manifest.json", options=self.options)
-        assert done.report is not None
+        again = self.target(tmp_path, "again")
+        options = {"manifest": tmp_path / "x" / "manifest.json", "options": self.options}
+        done = pack("mdb", f"{again}/" if self.suffix == "/" else again, **options)
         assert done.report.ok
-        assert [file.path.name for file in done.written][-1] == "out.mdb"
-        with self.opened(again / "out.mdb") as shard:
-            for key, data in zip(keys, contents(), strict=True):
-                assert shard.read(shard.find(key)) == data
+        with self.opened(again) as shard:
+            assert [shard.read(shard.find(key)) for key in keys] == contents()
 
 
 class TestMdbStoreContract(TestMdbWriterContract):
@@ -75,38 +73,22 @@ class TestMdbStoreContract(TestMdbWriterContract):
         return shardcore.open(target, format="mdb")
 
     def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
-        target = self.target(tmp_path)
-        with self.created(target) as writer:
-            keys = self.fill(writer)
-        with self.opened(target) as shard:
-            assert isinstance(shard, shardcore.DataSet)
-            assert not any(line.error for line in extract_objects(shard, map(shard.find, keys), tmp_path / "x"))
-        done = pack("mdb", f"{tmp_path}/again/", manifest=tmp_path / "x" / "manifest.json", options=self.options)
-        assert done.report is not None
-        assert done.report.ok
-        places = [file.path.relative_to(tmp_path / "again").parent.as_posix() for file in done.written]
-        assert places == ["xet/xorbs/xorbs", "xet/xorbs/shards", "xet/shard-cache"]
+        super().test_extracted_and_packed_again(tmp_path)
+        places = {path.parent.relative_to(tmp_path / "again").as_posix() for path in tmp_path.glob("again/xet/**/*.*")}
+        assert places >= {"xet/xorbs/xorbs", "xet/xorbs/shards", "xet/shard-cache"}
 
 
-def shard_of_the_sheet(form: str, facts: FooterValues = EMPTY_FOOTER) -> bytes:
-    packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), FileCollector()
-    for chunk in (b"abc", b"defg"):
-        found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
-    collected.add(found, hashlib.sha256(b"abcdefg").hexdigest())
-    return build(collected.recipes([packer.finish()]), form, facts)
-
-
-@pytest.mark.parametrize(
-    ("form", "size", "name"),
-    [
+def test_the_worked_example() -> None:
+    for form, size, name in (
         ("full", 736, "2cd69ccc176c72df7c0bce42b837fdb4c97adf94fe98c239ff938409319163a3"),
         ("upload", 480, "52e2a9eecacd9b7d0cc657806650d79d84fa8075cab2a3d1cce8255548360dec"),
-    ],
-    ids=["full", "upload"],
-)
-def test_the_worked_example(form: str, size: int, name: str) -> None:
-    data = shard_of_the_sheet(form)
-    assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
+    ):
+        packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), FileCollector()
+        for chunk in (b"abc", b"defg"):
+            found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
+        collected.add(found, hashlib.sha256(b"abcdefg").hexdigest())
+        data = build(collected.recipes([packer.finish()]), form, EMPTY_FOOTER)
+        assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
 
 
 @pytest.mark.parametrize(
@@ -116,19 +98,15 @@ def test_the_worked_example(form: str, size: int, name: str) -> None:
         ("minimal", 344, "32e36a66d6aec7c9b2a73189ed41321db244fa864dde762b2c59b8d92ca758ac"),
         ("upload", 144, "e07fdba796d5f2c85e9ff6c70b01cfab36cb4be37234e565d6e8053c51884936"),
     ],
-    ids=["full", "minimal", "upload"],
 )
 def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> None:
-    with shardcore.create(tmp_path / "out.mdb", format="mdb", form=form):
-        pass
-    data = (tmp_path / "out.mdb").read_bytes()
-    assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
-    assert [path.name for path in tmp_path.iterdir()] == ["out.mdb"]
+    shardcore.create(tmp_path / "out.mdb", format="mdb", form=form).finish()
+    (path,) = tmp_path.iterdir()
+    assert (path.stat().st_size, shard_name([path.read_bytes()])) == (size, f"{name}.mdb")
 
 
 def recipes_of(path: Path) -> tuple[Recipes, FooterValues]:
     with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
-        assert isinstance(shard, MdbShard)
         index = shard.file.load()
         files = [shard.objects.ref(row) for row in range(index.counts[0])]
         blocks = [index.data[ref.spans[0].start : ref.spans[0].stop] for ref in files]
@@ -165,10 +143,8 @@ def test_files_share_chunks(tmp_path: Path, form: str) -> None:
     keys = write(tmp_path / "out.mdb", files, form=form)
     assert keys[0] == keys[2]
     xorbs = list((tmp_path / "xorbs").iterdir())
-    assert len(xorbs) == 1
-    assert xorbs[0].stat().st_size < 1_000_000
+    assert [xorb.stat().st_size < 1_000_000 for xorb in xorbs] == [True]
     with shardcore.open(tmp_path / "out.mdb") as shard:
-        assert isinstance(shard, MdbShard)
         assert shard.verify("content").findings == ()
         assert shard.file.load().counts[:2] == (4, 1)
         assert len(shard.find(keys[1]).extras["segments"]) == 3
@@ -187,17 +163,14 @@ def test_xorbs_are_cut_at_their_limits(tmp_path: Path) -> None:
         for number in range(8200):
             writer.add(None, b"%d" % number)
         planned = {file.name for file in writer.plan().files}
-    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == planned
-    assert len(found) == 3
+    found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert (len(found), set(found)) == (3, planned)
     with shardcore.open(tmp_path / "out.mdb") as shard:
         assert shard.verify("index").findings == ()
     with shardcore.create(None, format="mdb", compression="none") as writer:
         writer.add(None, Sized(200 << 20))
         plan = writer.plan()
-        assert not plan.exact
-        assert len(plan.files) == 5
-        assert all(file.size < 65 << 20 for file in plan.files)
+        assert (plan.exact, [file.size < 65 << 20 for file in plan.files]) == (False, [True] * 5)
 
 
 def test_key_expiry_and_creation(tmp_path: Path) -> None:
@@ -224,19 +197,13 @@ def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.bin").write_bytes(random.Random(1).randbytes(200_000))
     for number in range(2):
-        done = pack(
-            "mdb", tmp_path / f"{number}.mdb", [tmp_path / "in"], options={"xorbs": str(xorbs)}, verify=Depth.CONTENT
-        )
-        assert done.report is not None
+        options = {"xorbs": str(xorbs)}
+        done = pack("mdb", tmp_path / f"{number}.mdb", [tmp_path / "in"], options=options, verify=Depth.CONTENT)
         assert done.report.findings == ()
-        assert [file.path.name for file in done.written][-1] == f"{number}.mdb"
-        assert len(done.written) == 2 - number
+        assert (len(done.written), done.written[-1].path.name) == (2 - number, f"{number}.mdb")
     assert [path.name[:8] for path in xorbs.iterdir()] == ["default."]
-    with (
-        pytest.raises(shardcore.UsageError),
-        shardcore.create(tmp_path / "0.mdb", format="mdb", xorbs=str(tmp_path / "none")),
-    ):
-        pass
+    with pytest.raises(shardcore.UsageError):
+        shardcore.create(tmp_path / "0.mdb", format="mdb", xorbs=str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
 
 
@@ -245,14 +212,12 @@ def test_contents_are_read_back_where_a_xorb_was_there_already(tmp_path: Path) -
     source, xorbs = tmp_path / "a.bin", tmp_path / "xorbs"
     source.write_bytes(random.Random(1).randbytes(200_000))
     first = pack("mdb", tmp_path / "0.mdb", [source], verify=Depth.CONTENT)
-    assert first.report is not None
     assert first.report.findings == ()
     (xorb,) = xorbs.iterdir()
     raw = bytearray(xorb.read_bytes())
     raw[1000] ^= 1
     xorb.write_bytes(raw)
     second = pack("mdb", tmp_path / "1.mdb", [source], verify=Depth.CONTENT)
-    assert second.report is not None
     assert {finding.code for finding in second.report.findings} == {"mdb.file", "mdb.xorb"}
 
 
@@ -269,9 +234,7 @@ def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> No
         (xorbs / name).write_bytes(b"left over")
     write(tmp_path / "out.mdb", [b"content"])
     names = sorted(path.name for path in xorbs.iterdir())
-    assert len(names) == 3
-    assert names[0] == ".other.0123456789ab-7.part"
-    assert "default.mine" in names
+    assert (len(names), names[0], "default.mine" in names) == (3, ".other.0123456789ab-7.part", True)
 
 
 @pytest.mark.parametrize(
@@ -347,3 +310,65 @@ def test_force_into_a_store(tmp_path: Path) -> None:
     (note,) = done.notes
     assert "xet/xorbs/xorbs: kept 2 xorbs that this store no longer uses, because other shards may" in note
     assert len([path for path in store.rglob("*") if path.is_file()]) == 5
+
+
+LISTED = json.loads((DATA / "expected.json").read_text())["shards"]
+PLAIN = next(path for path in (DATA / "cas" / "shard-cache").iterdir() if path.name.startswith("e74f6896"))
+
+
+KEYED = next(shard["footer"] for shard in LISTED if shard["path"] == "derived/keyed_full.mdb")
+
+
+def rekeyed(path: Path, out: Path, **options: str) -> bytes:
+    with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
+        (written,) = rekey(shard, out, **options)
+        assert written.path == out
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "cas").glob("shard*/*.mdb")), ids=lambda path: path.name[:8])
+def test_every_chunk_is_found_under_the_key(tmp_path: Path, path: Path) -> None:
+    rekeyed(path, tmp_path / "k.mdb", key="01" * 32, expiry="2100-01-01")
+    with (
+        shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as plain,
+        shardcore.open(tmp_path / "k.mdb", xorbs=DATA / "cas" / "xorbs") as keyed,
+    ):
+        assert keyed.verify("content").findings == ()
+        for row, key in enumerate(plain.objects.keys[:]):
+            found, was = keyed.find(key or ""), plain.objects.ref(row)
+            assert (found.spans, found.size) == (was.spans, was.size)
+            assert (found.key == key) == (not (key or "").startswith("chunk:"))
+        assert keyed.fields["footer.shard_key_expiry"] == 4102444800
+
+
+def test_only_the_expiry(tmp_path: Path) -> None:
+    plain = PLAIN.read_bytes()
+    for expiry, value in (("2100-01-01", 4102444800), ("none", 2**64 - 1)):
+        out = tmp_path / f"{expiry}.mdb"
+        at = len(plain) - 200 + 112
+        assert rekeyed(PLAIN, out, expiry=expiry) == plain[:at] + value.to_bytes(8, "little") + plain[at + 8 :]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("derived/keyed_full.mdb", {"key": "01" * 32}, "keyed already"),
+        ("derived/upload_form.mdb", {"key": "01" * 32}, "no footer"),
+        ("derived/expired.mdb", {}, "pass --key"),
+        ("damaged/xorb_count_huge.mdb", {"key": "01" * 32}, "a damaged shard cannot be rekeyed"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, name: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(shardcore.ShardError, match=message):
+        rekeyed(DATA / name, tmp_path / "k.mdb", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_the_same(tmp_path: Path) -> None:
+    options = ["-O", f"key={KEYED['chunk_hash_hmac_key']}", "-O", f"expiry={KEYED['shard_key_expiry']}"]
+    out = tmp_path / "k.mdb"
+    assert run(["rekey", str(PLAIN), str(out), *options, "--json"]) == 0
+    assert out.read_bytes() == (DATA / "derived" / "keyed_full.mdb").read_bytes()
+    assert run(["rekey", str(PLAIN), str(out), *options]) == 2
+    assert run(["rekey", str(PLAIN), str(tmp_path / "other.mdb"), "-O", "seed=1"]) == 2
+    assert not (tmp_path / "other.mdb").exists()

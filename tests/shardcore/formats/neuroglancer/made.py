@@ -17,15 +17,9 @@ Rows = list[tuple[int, bytes]]
 
 
 def random_spec(dice: random.Random) -> dict[str, Any]:
-    return {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": dice.choice([0, 0, 1, 6, 20]),
-        "hash": dice.choice(["identity", "murmurhash3_x86_128"]),
-        "minishard_bits": dice.randint(0, 7),
-        "shard_bits": dice.choice([0, 1, 2, 5, 9]),
-        "minishard_index_encoding": dice.choice(["raw", "gzip"]),
-        "data_encoding": dice.choice(["raw", "gzip"]),
-    }
+    hashes, encodings = ("identity", "murmurhash3_x86_128"), ("raw", "gzip")
+    sizes = dice.choice((0, 0, 1, 6, 20)), dice.choice(hashes), dice.randint(0, 7), dice.choice((0, 1, 2, 5, 9))
+    return ShardingSpec(*sizes, dice.choice(encodings), dice.choice(encodings)).to_json()
 
 
 def random_rows(keys: list[int], rng: random.Random) -> Rows:
@@ -57,3 +51,9 @@ def _shard(spec: ShardingSpec, minishards: dict[int, Rows], in_given_order: bool
         pairs[minishard] = (len(body), len(body) + len(index))
         body += index
     return b"".join(struct.pack("<2Q", *pair) for pair in pairs) + bytes(body)
+
+
+def manifest(*sizes: int) -> bytes:
+    """A mesh manifest of one level, with fragments of these sizes."""
+    head = struct.pack("<6fI4fI", 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, len(sizes))
+    return head + np.array([*range(len(sizes))] * 3 + list(sizes), "<u4").tobytes()

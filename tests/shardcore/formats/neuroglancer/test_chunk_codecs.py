@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import multiprocessing
 import random
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from shardcore.formats.neuroglancer.segmentation import voxel_spans
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart, part_at, part_stored_at
 from shardcore.model.span import Span
+from tests.volumes import SPEC, sample_array, scale_of, segmentation, write_info, write_shards
 
 SHAPE = (20, 17, 9)
 BLOCK = (8, 8, 4)
@@ -87,30 +85,6 @@ def test_pictures_have_any_width(format: str, columns: int, channels: int) -> No
         decode_chunk(ArrayLayout(np.dtype("|u1"), (6, 5, 3, channels), "F", encoding=format.lower()), data)
 
 
-def deep_png(pixels: NDArray[Any]) -> bytes:
-    """A PNG of 16 bits; Pillow writes none of several channels. Each row is stored as differences (filter Sub)."""
-    rows, columns, channels = pixels.shape
-    stored = np.ascontiguousarray(pixels.astype(">u2")).view(np.uint8).reshape(rows, columns, 2 * channels)
-    lines = np.diff(stored, axis=1, prepend=np.zeros((rows, 1, 2 * channels), np.uint8)).reshape(rows, -1)
-    body = zlib.compress(np.insert(lines, 0, 1, axis=1).tobytes())
-    head = struct.pack(">IIBBBBB", columns, rows, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
-    parts = [(b"IHDR", head), (b"IDAT", body), (b"IEND", b"")]
-    chunks = [
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_pictures_of_16_bits_keep_them(channels: int, isolated: bool) -> None:
-    pixels = np.random.default_rng(3).integers(0, 1 << 16, (8, 5, channels)).astype(np.uint16)
-    layout = ArrayLayout(np.dtype("<u2"), (5, 4, 2, channels), "F", encoding="png")
-    with IsolatedDecoder() as worker:
-        raw, decoded = decode_chunk(layout, deep_png(pixels), **({"decoder": worker.run} if isolated else {}))
-    np.testing.assert_array_equal(raw.of(decoded), pixels.reshape(2, 4, 5, channels).transpose(2, 1, 0, 3))
-
-
 def test_wrong_pictures_are_refused() -> None:
     layout = ArrayLayout(np.dtype("|u1"), (4, 4, 1, 1), "F", encoding="png")
     with pytest.raises(FormatError, match="channel"):
@@ -165,13 +139,11 @@ def test_parts_are_the_blocks() -> None:
     for index in itertools.product((0, 9, 19), (0, 7, 16), (0, 3, 8), (0, 1)):
         start, stop = layout.bytes_of(index)
         part = part_at(parts, start)
-        assert part is not None
         spans = voxel_spans(data, layout, index)
         inner = part.span_of(start, stop)
         expected = spans.values if spans.values[1] > spans.values[0] else (spans.label[0], spans.label[1])
         assert (inner.start - 1000, inner.stop - 1000) == expected
         again = part_stored_at(parts, inner)
-        assert again is not None
         assert again.stored == part.stored
     assert part_stored_at(parts, Span("a", 1000, 1001)) is None
     assert part_stored_at(parts, Span("b", inner.start, inner.stop)) is None
@@ -196,7 +168,6 @@ def test_wild_offsets_are_named(at: int, value: int, message: str) -> None:
     data[at : at + 4] = value.to_bytes(4, "little")
     with pytest.raises(FormatError, match=message) as caught:
         decode_chunk(labels_layout(), bytes(data), place=Span("", 500, 500 + len(data)))
-    assert caught.value.span is not None
     assert caught.value.span.start == 500 + ((at - 4) // 8 * 8 + 4 if at else 0)
 
 
@@ -226,32 +197,20 @@ def test_costs_of_wide_blocks_are_bounded() -> None:
 
 
 def test_shards_decode_their_chunks(tmp_path: Path) -> None:
-    size = {"size": list(SHAPE), "chunk_sizes": [list(SHAPE)], "voxel_offset": [0, 0, 0], "resolution": [4, 4, 40]}
-    spec = {
-        "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
-        "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw",
-    }  # fmt: skip
-    block = {"encoding": "compressed_segmentation", "compressed_segmentation_block_size": list(BLOCK)}
-    scale = {"key": "4_4_40", **size, **block, "sharding": spec}
-    info = {"@type": "neuroglancer_multiscale_volume", "type": "segmentation", "data_type": "uint64"}
-    target = tmp_path / "volume" / "4_4_40"
-    target.parent.mkdir()
-    with shardcore.create(target, format="neuroglancer", folder=True, spec=spec, info=False) as writer:
-        writer.add(0, encoded(LABELS))
-    (tmp_path / "volume" / "info").write_text(json.dumps(info | {"num_channels": 1, "scales": [scale]}))
-    for where in (target, tmp_path / "volume"):
+    array = sample_array(SHAPE, "<u8")
+    block = {"encoding": "compressed_segmentation", "compressed_segmentation_block_size": [2, 2, 2]}
+    write_info(tmp_path, "uint64", scale_of(array, SHAPE, "s", SPEC) | block, type="segmentation")
+    write_shards(tmp_path / "s", array, SHAPE, SPEC, segmentation)
+    for where in (tmp_path / "s", tmp_path):
         with shardcore.open(where) as shard:
             ref = shard.find(0)
-            np.testing.assert_array_equal(shard.array(ref)[..., 0], LABELS)
+            np.testing.assert_array_equal(shard.array(ref)[..., 0], array)
             found = shardcore.content(shard, ref)
-            assert isinstance(found, shardcore.ArrayContent)
-            np.testing.assert_array_equal(found.array[..., 0], LABELS)
+            np.testing.assert_array_equal(found.array[..., 0], array)
             span = shardcore.content_span(shard, ref, *found.layout.bytes_of((9, 3, 5, 0)))
+            values = voxel_spans(shard.read(ref), shard.array_layout(ref), (9, 3, 5, 0)).values
             stored = ref.spans[0]
-            assert span is not None
-            assert span.source == stored.source
-            values = voxel_spans(shard.read(ref), shard.array_layout(ref) or found.layout, (9, 3, 5, 0)).values
-            assert (span.start - stored.start, span.stop - stored.start) == values
+            assert (span.source, span.start - stored.start, span.stop - stored.start) == (stored.source, *values)
         with shardcore.open(where, isolated=True) as shard:
-            np.testing.assert_array_equal(shard.array(0)[..., 0], LABELS)
+            np.testing.assert_array_equal(shard.array(0)[..., 0], array)
         assert multiprocessing.active_children() == []

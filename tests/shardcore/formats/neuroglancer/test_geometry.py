@@ -76,10 +76,6 @@ def test_fragments_have_bytes_and_boxes() -> None:
     assert layout.boxes(0)[1].tolist() == [[110, 2, -11], [118, 6, -3]]
     assert layout.boxes(1)[0].tolist() == [[102, 2, -19], [118, 10, -3]]
 
-
-def test_vertices_are_placed_by_the_formula() -> None:
-    data = write_manifest(manifest())
-    layout = mesh_layout(MESH_INFO, data, Span("", 100, 100 + len(data)), 32)
     ends = np.array([[0, 0, 0], [1023, 1023, 1023]], np.float32)
     assert layout.placed(0, 1, ends).tolist() == [[110, 2, -3], [118, 6, -11]]
     assert layout.placed(1, 0, ends).tolist() == [[103, 2, -3], [119, 10, -19]]
@@ -99,10 +95,6 @@ def test_a_wrong_info_of_meshes_is_named(info: dict[str, Any], match: str) -> No
     data = write_manifest(manifest())
     with pytest.raises(FormatError, match=match):
         mesh_layout(MESH_INFO | info, data, Span("", 100, 100 + len(data)), 32)
-
-
-def test_fragments_that_do_not_fit_are_an_error() -> None:
-    data = write_manifest(manifest())
     with pytest.raises(FormatError, match="do not fit"):
         mesh_layout(MESH_INFO, data, Span("", 60, 60 + len(data)), 32)
 
@@ -110,39 +102,30 @@ def test_fragments_that_do_not_fit_are_an_error() -> None:
 def test_a_skeleton_is_read_as_the_page_says() -> None:
     found = skeleton(SKELETON_INFO, SKELETON)
     assert found.vertices.tolist() == [[1, 2, 3], [11, 2, 3], [11, 12, 3]]
-    assert found.edges.tolist() == [[0, 1], [1, 2]]
-    assert found.attributes["radius"].tolist() == [5, 6, 7]
+    assert (found.edges.tolist(), found.attributes["radius"].tolist()) == ([[0, 1], [1, 2]], [5, 6, 7])
     assert found.attributes["colour"].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     assert found.starts == {"vertices": 8, "edges": 44, "radius": 60, "colour": 72}
 
 
-@pytest.mark.parametrize("cut", range(len(SKELETON)))
-def test_a_cut_skeleton_is_truncated(cut: int) -> None:
-    with pytest.raises(Truncated):
-        skeleton(SKELETON_INFO, SKELETON[:cut])
-
-
 def test_wild_skeletons_are_errors() -> None:
     assert skeleton(SKELETON_INFO, SKELETON + b"\0").trailing == 1
-    with pytest.raises(Truncated):
-        skeleton(SKELETON_INFO, b"\xff" * 8 + SKELETON[8:])
+    for data in (b"\xff" * 8 + SKELETON[8:], *(SKELETON[:cut] for cut in range(len(SKELETON)))):
+        with pytest.raises(Truncated):
+            skeleton(SKELETON_INFO, data)
     with pytest.raises(FormatError, match="edge 1 refers to vertex 3; there are 3"):
         skeleton(SKELETON_INFO, SKELETON[:56] + struct.pack("<I", 3) + SKELETON[60:])
-    with pytest.raises(FormatError, match="vertex attribute"):
-        skeleton({"vertex_attributes": [{"id": "a", "data_type": "object", "num_components": 1}]}, SKELETON)
+    for wrong in ("object", [], {}, None, 3):
+        with pytest.raises(FormatError, match="vertex attribute 'a'"):
+            skeleton({"vertex_attributes": [{"id": "a", "data_type": wrong, "num_components": 1}]}, SKELETON)
 
 
 def test_one_annotation_has_its_properties_and_relations() -> None:
     data = row(7) + struct.pack("<IQQI", 2, 11, 2**63, 0)
     found = annotation(ANNOTATION_INFO, data, 99)
-    assert found.rows["point_a"].tolist() == [[7, 0, 0]]
-    assert found.rows["size"].tolist() == [0.5]
-    assert found.rows["kind"].tolist() == [2]
-    assert found.rows["shade"].tolist() == [[9, 8, 7]]
-    assert found.labels["kind"][2] == "dendrite"
-    assert found.ids.tolist() == [99]
+    values = [found.rows[name].tolist() for name in ("point_a", "size", "kind", "shade")]
+    assert values == [[[7, 0, 0]], [0.5], [2], [[9, 8, 7]]]
+    assert (found.labels["kind"][2], found.ids.tolist(), found.unit) == ("dendrite", [99], "nm")
     assert {name: keys.tolist() for name, keys in found.related.items()} == {"pre": [11, 2**63], "post": []}
-    assert found.unit == "nm"
     assert found.points().tolist() == [[[28, 0, 0], [28, 4, 80]]]
     for cut in range(len(data)):
         with pytest.raises(Truncated):
@@ -169,28 +152,25 @@ def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
 
 def test_shapes_of_annotations() -> None:
     info = {"dimensions": {"x": [1, "nm"], "y": [1, "nm"]}}
-    point = annotation(info | {"annotation_type": "point"}, struct.pack("<2f", 3, 4), 1)
-    assert point.points().tolist() == [[[3, 4, 0], [3, 4, 0]]]
-    ellipsoid = annotation(info | {"annotation_type": "ELLIPSOID"}, struct.pack("<4f", 3, 4, 1, 2), 1)
-    assert ellipsoid.points().tolist() == [[[2, 2, 0], [4, 6, 0]]]
-    box = annotation(info | {"annotation_type": "AXIS_ALIGNED_BOUNDING_BOX"}, struct.pack("<4f", 3, 4, 1, 2), 1)
-    assert box.points().tolist() == [[[3, 4, 0], [1, 2, 0]]]
-    with pytest.raises(Unsupported):
-        annotation(info | {"annotation_type": "sphere"}, b"", 1)
-    with pytest.raises(FormatError, match="dimensions"):
-        annotation({"annotation_type": "point"}, b"", 1)
-    with pytest.raises(FormatError, match="property"):
-        annotation(info | {"annotation_type": "point", "properties": [{"id": "a", "type": "str"}]}, b"", 1)
-
-
-@pytest.mark.parametrize("wrong", [[], {}, None, 3])
-def test_types_that_are_no_names_are_refused(wrong: object) -> None:
-    with pytest.raises(FormatError, match="vertex attribute 'a'"):
-        skeleton({"vertex_attributes": [{"id": "a", "data_type": wrong}]}, bytes(8))
-    info = {**ANNOTATION_INFO, "properties": [{"id": "a", "type": wrong}]}
-    with pytest.raises(FormatError, match="property 'a'"):
-        annotation_list(info, bytes(8))
-    assert annotation_list({**ANNOTATION_INFO, "dimensions": {"x": [1, wrong]}}, bytes(8)).unit == str(wrong)
+    for kind, points in (
+        ("point", [[3, 4, 0], [3, 4, 0]]),
+        ("ELLIPSOID", [[2, 2, 0], [4, 6, 0]]),
+        ("AXIS_ALIGNED_BOUNDING_BOX", [[3, 4, 0], [1, 2, 0]]),
+    ):
+        data = struct.pack("<4f", 3, 4, 1, 2)[: 8 if kind == "point" else 16]
+        assert annotation(info | {"annotation_type": kind}, data, 1).points().tolist() == [points]
+    point = info | {"annotation_type": "point"}
+    for wrong, error, match in (
+        (info | {"annotation_type": "sphere"}, Unsupported, "sphere"),
+        ({"annotation_type": "point"}, FormatError, "dimensions"),
+        *(
+            (point | {"properties": [{"id": "a", "type": kind}]}, FormatError, "'a'")
+            for kind in ("str", [], {}, None, 3)
+        ),
+    ):
+        with pytest.raises(error, match=match):
+            annotation(wrong, b"", 1)
+    assert annotation_list({**ANNOTATION_INFO, "dimensions": {"x": [1, []]}}, bytes(8)).unit == "[]"
 
 
 def test_polylines_have_any_number_of_points() -> None:

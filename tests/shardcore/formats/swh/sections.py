@@ -14,6 +14,26 @@ from shardcore.formats.swh.hash_section import Encoded, encode, part_sizes
 
 FIXED = struct.Struct("<7sII8s8I")
 
+# Ten objects 0 to 9 with seed 6 (§9.2 of the format notes): displacements 4, 2, 42.
+DIGITS = bytes.fromhex(
+    "6368645f706800 0b000000 0c000000 6a656e6b696e7300 06000000 28000000 03000000 01000000 08000000"
+    "10000000 03000000 04000000 46000000 01000000 02000000 5d000000 0b000000 03000000"
+)
+
+# Key, a, b, c, g, f, h, displacement, slot (§9.2).
+DIGIT_ROWS = [
+    ("0", 0x48C91420, 0x99111C94, 0xB24BBCB3, 1, 6, 6, 2, 7),
+    ("1", 0x1AEB3984, 0x6C07945C, 0x98720608, 0, 6, 1, 4, 10),
+    ("2", 0x49F1D697, 0x5BF8E6BF, 0x23DE7CD1, 1, 4, 6, 2, 5),
+    ("3", 0x83AF4647, 0x11FE8476, 0x09199C5C, 0, 3, 3, 4, 4),
+    ("4", 0xDCE6AA9E, 0x7F8F36D6, 0x2F47DEEE, 1, 10, 9, 2, 6),
+    ("5", 0xE9475689, 0xE19DE21C, 0x628A4FFB, 2, 10, 2, 42, 9),
+    ("6", 0x20BE47FF, 0x4A60CD61, 0x121BB73E, 2, 10, 1, 42, 0),
+    ("7", 0xE5042AAA, 0xE45CEB5A, 0x8CB1AF5D, 1, 2, 6, 2, 3),
+    ("8", 0x275E1FA0, 0xCC4C5BE3, 0x621A018C, 0, 4, 1, 4, 8),
+    ("9", 0x44E0F549, 0x92D73526, 0x35B2D1CC, 1, 2, 5, 2, 1),
+]
+
 
 class Section(NamedTuple):
     seed: int

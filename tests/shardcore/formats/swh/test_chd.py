@@ -1,9 +1,11 @@
-"""The hash function of the Software Heritage shard: hashing, slots, and building."""
+"""The hash function: hashing, slots, building, and compressed displacements."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import Cancelled, ShardError
-from shardcore.formats.swh import chd
+from shardcore.errors import Cancelled, FormatError, ShardError
+from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.chd import Function, build, find_duplicate, table_sizes
-from shardcore.formats.swh.hash_section import decode
-from shardcore.testing import sampled
-from tests.shardcore.formats.swh.sections import key_array, keys_of_texts, random_keys, section_bytes, take_apart
+from shardcore.formats.swh.hash_section import Encoded, decode, encode
+from shardcore.model.span import Span
+from tests.shardcore.formats.swh import sections
+from tests.shardcore.formats.swh.sections import key_array, random_keys, section_bytes, take_apart
 
 # Three objects a, b, c with seed 1 (§9.1), from the hash function's first byte to its last.
 ABC = bytes.fromhex(
@@ -31,24 +34,6 @@ ABC = bytes.fromhex(
     "00000000"  # low bits: 0; the value store has no bytes
     "0b000000 01000000"  # n = 11, B = 1
 )
-# Ten objects 0 to 9 with seed 6 (§9.2): displacements 4, 2, 42.
-DIGITS = bytes.fromhex(
-    "6368645f706800 0b000000 0c000000 6a656e6b696e7300 06000000 28000000 03000000 01000000 08000000"
-    "10000000 03000000 04000000 46000000 01000000 02000000 5d000000 0b000000 03000000"
-)
-# Key, a, b, c, g, f, h, displacement, slot (§9.2).
-DIGIT_ROWS = [
-    ("0", 0x48C91420, 0x99111C94, 0xB24BBCB3, 1, 6, 6, 2, 7),
-    ("1", 0x1AEB3984, 0x6C07945C, 0x98720608, 0, 6, 1, 4, 10),
-    ("2", 0x49F1D697, 0x5BF8E6BF, 0x23DE7CD1, 1, 4, 6, 2, 5),
-    ("3", 0x83AF4647, 0x11FE8476, 0x09199C5C, 0, 3, 3, 4, 4),
-    ("4", 0xDCE6AA9E, 0x7F8F36D6, 0x2F47DEEE, 1, 10, 9, 2, 6),
-    ("5", 0xE9475689, 0xE19DE21C, 0x628A4FFB, 2, 10, 2, 42, 9),
-    ("6", 0x20BE47FF, 0x4A60CD61, 0x121BB73E, 2, 10, 1, 42, 0),
-    ("7", 0xE5042AAA, 0xE45CEB5A, 0x8CB1AF5D, 1, 2, 6, 2, 3),
-    ("8", 0x275E1FA0, 0xCC4C5BE3, 0x621A018C, 0, 4, 1, 4, 8),
-    ("9", 0x44E0F549, 0x92D73526, 0x35B2D1CC, 1, 2, 5, 2, 1),
-]
 KEYS = st.binary(min_size=32, max_size=32)
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -58,18 +43,17 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def test_hashes_and_slots_of_the_worked_example() -> None:
     """The table of §9.2, once with arrays and once with plain integers."""
-    keys = keys_of_texts("0123456789")
-    _, a, b, c, g, f, h, displacements, slots = zip(*DIGIT_ROWS, strict=True)
+    keys = sections.keys_of_texts("0123456789")
+    _, a, b, c, g, f, h, displacements, slots = zip(*sections.DIGIT_ROWS, strict=True)
     hashed = chd.jenkins(keys, 6)
     assert [column.tolist() for column in hashed] == [list(a), list(b), list(c)]
     placed = chd.place(*hashed, 3, 11)
     assert [column.tolist() for column in placed] == [list(g), list(f), list(h)]
     assert chd.slot(placed[1], placed[2], np.array(displacements, np.uint32), 11).tolist() == list(slots)
     assert Function(6, 11, np.array([4, 2, 42], np.uint32)).slots_of(keys).tolist() == list(slots)
-    for row in DIGIT_ROWS:
+    for row in sections.DIGIT_ROWS:
         last = chd.jenkins_rounds(hashlib.sha256(row[0].encode()).digest(), 6)[2].mixed
-        assert last == row[1:4]
-        assert chd.place_one(last, 3, 11) == row[4:7]
+        assert (last, chd.place_one(last, 3, 11)) == (row[1:4], row[4:7])
         assert chd.slot_one(row[5], row[6], row[7], 11) == row[8]
 
 
@@ -116,23 +100,12 @@ def test_functions_of_reference_files_are_built_again(data: Path, name: str) -> 
     assert section_bytes(build(keys, [take_apart(section).seed])) == section
 
 
-def test_the_signed_dialect(data: Path) -> None:
-    """The sample fits the signed rule for all keys, the usual one for hardly any."""
-    section, slots = sample(data, "dialect/signed_dialect")
-    seed, n, buckets, encoded = take_apart(section)
-    displacements = decode(encoded, buckets).displacements
-    keys = key_array([bytes.fromhex(key) for key in slots])
-    at = np.array(list(slots.values()))
-    assert (Function(seed, n, displacements, signed=True).slots_of(keys) == at).all()
-    assert np.count_nonzero(Function(seed, n, displacements).slots_of(keys) == at) < 5
-
-
 # --- building ---------------------------------------------------------------------------------------------------
 
 
 def test_the_worked_examples_are_built() -> None:
-    assert section_bytes(build(keys_of_texts("abc"), [1])) == ABC
-    assert section_bytes(build(keys_of_texts("0123456789"), [6])) == DIGITS
+    assert section_bytes(build(sections.keys_of_texts("abc"), [1])) == ABC
+    assert section_bytes(build(sections.keys_of_texts("0123456789"), [6])) == sections.DIGITS
 
 
 def test_table_sizes() -> None:
@@ -143,76 +116,43 @@ def test_table_sizes() -> None:
         table_sizes(4_252_017_624)
 
 
-def build_slowly(keys: np.ndarray, seeds: list[int]) -> Function | None:
-    buckets, n = table_sizes(len(keys))
-    displacements = [0] * buckets
-    for seed in seeds:
-        members: dict[int, list[tuple[int, int]]] = {}
-        for key in keys:
-            g, f, h = chd.place_one(chd.jenkins_rounds(key.tobytes(), seed)[2].mixed, buckets, n)
-            members.setdefault(g, []).append((f, h))
-        if any(len(set(items)) < len(items) for items in members.values()):
-            continue
-        if place_slowly(members, n, displacements):
-            return Function(seed, n, np.array(displacements, np.uint32))
-    return None
-
-
-def place_slowly(members: dict[int, list[tuple[int, int]]], n: int, displacements: list[int]) -> bool:
-    free = [True] * n
-    for size in sorted({len(items) for items in members.values()}, reverse=True):
-        left = sorted(g for g, items in members.items() if len(items) == size)
-        probe = 0
-        while left:
-            waiting = []
-            for g in left:
-                at = {chd.slot_one(f, h, probe, n) for f, h in members[g]}
-                if len(at) == size and all(free[slot] for slot in at):
-                    displacements[g] = probe
-                    for slot in at:
-                        free[slot] = False
-                else:
-                    waiting.append(g)
-            left = waiting
-            probe += 1
-            if probe >= min(chd.MAX_PROBES, n * n):
-                return False
-    return True
-
-
-@pytest.mark.parametrize("number", sampled(range(120), 8))
-def test_building_equals_the_plain_loop(number: int) -> None:
-    """Retries of seeds and stale values are included."""
-    keys = random_keys(1 + number if number < 100 else 40 * number, seed=number)
-    seeds = np.random.default_rng(number).integers(0, 2**32, 100).tolist()
-    expected = build_slowly(keys, seeds)
-    assert expected is not None
-    built = build(keys, seeds)
-    assert (built.seed, built.slots) == (expected.seed, expected.slots)
-    assert built.displacements.tolist() == expected.displacements.tolist()
-
-
 @pytest.mark.thorough
-def test_failed_seeds_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("count", "most", "seeds", "digest"),
+    [
+        (120, None, 100, "dc25549d67f4493478dd4a640bd666c6cf45f5c2b715ed9f126cd845ea1495c8"),
+        (200, 10, 12, "b781cd2dc5697e9d6c02163f15229612055f41febeaa3b0a3a1ef7a7954e3fac"),
+    ],
+)
+def test_retries_of_seeds(
+    count: int, most: int | None, seeds: int, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A failed seed leaves values in empty buckets; success with the last probe is failure, as in the reference."""
-    stale = last = 0
-    for number in range(200):
-        monkeypatch.setattr(chd_build, "MAX_PROBES", 10 + number % 60)
-        keys = random_keys(8 + number % 37, seed=number)
-        seeds = list(range(number, number + 12))
-        expected = build_slowly(keys, seeds)
-        if expected is None:
-            with pytest.raises(ShardError, match="after 12 seeds"):
-                build(keys, seeds)
-            continue
-        built = build(keys, seeds)
-        assert built.seed == expected.seed
-        assert built.displacements.tolist() == expected.displacements.tolist()
-        stale += built.displacements.tolist() != build(keys, [built.seed]).displacements.tolist()
-        monkeypatch.setattr(chd_build, "MAX_PROBES", 11 + number % 60)
-        last += build(keys, seeds).seed != built.seed
-    assert stale >= 3, "or stale displacements were not tested"
-    assert last >= 3, "or the last probe was not"
+    found = hashlib.sha256()
+    for number in range(count):
+        keys = random_keys(1 + number if number < 100 else 40 * number, seed=number)
+        tried = np.random.default_rng(number).integers(0, 2**32, seeds).tolist()
+        if most:
+            monkeypatch.setattr(chd_build, "MAX_PROBES", most + number % 60)
+            keys, tried = random_keys(8 + number % 37, seed=number), range(number, number + seeds)
+        with suppress(ShardError):
+            found.update(section_bytes(build(keys, tried)))
+    assert found.hexdigest() == digest
+
+
+def test_special_keys_and_seeds() -> None:
+    function = build(np.zeros((0, 32), np.uint8))
+    assert (function.seed, function.slots, function.displacements.tolist()) == (0, 11, [0])
+    assert function.slots_of(np.zeros((0, 32), np.uint8)).tolist() == []
+    assert section_bytes(function)[-8:] == bytes.fromhex("0b000000 01000000")
+    first = chd.FIRST_SEED
+    keys = next(keys for keys in (random_keys(20, seed=n) for n in range(1000)) if build(keys).seed != first)
+    assert section_bytes(build(keys)) == section_bytes(build(keys, range(first, first + 100)))
+    assert build(random_keys(5, seed=1), 2**32 + 7).seed == 7
+    keys[17] = keys[4]
+    for seeds, count in (((), 100), (([5, 6],), 2)):
+        with pytest.raises(ShardError, match=f"after {count} seeds"):
+            build(keys, *seeds)
 
 
 @given(count=st.integers(1, 400), number=st.integers(0, 1000))
@@ -223,37 +163,12 @@ def test_built_functions_are_perfect(count: int, number: int) -> None:
     assert 0 <= slots.min() <= slots.max() < table_sizes(count)[1]
 
 
-def test_no_keys() -> None:
-    function = build(np.zeros((0, 32), np.uint8))
-    assert (function.seed, function.slots, function.displacements.tolist()) == (0, 11, [0])
-    assert function.slots_of(np.zeros((0, 32), np.uint8)).tolist() == []
-    assert section_bytes(function)[-8:] == bytes.fromhex("0b000000 01000000")
-
-
-def test_seeds_count_up_from_the_first() -> None:
-    number = next(n for n in range(1000) if build(random_keys(20, seed=n)).seed != chd.FIRST_SEED)
-    keys = random_keys(20, seed=number)
-    first = chd.FIRST_SEED
-    assert section_bytes(build(keys)) == section_bytes(build(keys, range(first, first + 100)))
-    assert build(random_keys(5, seed=1), 2**32 + 7).seed == 7
-
-
-def test_a_duplicate_key_ends_in_an_error() -> None:
-    keys = random_keys(30, seed=1)
-    keys[17] = keys[4]
-    with pytest.raises(ShardError, match="after 100 seeds"):
-        build(keys)
-    with pytest.raises(ShardError, match="after 2 seeds"):
-        build(keys, [5, 6])
-
-
 def test_progress_is_told_and_may_cancel() -> None:
     keys = random_keys(20_000, seed=1)
     told: list[tuple[int, int]] = []
     build(keys, progress=lambda done, total: told.append((done, total)))
     assert len(told) > 20
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert {total for _, total in told} == {20_000}
+    assert (told, {total for _, total in told}) == (sorted(told), {20_000})
 
     def cancel(done: int, total: int) -> None:
         if done > total // 2:
@@ -266,19 +181,204 @@ def test_progress_is_told_and_may_cancel() -> None:
 # --- duplicates -------------------------------------------------------------------------------------------------
 
 
-def test_no_duplicate() -> None:
+def test_the_first_key_that_comes_again() -> None:
     keys = np.zeros((257, 32), np.uint8)
     for bit in range(256):
         keys[bit, bit // 8] = 1 << (bit % 8)
-    assert find_duplicate(keys) is None
-    assert find_duplicate(keys[:1]) is None
-    assert find_duplicate(keys[:0]) is None
-
-
-def test_the_first_key_that_comes_again() -> None:
+    assert [find_duplicate(keys[:count]) for count in (0, 1, 257)] == [None] * 3
     keys = random_keys(1000, seed=1)
     keys[900] = keys[10]
     keys[[300, 400]] = keys[200]
     assert find_duplicate(keys) == (200, 300)
     keys[250] = keys[900]
     assert find_duplicate(keys) == (10, 250)
+
+
+LARGEST = 2**32 - 2  # the largest number that 31 bits can say
+DISPLACEMENTS = st.lists(
+    st.one_of(st.integers(0, 3), st.integers(0, 20_000), st.integers(0, LARGEST)), min_size=1, max_size=400
+).map(lambda values: np.array(values, np.uint32))
+# The example of §9.2: displacements 4, 2, 42.
+EXAMPLE = Encoded(
+    r=1,
+    total_bits=8,
+    unary=bytes.fromhex("46000000"),  # one-bits at 1, 2, 6
+    directory=np.array([1], np.uint32),
+    low_bits=bytes.fromhex("02000000"),  # 0, 1, 0
+    store=bytes.fromhex("5d000000"),  # 1 | 1 | 11, lowest bit first
+)
+
+
+def ones(*positions: int, size: int = 4) -> bytes:
+    return sum(1 << position for position in positions).to_bytes(size, "little")
+
+
+# --- the pair ---------------------------------------------------------------------------------------------------
+
+
+def test_the_worked_example() -> None:
+    """Displacements 4, 2, 42 are the bytes of §9.2."""
+    encoded = encode(np.array([4, 2, 42], np.uint32))
+    assert repr(encoded) == repr(EXAMPLE)
+    decoded = decode(EXAMPLE, 3)
+    assert (decoded.displacements.tolist(), decoded.positions.tolist()) == ([4, 2, 42], [1, 2, 6])
+    assert (decoded.ends.tolist(), decoded.lengths.tolist()) == ([2, 3, 8], [2, 1, 5])
+
+
+@given(displacements=DISPLACEMENTS)
+def test_decode_is_the_inverse_of_encode(displacements: np.ndarray) -> None:
+    encoded = encode(displacements)
+    decoded = decode(encoded, len(displacements))
+    assert decoded.displacements.dtype == np.uint32
+    assert decoded.displacements.tolist() == displacements.tolist()
+    assert decoded.lengths.tolist() == [(int(value) + 1).bit_length() - 1 for value in displacements]
+    assert not len(chd_code.wrong_directory_entries(encoded.directory, decoded.positions))
+    sizes = chd_code.part_sizes(len(displacements), encoded.r, encoded.total_bits)
+    parts = encoded.unary, encoded.directory.astype("<u4").tobytes(), encoded.low_bits, encoded.store
+    assert tuple(map(len, parts)) == (sizes.unary, sizes.directory, sizes.low_bits, sizes.store)
+
+
+@pytest.mark.parametrize(("largest", "r"), [(0, 1), (2, 1), (2**12 - 1, 3), (LARGEST, 4)])
+def test_low_bits_kept(largest: int, r: int) -> None:
+    """The number of low bits is the logarithm of the average length, at least 1 (§4, step 6)."""
+    assert encode(np.full(50, largest, np.uint32)).r == r
+
+
+def test_a_full_directory() -> None:
+    """The directory has B // 128 + 1 entries; with a multiple of 128 buckets the last has no one-bit and is 0 (§2)."""
+    for buckets, entries in ((1, 1), (127, 1), (128, 2), (129, 2), (384, 4)):
+        encoded = encode(np.random.default_rng(1).geometric(0.01, buckets).astype(np.uint32) - 1)
+        positions = decode(encoded, buckets).positions
+        assert len(encoded.directory) == entries
+        expected = positions[::128].tolist()
+        assert encoded.directory.tolist() == expected + [0] * (entries - len(expected))
+
+
+# --- one value --------------------------------------------------------------------------------------------------
+
+
+class Reads(list[tuple[int, int]]):
+    """Reads unary bits, and lists the ranges that are read."""
+
+    def __init__(self, unary: bytes) -> None:
+        self.unary = unary
+
+    def __call__(self, start: int, stop: int) -> bytes:
+        assert 0 <= start < stop <= len(self.unary)
+        self.append((start, stop))
+        return self.unary[start:stop]
+
+
+@given(displacements=DISPLACEMENTS, data=st.data())
+def test_one_value_is_what_decoding_all_gives(displacements: np.ndarray, data: st.DataObject) -> None:
+    """The directory leads to the same displacement, in at most two reads and 272 bytes."""
+    bucket, buckets = data.draw(st.integers(0, len(displacements) - 1)), len(displacements)
+    encoded = encode(displacements)
+    reads = Reads(encoded.unary)
+    entry, limit = int(encoded.directory[bucket // 128]), buckets + (encoded.total_bits >> encoded.r)
+    positions = chd_code.find_bucket_bits(reads, entry, bucket, limit)
+    low = [
+        chd_code.bit_field(encoded.low_bits, i * encoded.r, encoded.r) if i >= 0 else 0 for i in (bucket - 1, bucket)
+    ]
+    start, length = chd_code.value_place(bucket, positions, (low[0], low[1]), encoded.r, encoded.total_bits)
+    first, last = chd_code.byte_range(start, length)
+    found = chd_code.displacement(chd_code.bit_field(encoded.store[first:last], start - 8 * first, length), length)
+    assert found == displacements[bucket]
+    assert len(reads) <= 2
+    assert sum(stop - start for start, stop in reads) <= 272
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("damage", "message", "span"),
+    [
+        ({"unary": ones(1, 2)}, "2 one-bits in the unary bits for 3 buckets", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 5, 6)}, "4 one-bits in the unary bits for 3 buckets", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 7)}, "one-bit at bit 7 of the unary bits, past the 7 in use", Span("unary bits", 0, 1)),
+        ({"unary": ones(1, 2, 31)}, "one-bit at bit 31 of the unary bits, past the 7 in use", Span("unary bits", 3, 4)),
+        ({"unary": ones(1, 2, 5)}, "ends at store bit 6; store_bits is 8", Span("low bits", 0, 1)),
+        ({"low_bits": bytes([0b110, 0, 0, 0])}, "ends at store bit 9; store_bits is 8", Span("low bits", 0, 1)),
+        ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "the value of bucket 1 has -1 bits", None),
+        ({"unary": b"F"}, "unary bits: 1 byte instead of 4", None),
+        ({"low_bits": bytes(8)}, "low bits: 8 bytes instead of 4", None),
+        ({"store": b""}, "value store: 0 bytes instead of 4", None),
+        ({"r": 0}, "invalid counts", None),
+        ({"r": 32}, "invalid counts", None),
+        ({"total_bits": -1}, "invalid counts", None),
+    ],
+)
+def test_damaged_parts(damage: dict[str, bytes | int], message: str, span: Span | None) -> None:
+    with pytest.raises(FormatError, match=message) as caught:
+        decode(replace(EXAMPLE, **damage), 3, Span)
+    if span is not None:
+        assert caught.value.span == span
+    assert caught.value.span is not None or "counts" in message
+
+
+def test_values_of_more_than_31_bits() -> None:
+    encoded = Encoded(1, 31, ones(15), np.array([15], np.uint32), ones(0), ones(30))
+    assert decode(encoded, 1).displacements.tolist() == [2**30 + 2**31 - 1]
+    encoded = Encoded(1, 32, ones(16), np.array([16], np.uint32), ones(), ones(31))
+    with pytest.raises(FormatError, match="the value of bucket 0 has 32 bits"):
+        decode(encoded, 1)
+
+
+@given(data=st.data())
+def test_any_parts_decode_or_are_refused(data: st.DataObject) -> None:
+    buckets, r, total_bits = (data.draw(st.integers(*ends)) for ends in ((1, 40), (1, 31), (0, 400)))
+    sizes = chd_code.part_sizes(buckets, r, total_bits)
+    unary, low_bits, store = (
+        data.draw(st.binary(min_size=size, max_size=size)) for size in (sizes.unary, sizes.low_bits, sizes.store)
+    )
+    if data.draw(st.booleans()):  # the right number of one-bits, mostly in range, so that later checks are reached
+        chosen = data.draw(st.sets(st.integers(0, 8 * sizes.unary - 1), min_size=buckets, max_size=buckets))
+        unary = ones(*chosen, size=sizes.unary)
+    try:
+        decoded = decode(Encoded(r, total_bits, unary, np.zeros(1, np.uint32), low_bits, store), buckets)
+    except FormatError:
+        return
+    assert decoded.lengths.min() >= 0
+    assert decoded.lengths.max() <= 31
+    assert int(decoded.ends[-1]) == total_bits
+
+
+@pytest.mark.parametrize(
+    ("entry", "bucket", "message"),
+    [
+        (7, 0, "refers to bit 7; 7 unary bits"),
+        (2**32 - 1, 1, "7 unary bits are in use"),
+        (-1, 1, "7 unary bits are in use"),
+        (0, 0, "refers to unary bit 0, which is 0"),
+        (3, 1, "refers to unary bit 3, which is 0"),
+        (2, 2, "2 one-bits? from bit 2 on; 3 expected"),
+        (1, 128, "no one-bit in the 17 unary bits before bit 1"),
+    ],
+)
+def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> None:
+    with pytest.raises(FormatError, match=message) as caught:
+        chd_code.find_bucket_bits(Reads(EXAMPLE.unary), entry, bucket, 7, Span)
+    assert caught.value.span.source == "unary bits"
+
+
+def test_the_search_for_one_bits_is_bounded() -> None:
+    assert chd_code.find_bucket_bits(Reads(ones(3, 8)), 3, 1, 9) == (3, 8)
+    reads = Reads(ones(0, size=1 << 20))
+    for read, entry, bucket, limit, message in (
+        (Reads(ones(3, 8)), 3, 1, 8, "1 one-bit from unary bit 3 on, not 2"),
+        (reads, 0, 127, 8 << 20, "1 one-bit from unary bit 0 on, not 128"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            chd_code.find_bucket_bits(read, entry, bucket, limit)
+    assert sum(stop - start for start, stop in reads) <= 272
+    with pytest.raises(FormatError):
+        chd_code.bit_field(b"ab", 8, 9)
+
+
+@pytest.mark.parametrize(
+    ("positions", "low_parts"), [((5, 6), (1, 0)), ((-1, 20), (0, 0)), ((0, 1), (1, 0)), ((4, 5), (0, 1))]
+)
+def test_values_outside_the_store_are_refused(positions: tuple[int, int], low_parts: tuple[int, int]) -> None:
+    with pytest.raises(FormatError, match="value of bucket 1 is at bits"):
+        chd_code.value_place(1, positions, low_parts, 2, 16)

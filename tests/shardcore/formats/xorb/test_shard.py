@@ -4,43 +4,37 @@ from __future__ import annotations
 
 import json
 import runpy
+from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
 import pytest
 
 import shardcore
-from shardcore.codecs.xet.chunk import write_chunk
-from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text, tree_root
-from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
-from shardcore.formats.xorb.shard import XorbShard
+from shardcore.codecs.xet import xorb_layout as layout
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.xorb_layout import Scheme
+from shardcore.errors import FormatError, UsageError
+from shardcore.model.drawing import Tone
 from shardcore.model.finding import Depth, Severity
 from shardcore.model.objects import State
-from shardcore.testing import CountingSource, check_explained
+from shardcore.model.record import Record
+from shardcore.testing import CountingSource, PageContract, ShardContract, check_explained
+from shardcore.testing.drawing_contract import DrawingContract
+from tests.data.xorb.make import xorb
 
 DATA = Path(__file__).parents[3] / "data"
 EXPECTED = json.loads((DATA / "mdb" / "expected.json").read_text())
 PAIR = DATA / "xorb" / "two_chunks.xorb"
 
 
-def made(chunks: list[bytes], scheme: Scheme = Scheme.NONE, version: int = 1) -> bytes:
-    records, ends = b"", []
-    for chunk in chunks:
-        used, stored = write_chunk(scheme, chunk)
-        sizes = {"compressed_size": write_u24(len(stored)), "uncompressed_size": write_u24(len(chunk))}
-        records += CHUNK_HEADER.pack(compression_type=int(used), **sizes) + stored
-        ends.append(len(records))
-    lengths = np.array([len(chunk) for chunk in chunks], np.uint64)
-    hashes = as_rows([chunk_hash(chunk) for chunk in chunks])
-    unpacked = np.cumsum(lengths).astype(np.int64)
-    return records + write_info(XorbInfo(version, tree_root(hashes, lengths), hashes, np.array(ends), unpacked))
+def made(chunks: list[bytes]) -> bytes:
+    return b"".join(xorb(chunks, 1, Scheme.NONE))
 
 
 @pytest.mark.parametrize("listed", EXPECTED["xorbs"], ids=lambda x: x["hash"][:8])
 def test_real_xorbs(listed: dict[str, object]) -> None:
     with shardcore.open(DATA / "mdb" / str(listed["path"])) as shard:
-        assert isinstance(shard, XorbShard)
         assert (shard.format, shard.version) == ("xorb", "1")
         assert shard.fields["info.cas_hash"] == shard.file.expected_hash == listed["hash"]
         assert len(shard.objects) == shard.declared_objects == listed["chunks"]
@@ -59,15 +53,13 @@ def test_chunks_are_parts_of_the_uploaded_files() -> None:
     with shardcore.open(path) as shard:
         first, second = (shard.find(to_text(chunk_hash(part))) for part in (floats[:36888], floats[36888:]))
         assert first.codec == second.codec == "bg4-lz4"
-        assert second.row == first.row + 1
-        assert shard.read(first) + shard.read(second) == floats
+        assert (second.row, shard.read(first) + shard.read(second)) == (first.row + 1, floats)
 
 
 def test_keys_are_numbers_and_hashes() -> None:
     with shardcore.open(made([b"abc", b"x", b"abc", b"y"])) as shard:
         text = to_text(chunk_hash(b"abc"))
-        assert shard.find("2").row == 2
-        assert shard.find(text).row == 0
+        assert (shard.find("2").row, shard.find(text).row) == (2, 0)
         assert [ref.row for ref in shard.find_all(text)] == [0, 2]
         assert shard.find_many(["3", text, "4", to_text(chunk_hash(b"z"))]).tolist() == [3, 0, -1, -1]
         assert shard.views == ("all",)
@@ -77,6 +69,9 @@ def test_keys_are_numbers_and_hashes() -> None:
         for key in ("", "abc", "-1", "1.5", "९"):
             with pytest.raises(shardcore.UsageError):
                 shard.find(key)
+        for name in ("@0-5", "@9-10@1-2", "sibling", "sibling@8-20"):
+            with pytest.raises(shardcore.UsageError):
+                shard.part(name)
 
 
 def test_ranges_of_all_read_only_what_they_touch() -> None:
@@ -98,8 +93,7 @@ def test_many_chunks_cost_one_more_range() -> None:
     with shardcore.open(source, format="xorb") as shard:
         assert len(source.ranges) <= 2
         source.ranges.clear()
-        assert shard.read(shard.find("8191")) == b"8191"
-        assert len(source.ranges) == 2
+        assert (shard.read(shard.find("8191")), len(source.ranges)) == (b"8191", 2)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +138,9 @@ def test_bare_records_are_inferred() -> None:
     for bad in (data[:-1], data + b"\0", bytes(800)):
         with pytest.raises(shardcore.NotAShard):
             shardcore.detect(bad)
-
-
-def test_names_of_no_part_are_refused() -> None:
-    with shardcore.open(DATA / "xorb" / "lz4.xorb") as shard:
-        for name in ("@0-5", "@9-10@1-2", "sibling", "sibling@8-20"):
-            with pytest.raises(shardcore.UsageError):
-                shard.part(name)
+    for bad in (b"", b"XETB", b"hello, world, this is not a xorb", bytes(800)):
+        with pytest.raises(shardcore.NotAShard, match="not a xorb"):
+            shardcore.open(bad, format="xorb")
 
 
 def test_a_wrong_name_is_told(tmp_path: Path) -> None:
@@ -163,19 +153,13 @@ def test_a_wrong_name_is_told(tmp_path: Path) -> None:
             assert {finding.code for finding in shard.verify("index").findings} == codes
 
 
-def bare(chunks: list[bytes]) -> tuple[bytes, bytes]:
-    data = made(chunks)
-    start = len(data) - 4 - int.from_bytes(data[-4:], "little")
-    return data[:start], data[start:]
-
-
 THREE = [b"one" * 50, b"two" * 60, b"three" * 70]
 
 
 @pytest.mark.parametrize("letters", [4, 7, 40])
 def test_an_unfinished_info_block_hides_no_chunk(letters: int) -> None:
     """After the last record an info block may break off, as in the published reference xorb, which ends in `XETB`."""
-    records, info = bare(THREE)
+    records, info = xorb(THREE, 1, Scheme.NONE)
     data = records + info[:letters]
     assert shardcore.detect(data).format == "xorb"
     with shardcore.open(data) as shard:
@@ -189,9 +173,8 @@ def test_an_unfinished_info_block_hides_no_chunk(letters: int) -> None:
 
 @pytest.mark.parametrize("left", [3, 20])
 def test_records_before_a_cut_are_readable(left: int) -> None:
-    records, _ = bare(THREE)
+    records, _ = xorb(THREE, 1, Scheme.NONE)
     with shardcore.open(made(THREE)) as shard:
-        assert isinstance(shard, XorbShard)
         start = shard.record_span(2).start
     data = records[: start + left]
     with pytest.raises(shardcore.NotAShard):
@@ -207,14 +190,8 @@ def test_records_before_a_cut_are_readable(left: int) -> None:
         check_explained(shard)
 
 
-def test_what_is_no_xorb_is_not_called_damaged() -> None:
-    for data in (b"", b"XETB", b"hello, world, this is not a xorb", bytes(800)):
-        with pytest.raises(shardcore.NotAShard, match="not a xorb"):
-            shardcore.open(data, format="xorb")
-
-
 def test_hashes_that_nobody_lists_are_computed() -> None:
-    records, _ = bare([*THREE, THREE[0]])
+    records, _ = xorb([*THREE, THREE[0]], 1, Scheme.NONE)
     source = CountingSource(records)
     with shardcore.open(source, format="xorb") as shard:
         text = to_text(chunk_hash(THREE[0]))
@@ -229,13 +206,11 @@ def test_hashes_that_nobody_lists_are_computed() -> None:
 def test_a_chunk_that_cannot_be_hashed_leaves_absence_open() -> None:
     data = bytearray((DATA / "xorb" / "bare_chunks.xorb").read_bytes())
     with shardcore.open(bytes(data)) as shard:
-        assert isinstance(shard, XorbShard)
         packed = next(row for row in range(5) if shard.objects.ref(row).codec != "none" and row)
         data[shard.record_span(packed).stop - 1] ^= 1
         whole = [to_text(chunk_hash(shard.read(shard.find(str(row))))) for row in range(5)]
     with shardcore.open(bytes(data), format="xorb") as shard:
-        assert shard.find(whole[0]).row == 0
-        assert shard.trace(whole[packed]).outcome == "damaged"
+        assert (shard.find(whole[0]).row, shard.trace(whole[packed]).outcome) == (0, "damaged")
 
 
 @pytest.mark.parametrize(("prefix", "expected"), [("", Severity.WARNING), ("default.", Severity.ERROR)])
@@ -247,5 +222,53 @@ def test_a_xorb_without_an_info_block(tmp_path: Path, prefix: str, expected: Sev
     with shardcore.open(bare) as shard, shardcore.open(path) as whole:
         report = shard.verify()
         assert [(one.severity, one.code) for one in report.findings] == [(expected, "xorb.no-info-block")]
-        assert report.unverified == 0
-        assert shard.read(shard.find("all")) == whole.read(whole.find("all"))
+        assert (report.unverified, shard.read(shard.find("all"))) == (0, whole.read(whole.find("all")))
+
+
+class TestXorb(ShardContract):
+    samples = (*sorted((DATA / "mdb" / "cas" / "xorbs").iterdir()), *sorted((DATA / "xorb").glob("*.xorb")))
+    absent = ("9000", "0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533")
+    open_ranges = 2
+    find_ranges = 1
+
+
+class TestXorbPage(PageContract):
+    page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "xorb.md"
+    layouts: ClassVar = {found.name: found for found in vars(layout).values() if isinstance(found, Record)}
+
+
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "xorb"
+
+
+class TestDrawings(DrawingContract):
+    samples: ClassVar = [SAMPLES / "chunks.xorb", SAMPLES / "odd.xorb", DATA / "xorb" / "lz4.xorb"]
+    quick_samples: ClassVar[int] = 1
+    names: ClassVar = ["records", "lanes"]
+    absent: ClassVar = ["99"]
+
+
+def test_bytes_are_sorted_into_lanes() -> None:
+    """Row 1 of the byte planes has bytes 1, 5, 9 … of the chunk; a byte equal to its neighbour is highlighted."""
+    with shardcore.open(SAMPLES / "chunks.xorb") as shard:
+        data = shard.read(shard.find("1"))
+        drawing = next(one for one in shard.sketches() if one.name == "lanes").draw({"chunk": 1, "first": 10})
+        plain, lanes = drawing.figures
+        assert [item.text for item in plain.items] == [f"{byte:02x}" for byte in data[40:68]]
+        second = [item for item in lanes.items if 7 <= item.at < 14]
+        assert [item.text for item in second] == [f"{byte:02x}" for byte in data[41:68:4]]
+        for left, right in pairwise(second):
+            if left.text == right.text:
+                assert (left.tone, right.tone) == (Tone.HIT, Tone.HIT)
+        assert second[0].spans[0].start == 41
+
+
+def test_a_chunk_that_cannot_be_unpacked_is_an_error_of_the_file() -> None:
+    data = bytearray((SAMPLES / "chunks.xorb").read_bytes())
+    data[100] ^= 0xFF
+    with shardcore.open(bytes(data), format="xorb") as shard:
+        records, lanes = shard.sketches()
+        assert records.draw({}).figures
+        with pytest.raises(FormatError):
+            lanes.draw({"chunk": 0})
+        with pytest.raises(UsageError, match="0 to 5"):
+            records.draw({"chunk": 6})

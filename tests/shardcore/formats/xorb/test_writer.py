@@ -25,14 +25,8 @@ class TestXorbWriterContract(WriterContract):
     keyless: ClassVar = True
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        numbers = np.arange(1500, dtype="<f4").tobytes()
-        return [
-            (None, b"a"),
-            (None, b"text " * 900),
-            (None, numbers),
-            (None, bytes(8192)),
-            *((None, random.Random(n).randbytes(20 * n)) for n in range(1, 6)),
-        ]
+        contents = [b"a", b"text " * 900, np.arange(1500, dtype="<f4").tobytes(), bytes(8192)]
+        return [(None, data) for data in (*contents, *(random.Random(n).randbytes(20 * n) for n in range(1, 6)))]
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
         return shard.read(shard.find(str(row)))
@@ -109,10 +103,10 @@ def test_limits_are_told_with_their_figures() -> None:
         with pytest.raises(shardcore.UsageError, match="67,112,960"):
             writer.add(None, bytes(131_072))
     with (
-        shardcore.create(None, format="xorb") as writer,
+        shardcore.create(None, format="xorb") as empty,
         pytest.raises(shardcore.UsageError, match="at least one chunk"),
     ):
-        writer.plan()
+        empty.plan()
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in XORBS.iterdir()))
