@@ -127,6 +127,11 @@ class Record:
         """Bytes of each field."""
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
 
+    def span(self, name: str, at: int = 0, source: str = "") -> Span:
+        """Return the bytes of a field of the record at offset `at`; of the whole record for an empty name."""
+        start = at + (self.offsets[name] if name else 0)
+        return Span(source, start, start + (self.sizes[name] if name else self.size))
+
     @cached_property
     def packer(self) -> struct.Struct:
         """The layout as a `struct.Struct`, which is faster for single records.

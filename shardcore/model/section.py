@@ -67,6 +67,22 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part that the files of a format have; one that is empty is not a section, unless `always`."""
+
+    name: str
+    role: SectionRole
+    doc: str
+    always: bool = False
+
+
+def laid_out(parts: Sequence[Part], bounds: Sequence[int]) -> list[Section]:
+    """Return the sections of adjacent parts; part `n` has the bytes from `bounds[n]` to `bounds[n + 1]`."""
+    places = zip(parts, pairwise(bounds), strict=True)
+    return [Section(p.name, p.role, *place, p.doc) for p, place in places if place[0] < place[1] or p.always]
+
+
+@dataclass(frozen=True, slots=True)
 class Overlap:
     owner: Section
     loser: Section

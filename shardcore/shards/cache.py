@@ -19,22 +19,21 @@ _WAIT = 0.05
 class Once(Generic[T]):
     """Value that is computed on first use; concurrent callers wait for it.
 
-    If the computation fails, its caller gets the exception, and the next caller computes again.
+    An exception is raised to the caller that computed, and the next caller tries again.
+
+    Attributes:
+        value: The value, or None if it is not computed yet.
     """
 
     # Slots save memory: a dozen instances per shard, and thousands of open shards in a data set.
-    __slots__ = ("_busy", "_lock", "_made", "_maker")
+    __slots__ = ("_busy", "_lock", "_made", "_maker", "value")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._busy: threading.Event | None = None
         self._maker = 0
         self._made: tuple[T, ...] = ()
-
-    @property
-    def value(self) -> T | None:
-        """The value, or None if it is not computed yet; never waits."""
-        return self._made[0] if self._made else None
+        self.value: T | None = None
 
     def get(self, make: Callable[[], T]) -> T:
         """Return the value, computed by `make` if necessary; Cancelled if the caller's operation was stopped."""
@@ -58,7 +57,7 @@ class Once(Generic[T]):
     def put(self, value: T) -> None:
         with self._lock:
             if not self._made:
-                self._made = (value,)
+                self._made, self.value = (value,), value
 
     def _make(self, make: Callable[[], T], busy: threading.Event) -> None:
         try:

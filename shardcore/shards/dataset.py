@@ -607,7 +607,11 @@ class DataSet(Shard):
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawings of the member in which the lookup ended."""
+        """Return the drawings of the data set, or those of the member in which a lookup ended."""
+        part = self._teaching()
+        if part is not None and (found := part.folder_sketches(self, trace)) is not None:
+            drawn: tuple[Sketch, ...] = found
+            return drawn
         name = trace.member if trace is not None else ""
         try:
             return self.placed_sketches(self.member(name).sketches(trace), name)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from shardcore.model.byte_shares import Share
+    from shardcore.model.drawing import Sketch
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef, Objects
     from shardcore.model.occupancy import LoadSource
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace import LookupRecorder, Trace
 
 
 class FileShard(Shard):
@@ -40,9 +42,9 @@ class FileShard(Shard):
         file: The open file with `source` and `sections`; if opening does not read everything, also with `loaded`,
             `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables in memory.
         objects: Its objects.
-        tree: Creates its nodes: `root()`, and `part(name)` if some bytes can be decoded.
-        lookup: Finds its keys: `parse(text)`, `find(key, look)`, and `find_all(key)` if keys may repeat. None for a
-            format that overrides `lookup`.
+        tree: Creates its nodes: `root()`, and `part(name)` if bytes decode to others.
+        lookup: Finds its keys: `parse(text)`, `walk(key, source)` with the steps of `steps` or `find(key, recorder)`,
+            and `find_all(key)` if keys may repeat. None for a format that overrides `lookup`.
     """
 
     file: Any
@@ -86,22 +88,34 @@ class FileShard(Shard):
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        charts = self._module("charts")
+        charts = self._teaching() or self._module("charts")
         shares: tuple[Share, ...] = charts.shares(self.file) if charts else super().byte_shares
         return shares
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        charts = self._module("charts")
+        charts = self._teaching() or self._module("charts")
         loads: tuple[LoadSource, ...] = charts.loads(self.file) if hasattr(charts, "loads") else ()
         return loads
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        part = self._teaching()
+        found: tuple[Sketch, ...] = part.sketches(self, trace) if part is not None else ()
+        return found
 
     def parse_key(self, text: str) -> Any:
         return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+        if hasattr(self._lookup, "walk"):
+            source = recorder.meter(self.file.source) if recorder.recording else self.file.source
+            return recorder.follow(self._lookup.walk(key, source), self.steps)
         found: ObjectRef = self._lookup.find(key, recorder)
         return found
+
+    def steps(self) -> Steps:
+        """Return the steps of a trace, by the facts that the lookup yields."""
+        raise NotImplementedError
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         if not hasattr(self._lookup, "find_all"):
@@ -129,7 +143,9 @@ class FileShard(Shard):
     def point_to(self, into: ReferenceCollector) -> None:
         for links in self.file.links() if hasattr(self.file, "links") else ():
             links.gather(into)
-        if (references := self._module("references")) is not None:
+        if hasattr(self._lookup, "gather_references"):
+            self._lookup.gather_references(into)
+        elif (references := self._module("references")) is not None:
             references.gather(self.file, into)
 
     def _part(self, name: SourceName) -> SourcePart:

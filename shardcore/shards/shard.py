@@ -400,6 +400,12 @@ class Shard(Displayed, ABC):
         """
         return ()
 
+    def _teaching(self) -> Any:
+        """Return what teaches the format, `shardcore.teaching.<format>`; None for a format without it."""
+        from shardcore.teaching import part_of
+
+        return part_of(self.format)
+
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed content.
 

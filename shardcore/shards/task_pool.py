@@ -356,7 +356,7 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise SourceError(f"the scheduler at {short(address)}does not respond") from error
+        raise SourceError(f"the scheduler at {short(address)} does not respond") from error
     try:
         yield TaskPool(client.get_executor(), keys=keys, state=state)
     finally:

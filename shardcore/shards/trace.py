@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
     from shardcore.model.section import Section
     from shardcore.model.span import Span
+    from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
 
 COMPUTED = "computed (not stored)"
@@ -83,9 +85,10 @@ class Step(Displayed):
         why: One sentence: the reason of the step.
         inputs: Bytes of earlier steps from which this one computes.
         meanings: Meanings of the values, if the format explains them.
-        drawing: Drawing of the step; None until the lookup has ended.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
+        fact: What the lookup met, for the drawing; with the name of the format.
+        draw: Creates the drawing; None until the lookup has ended.
     """
 
     title: str
@@ -97,14 +100,20 @@ class Step(Displayed):
     why: str = ""
     inputs: tuple[Span, ...] = ()
     meanings: Meanings = field(default_factory=lambda: NO_MEANINGS, compare=False)
-    drawing: Drawing | None = field(default=None, compare=False, repr=False)
     shown: tuple[Shown, ...] = field(default=(), compare=False, repr=False)
     at: Mapping[str, Span] = field(default_factory=lambda: NO_LOCATIONS, compare=False, repr=False)
+    fact: tuple[str, Any] = field(default=("", None), compare=False, repr=False)
+    draw: Callable[[], Drawing] | None = field(default=None, compare=False, repr=False)
 
     @property
     def computed(self) -> bool:
         """True if the step reads no bytes."""
         return not self.spans
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """Drawing of the step, created at first access; None until the lookup has ended."""
+        return self.draw() if self.draw is not None else None
 
     def drawn(self, sections: Sequence[Section]) -> Step:
         """Return the step with its drawing.
@@ -112,13 +121,17 @@ class Step(Displayed):
         Args:
             sections: Sections of the file that the step reads; empty if it reads no single file.
         """
-        if self.drawing is not None:
+        if self.draw is not None:
             return self
-        values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
-        from shardcore.shards.step_drawing import step_drawing
 
-        content = StepContent(self.title, self.text, self.spans, self.inputs, values, self.shown)
-        return replace(self, drawing=step_drawing(content, sections), shown=(), at=NO_LOCATIONS)
+        def draw() -> Drawing:
+            from shardcore.teaching.step_drawing import drawing_of_step
+
+            values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
+            content = StepContent(self.title, self.text, self.spans, self.inputs, values, self.shown)
+            return drawing_of_step(*self.fact, content, sections)
+
+        return replace(self, draw=cache(draw))
 
     def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
         meaning, span = self.meanings.get(name), self.at.get(name)
@@ -173,6 +186,14 @@ class Trace(Displayed):
         return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Fact of a lookup: the content is in files that cannot be read; `described` was found, such as a `recipe`."""
+
+    ref: ObjectRef
+    described: str
+
+
 class LookupRecorder:
     """Recorder of a running lookup: counts reads, and records steps if `recording`."""
 
@@ -202,18 +223,21 @@ class LookupRecorder:
         at: Mapping[str, Span] = NO_LOCATIONS,
         shown: Sequence[Shown] = (),
         draw: Callable[[], Drawing] | None = None,
+        fact: tuple[str, Any] = ("", None),
+        meanings: Meanings | None = None,
         **values: Any,
     ) -> None:
         """Record one step; its cost are all reads since the previous step.
 
-        `draw` replaces the default drawing. It is called only if steps are recorded, and must not read. See `Step`.
+        `draw` replaces the default drawing; it must not read. See `Step`.
         """
         if not self.recording:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
-        found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
-        meant = {name: meaning for name, meaning in found.items() if meaning is not None}
+        if meanings is None:
+            found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
+            meanings = {name: meaning for name, meaning in found.items() if meaning is not None}
         # Empty spans are neither highlighted nor numbered.
         spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
@@ -226,13 +250,49 @@ class LookupRecorder:
                 size - self._bytes_before,
                 why=why,
                 inputs=tuple(inputs),
-                meanings=meant,
-                drawing=draw() if draw is not None else None,
+                meanings=meanings,
                 shown=tuple(shown),
                 at=at,
+                fact=fact,
+                draw=cache(draw) if draw is not None else None,
             )
         )
         self._requests_before, self._bytes_before = requests, size
+
+    def follow(self, walk: Iterator[Any], steps: Callable[[], Steps]) -> ObjectRef:
+        """Return the object to which the facts of a lookup lead; if recording, with the steps of each fact.
+
+        Facts after the object, such as its content, are only for a trace: a silent lookup ends at the object.
+        """
+        found = None
+        for fact in walk:
+            if self.recording:
+                self.record(fact, steps())
+            found = fact if isinstance(fact, ObjectRef) else found
+            if found is not None and not self.recording:
+                break
+        assert found is not None
+        return found
+
+    def record(self, fact: Any, steps: Steps) -> None:
+        """Record the steps of a fact; the first of them has the cost."""
+        from shardcore.shards.steps import Sentence, get, spans_of
+
+        if isinstance(fact, Elsewhere):
+            self.elsewhere(fact.described)
+        for row in steps.of(fact):
+            sentence_of = Sentence(row, fact)
+            self.step(
+                sentence_of.format(row.title),
+                sentence_of.format(row.text),
+                *spans_of(get(fact, row.spans)),
+                why=row.why,
+                inputs=spans_of(get(fact, row.inputs)),
+                at={value.name: span for value in row.values if value.at and (span := get(fact, value.at))},
+                fact=(steps.format, fact),
+                meanings={value.name: Meaning(value.text, value.unit, value.relative) for value in row.values},
+                **{value.name: get(fact, value.get) for value in row.values},
+            )
 
     def elsewhere(self, described: str) -> None:
         """Record that only a description of the content was found, such as a `recipe`."""
@@ -287,10 +347,10 @@ def record_lookup(
 def placed_step(step: Step, member: str) -> Step:
     from shardcore.model.drawing import moved
 
-    drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None
+    draw = step.draw
     return replace(
         step,
         spans=tuple(placed_span(span, member) for span in step.spans),
         inputs=tuple(placed_span(span, member) for span in step.inputs),
-        drawing=drawing,
+        draw=None if draw is None else cache(lambda: moved(draw(), lambda span: placed_span(span, member))),
     )

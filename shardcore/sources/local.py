@@ -162,7 +162,7 @@ class FileSource(Source):
         try:
             now = _identity(self._absolute.stat())
         except OSError as error:
-            raise SourceError(f"{self.name}was deleted: {reason_of(error)}") from error
+            raise SourceError(f"{self.name} was deleted: {reason_of(error)}") from error
         if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 

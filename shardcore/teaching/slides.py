@@ -20,12 +20,12 @@ from shardcore.model.span import Span
 from shardcore.model.text import shown, visible
 from shardcore.shards.shard import Shard
 from shardcore.shards.step_content import StepContent
-from shardcore.shards.step_drawing import VALUES, step_drawing
 from shardcore.shards.trace import Step, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.values import escaped
+from shardcore.teaching.step_drawing import VALUES, step_drawing
 
 MOST_SLIDES = 64
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.swh import chd, layout
-from shardcore.formats.swh.chd_code import encode
-from shardcore.formats.swh.hash_section import write_hash_section
+from shardcore.formats.swh.hash_section import encode, write_hash_section
 
 SLOTS = 46_000_013
 OBJECTS = 45_540_000

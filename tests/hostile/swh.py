@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import shardcore
-from shardcore.formats.swh.chd_code import part_sizes
+from shardcore.formats.swh.hash_section import part_sizes
 from tests.hostile.making import hostile, lead_out, put, put_sparse
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.swh.chd_build import build
+from shardcore.formats.swh.chd import build
 from tests.shardcore.formats.swh.sections import random_keys, section_bytes, take_apart
 
 pytestmark = pytest.mark.interop("swh.shard")
@@ -99,7 +99,7 @@ def test_the_reference_reads_what_we_write(tmp_path: Path, count: int) -> None:
 def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
     from swh.shard import Shard
 
-    from shardcore.formats.swh.edits import delete
+    from shardcore.formats.swh.writer import delete
     from shardcore.writing.undo import apply
 
     theirs, ours, objects = tmp_path / "theirs.shard", tmp_path / "ours.shard", contents(100, seed)

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import shardcore
-from shardcore.formats.swh.edits import delete
 from shardcore.formats.swh.shard import SwhShard
+from shardcore.formats.swh.writer import delete
 from shardcore.writing.undo import apply
 from tests.samples.damage import flipped
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,6 @@ from shardcore.formats.des.retention import Copy, Retention, RetentionCopies
 from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, check_bits, routed_to, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
-from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import content_part
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.model.children import Deferred
@@ -45,12 +43,12 @@ from shardcore.shards.dataset import DataSet, Member, Members, members_in, some_
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Figure, Sketch
+    pass
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
@@ -99,7 +97,6 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 class DesDataSet(DataSet):
     """Data set of the shards of one folder, which share their BigFiles."""
 
-    meanings = MEANINGS
     member_head = SMALL_HEAD
 
     retention: RetentionCopies
@@ -218,12 +215,12 @@ class DesDataSet(DataSet):
         return (*files, LoadSource("numbers", "Objects per shard number", files[0].reads, self._number_load))
 
     def _number_load(self, progress: Progress) -> Load:
-        from shardcore.formats.des.charts import numbers
-
         self.load_index(progress)
         if self.n_bits is None:
             raise UsageError("n_bits is unknown: it follows neither from the file names nor from a zones file")
-        return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
+        counts = [(member.name, self.objects_in(member.name) or 0) for member in self.members]
+        load: Load = self._teaching().numbers(counts, self.n_bits)
+        return load
 
     def parse_key(self, text: str) -> Uid:
         return Uid.parse(text)
@@ -259,72 +256,35 @@ class DesDataSet(DataSet):
 
     def route(self, key: Uid, recorder: LookupRecorder) -> Sequence[str]:
         route, found = self.candidates(key)
-        if route is None:
-            holders = "the one file" if len(found) == 1 else plural(len(found), "file")
-            text = f"n_bits is unknown: {holders} may contain the uid."
-            recorder.step(
-                "Route",
-                text,
-                why="Without n_bits the shard number is unknown, so every file must be searched.",
-                n_bits=None,
-                candidates=found[:100],
-            )
-            return found
-        digits = route.rule == "digits"
-        read = "read as a number" if digits else f"hashed with CRC-32 ({zlib.crc32(key.raw)})"
-        inferred = "the zones file has" if self.zones is not None else "the names of the files show"
-        source = inferred if self._given_bits is None else "it was given"
-        zone = self.zones.zone_of(route.number) if self.zones else None
-        text = (
-            f"Shard numbers have {route.n_bits} bits, as {source}. The uid, {read}, modulo 2^{route.n_bits} = "
-            f"{1 << route.n_bits} is {route.number}, in hexadecimal {route.hex}"
-        )
-        text += f", of zone {zone.name}" if zone else ", which no zone has" if self.zones else ""
-        text += f"; the date is {self.date}" if self.date else ""
-        all_of_them = len(self.members) if self.listed else None
-        some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
-        text += f": {'the one file' if some == '1 of 1 file' else some} may contain it."
-        values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
-        figures: tuple[Figure, ...] = ()
         if recorder.recording:
-            from shardcore.formats.des.address_figures import bits_figure
+            from shardcore.formats.des.steps import STEPS, Routed
 
-            figures = (bits_figure(key.text, route),)
-        recorder.step(
-            "Route",
-            text,
-            shown=figures,
-            why="The shard number follows from the uid, so a reader needs neither a server nor a list of uids.",
-            **values,
-            candidates=found[:100],
-        )
+            zone = self.zones.zone_of(route.number) if route is not None and self.zones is not None else None
+            origin = "the zones file has" if self.zones is not None else "the names of the files show"
+            routed = Routed(
+                key,
+                route,
+                list(found),
+                origin if self._given_bits is None else "it was given",
+                None if self.zones is None else zone.name if zone else "",
+                self.date,
+                len(self.members) if self.listed else None,
+            )
+            recorder.record(routed, STEPS)
         return found
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, last_walked
-
-        member = self.first_member if trace is None else last_walked(trace)
-        if not self.is_open(member) and (not self.listed or member not in self._by_name):
-            member = ""
-        n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
-        scene = AddressScene(
-            lambda: self._file_of(member),
-            trace,
-            member=member,
-            names=self._known_names,
-            ready=lambda: self.is_open(member),
-            n_bits=n_bits[0] if n_bits else self._known_bits,
-        )
-        return (AddressSketch(scene),)
-
     @property
-    def _known_bits(self) -> int | None:
+    def known_bits(self) -> int | None:
+        """Bits of the shard number, if they are known without a read."""
         return None if self._agree.value is False else self._named.value
 
-    def _known_names(self) -> Sequence[str]:
+    def known_names(self) -> Sequence[str]:
         return [member.name for member in self.members] if self.listed else ()
 
-    def _file_of(self, member: str) -> DesFile | None:
+    def may_draw(self, member: str) -> bool:
+        return self.is_open(member) or (self.listed and member in self._by_name)
+
+    def file_of(self, member: str) -> DesFile | None:
         shard = self.member(member) if member else None
         return shard.file if isinstance(shard, DesShard) else None
 
@@ -366,16 +326,11 @@ class DesDataSet(DataSet):
                 raise
             ref = _copy_ref(copies[0])
         if copies:
-            names = [copy.name for copy in copies]
-            text = f"{plural(len(copies), 'retention copy', 'retention copies')}; the reference reads copies first."
-            recorder.step(
-                "Retention",
-                text,
-                *(copy.span for copy in copies),
-                why="A retention copy is kept even when its shard is deleted, so readers also search the copies.",
-                copies=names,
-            )
-            ref.extras["copies"] = names
+            if recorder.recording:
+                from shardcore.formats.des.steps import STEPS, Copied
+
+                recorder.record(Copied(copies), STEPS)
+            ref.extras["copies"] = [copy.name for copy in copies]
         return ref
 
     def lookup_all(self, key: Uid) -> Sequence[ObjectRef]:
@@ -401,7 +356,7 @@ class DesDataSet(DataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        known = self._known_bits
+        known = self.known_bits
         return super().fields | ({"dataset.n_bits": known} if known is not None else {})
 
     @property

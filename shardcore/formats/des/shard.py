@@ -26,7 +26,6 @@ from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import ShardName, Uid
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.sidecar_recovery import checksum_in
-from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import DesTree
 from shardcore.model.children import field_nodes
 from shardcore.model.node import Node
@@ -40,10 +39,9 @@ from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Record, Value
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.steps import Steps
     from shardcore.sources.opening import PrefetchedSource
 
 MAX_INDEX = 1 << 30
@@ -65,8 +63,6 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 class DesShard(FileShard):
-    meanings = MEANINGS
-
     format = "des"
     no_loads = (
         "A DES shard has no slots; readers walk its index. To see the load of the shard numbers, open its folder."
@@ -78,6 +74,11 @@ class DesShard(FileShard):
         objects = DesObjects(file)
         super().__init__(file, objects, DesTree(file), DesLookup(file, objects))
         self.version = file.entries.shape.name
+
+    def steps(self) -> Steps:
+        from shardcore.formats.des.steps import STEPS
+
+        return STEPS
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -106,13 +107,6 @@ class DesShard(FileShard):
 
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
         return self._lookup.find_many(keys)
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        if trace is None and not len(self.file.entries):
-            return ()
-        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
-
-        return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the uncompressed content in pieces; a BigFile is read from its external file.

@@ -1,23 +1,28 @@
-"""Reading content from xorbs: chunk ranges, files, ranges of files."""
+"""Content in xorbs: reading of chunks, files and ranges, recipes as JSON, and the way there as facts of a lookup."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, as_rows, chunk_hash, to_text
-from shardcore.errors import BadChecksum, FormatError
+from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, as_rows, chunk_hash, to_text, to_texts
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, source_lost
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
-from shardcore.formats.mdb.layout import FILE, XORB, range_fault, size_fault
+from shardcore.formats.mdb.layout import CAS_ENTRY, FILE, FILE_ENTRY, RECORD_SIZE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.objects import FileBlock, block_of
-from shardcore.formats.mdb.xorbs import Xorb, inside_xorb
+from shardcore.formats.mdb.segments import AT_ONCE
+from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, inside_xorb
 from shardcore.model.budget import charge_memory
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.shards.trace import Elsewhere
 
 MOST_FETCHED = 4 << 20
 """Maximum number of stored bytes prefetched per shard."""
@@ -162,3 +167,183 @@ def _segment_range(file: MdbFile, text: str, chunks: tuple[int, int], place: Spa
     skipped = int(ends[first]) - int(sizes[first])
     data = b"".join(stream_segment(file, text, chunks[0] + first, chunks[0] + last, place))
     return data[start - skipped : stop - skipped]
+
+
+# --- recipes ----------------------------------------------------------------------------------------------------
+
+
+def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
+    if ref.kind == FILE:
+        block = block_of(file, ref)
+        segments = _segments(block, 0, len(block.segments))
+        return {"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], "segments": segments}
+    chunks = _chunks(file, ref, 0, ref.extras["chunks"])
+    return {"xorb": ref.extras["xorb"], "size": ref.size, "chunks": chunks}
+
+
+def _segments(block: FileBlock, first: int, last: int) -> list[dict[str, Any]]:
+    rows = block.segment_list[first:last]
+    ranges = [None] * len(rows) if block.ranges is None else to_texts(block.ranges[first:last])
+    return [row | {"range_hash": found} for row, found in zip(rows, ranges, strict=True)]
+
+
+def _chunks(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[dict[str, Any]]:
+    start = ref.spans[0].start + RECORD_SIZE * (1 + first)
+    rows = CAS_ENTRY.read(file.read(start, start + RECORD_SIZE * (last - first)), count=last - first)
+    columns = (rows[name].tolist() for name in ("chunk_byte_range_start", "unpacked_segment_bytes", "flags"))
+    hashes = to_texts(rows["chunk_hash"])
+    return [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
+
+
+def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries."""
+    name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
+    if count <= AT_ONCE:
+        yield indented(recipe_of(file, ref)).encode() + b"\n"
+        return
+    if ref.kind == FILE:
+        block = block_of(file, ref)
+        head = {"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], name: []}
+        parts = (_segments(block, first, first + AT_ONCE) for first in range(0, count, AT_ONCE))
+    else:
+        head = {"xorb": ref.extras["xorb"], "size": ref.size, name: []}
+        parts = (_chunks(file, ref, first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE))
+    yield indented(head).removesuffix("]\n}").encode()
+    for number, rows in enumerate(parts):
+        text = indented({name: rows}).partition("[")[2].removesuffix("\n ]\n}")
+        yield (("," if number else "") + text).encode()
+    yield b"\n ]\n}\n"
+
+
+def indented(value: Any, level: int = 1) -> str:
+    """Return `json.dumps(value, indent=1)`; faster for many small values."""
+    if isinstance(value, dict) and value:
+        items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
+    elif isinstance(value, list) and value:
+        items = [indented(item, level + 1) for item in value]
+    else:
+        return json.dumps(value)
+    edge, step = ("{}", "[]")[isinstance(value, list)], "\n" + " " * level
+    return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
+
+
+# --- the content in a trace -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyFile:
+    """A file without segments."""
+
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Chunks `[first, last)` of a xorb that a segment or a record refers to.
+
+    Attributes:
+        xorb: Hash of the xorb.
+        place: The record that refers to them.
+        segment: Fields of that record, if it is a segment of a file.
+        stored: Their bytes in the xorb.
+        unpacked: Their bytes `[start, stop)` in the uncompressed xorb.
+    """
+
+    xorb: str
+    place: Span
+    segment: Mapping[str, Any] | None
+    first: int
+    last: int
+    stored: Span
+    unpacked: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NotFetched:
+    """A xorb that cannot be read, or that does not have the chunks."""
+
+    xorb: str
+    place: Span
+    segment: Mapping[str, Any] | None
+    error: ShardError
+
+
+@dataclass(frozen=True, slots=True)
+class MoreSegments:
+    """The segments that a trace does not follow."""
+
+    count: int
+    places: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRead:
+    """The content of an object of `size` bytes, decompressed and checked; or the error of that."""
+
+    fetched: tuple[Fetched, ...]
+    size: int
+    error: ShardError | None
+
+
+ContentFact = EmptyFile | Fetched | NotFetched | MoreSegments | ContentRead | Elsewhere
+
+TRACED_SEGMENTS = 16
+"""Segments of a file that a trace follows into the xorbs."""
+
+TRACED_BYTES = 16 * 1024 * 1024
+"""Files of up to this many bytes are read and checked by a trace."""
+
+
+def content_facts(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
+    """Follow an object into the xorbs; missing or corrupt ones are facts, not errors."""
+    facts = list[ContentFact]()
+    for fact in _fetches(file, ref):
+        yield fact
+        facts.append(fact)
+    failed = [fact.error for fact in facts if isinstance(fact, NotFetched)]
+    fetched = tuple(fact for fact in facts if isinstance(fact, Fetched))
+    if fetched and not failed and ref.size <= TRACED_BYTES:
+        yield _content_read(file, ref, fetched)
+    if any(isinstance(error, ExternalMissing) for error in failed):
+        yield Elsewhere(ref, "recipe" if ref.kind == FILE else "record")
+
+
+def _fetches(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
+    if ref.kind != FILE:
+        yield _fetch(file, *chunks_of(ref), ref.spans[0], None)
+        return
+    block = block_of(file, ref)
+    if not len(block.segments):
+        yield EmptyFile(ref)
+        return
+    for number, segment in enumerate(block.segment_list[:TRACED_SEGMENTS]):
+        fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
+        yield _fetch(file, segment["xorb"], segment["start"], segment["end"], block.entry_span(number), fields)
+    if (more := len(block.segments) - TRACED_SEGMENTS) > 0:
+        first, last = block.entry_span(TRACED_SEGMENTS), block.entry_span(len(block.segments) - 1)
+        yield MoreSegments(more, Span("", first.start, last.stop))
+
+
+def _fetch(
+    file: MdbFile, text: str, first: int, last: int, place: Span, segment: Mapping[str, Any] | None
+) -> Fetched | NotFetched:
+    try:
+        xorb = file.xorbs.get(text)
+        check_range(xorb, first, last, place)
+        sizes = xorb.chunk_sizes
+        start = int(sizes[:first].sum())
+        stored = Span(SPAN_PREFIX + text, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
+    except ShardError as error:
+        if source_lost(error):
+            raise
+        return NotFetched(text, place, segment, error)
+    return Fetched(text, place, segment, first, last, stored, (start, start + int(sizes[first:last].sum())))
+
+
+def _content_read(file: MdbFile, ref: ObjectRef, fetched: tuple[Fetched, ...]) -> ContentRead:
+    try:
+        return ContentRead(fetched, sum(map(len, stream(file, ref))), None)
+    except ShardError as error:
+        if source_lost(error):
+            raise
+        return ContentRead(fetched, 0, error)

@@ -15,7 +15,6 @@ from shardcore.model.section import tile
 from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
-from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Source
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
@@ -95,23 +94,22 @@ class MdbFile:
             for table in self.layout.tables.values():
                 yield index.entry_links(table)
 
-    def load(self, recorder: LookupRecorder | None = None, progress: Progress = no_progress) -> MdbIndex:
-        """Return the index; the first call reads the whole file, which `recorder` counts, and walks both sections.
+    def load(self, source: Source | None = None, progress: Progress = no_progress) -> MdbIndex:
+        """Return the index; the first call reads the whole file, through `source`, and walks both sections.
 
         An incomplete section raises no error; `damage` reports it.
 
         Raises:
             LimitExceeded: The file is over 256 MiB.
         """
-        source = self.source if recorder is None else recorder.meter(self.source)
-        return self._index.get(lambda: load(read_whole(source, progress), self.layout))
+        return self._index.get(lambda: load(read_whole(source or self.source, progress), self.layout))
 
-    def read(self, start: int, stop: int, recorder: LookupRecorder | None = None) -> bytes:
+    def read(self, start: int, stop: int, source: Source | None = None) -> bytes:
         """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
         index = self.index
         if index is not None:
             return index.data[start:stop]
-        return (self.source if recorder is None else recorder.meter(self.source)).read(start, stop)
+        return (source or self.source).read(start, stop)
 
     def close(self) -> None:
         """Close the file, but not the xorbs: a data set shares them."""

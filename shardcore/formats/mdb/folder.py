@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
-from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
-from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
-from shardcore.formats.mdb.step_values import MEANINGS
+from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Members, members_in, some_members
@@ -19,12 +17,9 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.member_work import member_settings
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-
-if TYPE_CHECKING:
-    from shardcore.model.drawing import Sketch
 
 SUFFIX = ".mdb"
 
@@ -37,7 +32,6 @@ class MdbDataSet(DataSet):
 
     routes = False
     key_form = KEY_FORM
-    meanings = MEANINGS
     member_head = SMALL_HEAD
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext, beside: Folder) -> None:
@@ -50,12 +44,10 @@ class MdbDataSet(DataSet):
 
     def route(self, key: MdbKey, recorder: LookupRecorder) -> Sequence[str]:
         names = [member.name for member in self.members]
-        recorder.step(
-            "Search every shard",
-            f"A {key.kind} may be listed in any of the {len(names)} shards; each is searched in turn.",
-            why="A hash does not show which shard lists it; lookup tables are small, so searching all is cheap.",
-            shards=len(names),
-        )
+        if recorder.recording:
+            from shardcore.formats.mdb.steps import STEPS, AnyShard
+
+            recorder.record(AnyShard(key.kind, len(names)), STEPS)
         return names
 
     def open_member(self, name: str, source: Source) -> MdbShard:
@@ -65,14 +57,6 @@ class MdbDataSet(DataSet):
         shard = open_shard(probe, self._context.member(), self._xorbs)
         shard.shares_xorbs = True
         return shard
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.mdb.sketch_scene import MdbScene
-
-        if trace is None:
-            first = self.first_member
-            return self.placed_sketches(sketches_of(MdbScene(lambda: self._file(first), None)), first) if first else ()
-        return super().sketches(trace)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -84,9 +68,6 @@ class MdbDataSet(DataSet):
                     lost |= settings.get("footer", {})
                     lost |= {"shard_key_expiry": settings["expiry"]} if "expiry" in settings else {}
         return {"footer": lost} if lost else {}
-
-    def _file(self, name: str) -> MdbFile:
-        return cast(MdbShard, self.member(name)).file
 
     def close(self) -> None:
         super().close()

@@ -1,4 +1,4 @@
-"""Lookup of files, xorbs and chunks by hash; the same code produces the trace.
+"""From a hash to the records of files, xorbs and chunks; as facts, for which `steps.py` has the sentences.
 
 With a lookup table: search the first word of the hash, then compare the full hash in each record found.
 Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
-from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
+from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError, shown_key, source_lost
+from shardcore.formats.mdb.content import ContentFact, content_facts
+from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.layout import (
@@ -22,31 +24,25 @@ from shardcore.formats.mdb.layout import (
     CAS_HEADER,
     CHUNK,
     FILE,
-    FILE_INFO,
     KINDS,
     RECORD_SIZE,
     XORB,
-    XORB_INFO,
     LookupTable,
+    MdbLayout,
     block_fault,
     descents,
 )
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
-from shardcore.formats.mdb.recipe import describe_content
+from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.references import Reference, ReferenceCollector
+from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
-from shardcore.shards.format import lazily
-from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import LookupRecorder
-
-if TYPE_CHECKING:
-    from shardcore.formats.mdb.file import MdbFile
-    from shardcore.model.objects import ObjectRef
-
-bisection_figure = lazily("shardcore.formats.mdb.hash_lookup_sketch:bisection_figure")
+from shardcore.sources.base import Source
 
 WHOLE_TABLE = 65536
 """Bytes read per request from a lookup table; shorter tables are read completely."""
@@ -54,13 +50,11 @@ WHOLE_TABLE = 65536
 _GUESSES = 6  # after this many misses the keys are probably not evenly distributed: bisect instead
 
 
-def search(
-    read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
-) -> tuple[int, NDArray[Any]]:
+def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any], tuple[int, NDArray[Any]]]:
     """Return the number of the first entry with `key` (or its insertion point), and all rows with `key`.
 
     Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
-    `_GUESSES` misses it falls back to bisection. First entry number and keys of the last range read go to `seen`.
+    `_GUESSES` misses it falls back to bisection. The last piece read is returned, too: its first entry, and its keys.
 
     Raises:
         FormatError: The table is not sorted, as far as it was read.
@@ -82,14 +76,13 @@ def search(
             low, low_key = last, int(keys[-1])
         else:
             break
-    if seen is not None:
-        seen.append((first, keys))
+    piece_read = first, keys
     number = first + int(np.searchsorted(keys, np.uint64(key), "left"))
     found = rows[keys == np.uint64(key)]
     while len(found) and number + len(found) == last and last < table.count:
         more = _sorted_rows(read, table, last, min(last + piece, table.count))
         found, last = np.concatenate([found, more[more["key"] == np.uint64(key)]]), last + len(more)
-    return number, found
+    return number, found, piece_read
 
 
 def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArray[Any]:
@@ -139,6 +132,99 @@ class Hit:
 _FORMS = f"a key is the hash of a file (64 hex digits), or {XORB}:<hash> or {CHUNK}:<hash>"
 
 
+# --- facts ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A chunk hash, and the hash that the shard stores for it under its HMAC key."""
+
+    layout: MdbLayout
+    plain: bytes
+    stored: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The second attempt of a chunk hash: as it was given."""
+
+    layout: MdbLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The hash that is searched, and its table key."""
+
+    layout: MdbLayout
+    kind: str
+    raw: bytes
+
+    @property
+    def key(self) -> int:
+        return truncated(self.raw)
+
+    @property
+    def section(self) -> Span:
+        return Span("", *self.layout.section(self.kind))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the section has no record but its end mark."""
+        return self.section.size <= RECORD_SIZE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSearched:
+    """The entries of a lookup table that have the table key.
+
+    Attributes:
+        first: Number of the first of them, or of the entry before which they would be.
+        rows: The entries.
+        piece: Number of the first entry of the last piece read, and the keys in it.
+    """
+
+    table: LookupTable
+    key: int
+    first: int
+    rows: NDArray[Any]
+    piece: tuple[int, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The records with the hash, where there is no lookup table."""
+
+    kind: str
+    records: int
+    same: int
+    section: Span
+
+
+@dataclass(frozen=True, slots=True)
+class OtherHash:
+    """A record with the table key and another hash."""
+
+    hit: Hit
+    place: Span
+    raw: bytes
+    found: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The record with the whole hash; `place` is in the block that begins with `header`."""
+
+    kind: str
+    hit: Hit
+    header: Span
+    place: Span
+    raw: bytes
+    ref: ObjectRef
+
+
+Fact = Keyed | Retried | Wanted | TableSearched | Walked | OtherHash | Matched | ObjectRef | ContentFact
+
+
 class MdbLookup:
     def __init__(self, file: MdbFile) -> None:
         self.file = file
@@ -156,20 +242,38 @@ class MdbLookup:
         except UsageError as error:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
-    def find(self, key: MdbKey, recorder: LookupRecorder) -> ObjectRef:
-        """Return the first object with this key; a trace also has steps in the xorbs if these can be found.
+    def walk(self, key: MdbKey, source: Source) -> Iterator[Fact]:
+        """Yield what a reader meets on the way to the first object with a key, then to its content in the xorbs.
 
         Raises:
             KeyAbsent: The shard has no such object.
             FormatError: A table or record that was read is damaged.
         """
-        ref = next(self._each(key, recorder), None)
-        if ref is None:
-            self._check_missed(key)
-            raise KeyAbsent(str(key))
-        if recorder.recording:
-            describe_content(self.file, ref, recorder)
-        return ref
+        for fact in self._each(key, source):
+            yield fact
+            if isinstance(fact, ObjectRef):
+                yield from content_facts(self.file, fact)
+                return
+        self._check_missed(key)
+        raise KeyAbsent(str(key))
+
+    def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
+        return tuple(fact for fact in self._each(key, self.file.source) if isinstance(fact, ObjectRef))
+
+    def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
+        """Return the row per key, vectorised; -1 if not found. Loads the index."""
+        rows = np.full(len(keys), -1, np.int64)
+        index = self.file.load()
+        for kind in KINDS:
+            places = np.array([n for n, key in enumerate(keys) if key.kind == kind], np.int64)
+            if not len(places):
+                continue
+            plain = as_rows([keys[n].raw for n in places.tolist()])
+            found = index.rows_of(kind, protect_many(self.file.layout.key, plain) if kind == CHUNK else plain)
+            if kind == CHUNK and index.keyed:
+                found = np.where(found < 0, index.rows_of(kind, plain), found)
+            rows[places] = found
+        return rows
 
     def _check_missed(self, key: MdbKey) -> None:
         """Raise FormatError if a record has the hash but no table entry refers to it; makes no request."""
@@ -192,112 +296,82 @@ class MdbLookup:
                 span=Span("", section.byte_of(at), section.byte_of(at + 1)),
             )
 
-    def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        return tuple(self._each(key, LookupRecorder()))
-
-    def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
-        """Return the row per key, vectorised; -1 if not found. Loads the index."""
-        rows = np.full(len(keys), -1, np.int64)
-        index = self.file.load()
-        for kind in KINDS:
-            places = np.array([n for n, key in enumerate(keys) if key.kind == kind], np.int64)
-            if not len(places):
-                continue
-            plain = as_rows([keys[n].raw for n in places.tolist()])
-            found = index.rows_of(kind, protect_many(self.file.layout.key, plain) if kind == CHUNK else plain)
-            if kind == CHUNK and index.keyed:
-                found = np.where(found < 0, index.rows_of(kind, plain), found)
-            rows[places] = found
-        return rows
-
-    def _each(self, key: MdbKey, recorder: LookupRecorder) -> Iterator[ObjectRef]:
+    def _each(self, key: MdbKey, source: Source) -> Iterator[Fact]:
+        """Yield the facts of all objects with a key, a chunk hash first under the HMAC key, then as it is."""
         layout, plain = self.file.layout, key.raw
         raw = protect(layout.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and layout.key != ZERO:
-            recorder.step(
-                "Apply the HMAC key",
-                "The footer has an HMAC key, so chunk hashes are stored keyed: "
-                f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
-                layout.key_span,
-                why="A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
-                plain=to_text(plain),
-                stored=to_text(raw),
-            )
+            yield Keyed(layout, plain, raw)
         found = False
-        for ref in _matches(self.file, key.kind, raw, recorder):
-            found = True
-            yield ref
+        for fact in _matches(self.file, Wanted(layout, key.kind, raw), source):
+            found = found or isinstance(fact, ObjectRef)
+            yield fact
         if not found and raw != plain:
-            recorder.step(
-                "Retry: the hash may be keyed already",
-                "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
-                "looked up unchanged.",
-                why="A hash copied from such a shard is already keyed; keyed a second time, it would not be found.",
-                inputs=(layout.key_span,),
-            )
-            yield from _matches(self.file, key.kind, plain, recorder)
+            yield Retried(layout)
+            yield from _matches(self.file, Wanted(layout, key.kind, plain), source)
+
+    def gather_references(self, into: ReferenceCollector) -> None:
+        """Collect the chunk records and segments that refer to a range of a xorb, once the index is loaded."""
+        index, name = self.file.index, SourceName.parse(into.span.source)
+        if index is None or not name.path.startswith(SPAN_PREFIX) or name.stretches:
+            return
+        text = name.path.removeprefix(SPAN_PREFIX)
+        try:
+            xorb, wanted = self.file.xorbs.get(text), np.frombuffer(from_text(text), np.uint8).reshape(1, 32)
+        except ShardError as error:
+            if source_lost(error):
+                raise
+            return  # the chunks of a xorb that cannot be opened are unknown
+        row = int(index.rows_of(XORB, wanted)[0]) - index.first_row(XORB)
+        if row < 0:
+            return
+
+        def inside(number: int) -> Span:
+            record = xorb.record_span(number)
+            return Span(into.span.source, record.start, record.stop)
+
+        listed = range(min(xorb.chunk_count, int(index.xorbs.counts[row])))
+        numbers = [number for number in listed if into.wants(inside(number))]
+        header = int(index.xorbs.headers[row])
+
+        def record_to(number: int) -> Reference:
+            at = index.xorbs.byte_of(header + 1 + number)
+            why = f"This record describes chunk {number} of the xorb."
+            return Reference(Span("", at, at + RECORD_SIZE), inside(number), why)
+
+        into.add_rows(numbers, record_to)
+        if numbers:
+            edges = (index.xorbs.byte_of(header + at) for at in (1 + numbers[0], 2 + numbers[-1]))
+            index.segment_links.gather(into, Span("", *edges))
 
 
-def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[ObjectRef]:
-    key = truncated(raw)
-    recorder.step(
-        "Table key",
-        f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-        why="Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly distributed.",
-        inputs=(file.layout.key_span,) if kind == CHUNK and file.layout.key != ZERO else (),
-        key=key,
-        hash=to_text(raw),
-    )
-    start, stop = file.layout.section(kind)
-    if stop - start <= RECORD_SIZE:
-        name = FILE_INFO if kind == FILE else XORB_INFO
-        text = f"The {name} section has only its end mark: this shard lists no {kind}."
-        why = "A section without records cannot contain the key, so the lookup ends here."
-        recorder.step("Empty section", text, Span("", start, stop), why=why)
+def _matches(file: MdbFile, wanted: Wanted, source: Source) -> Iterator[Fact]:
+    yield wanted
+    if wanted.is_empty:
         return
-    table = file.layout.tables.get(kind)
-    hits = _from_table(file, table, raw, recorder) if table else _from_walk(file, kind, raw, recorder)
+    if (table := file.layout.tables.get(wanted.kind)) is not None:
+        first, rows, piece = search(lambda a, b: file.read(a, b, source), table, wanted.key)
+        yield TableSearched(table, wanted.key, first, rows, piece)
+        hits = _table_hits(file, table, first, rows, wanted.raw, source)
+    else:
+        walked, hits, damage = _walk(file, wanted, source)
+        yield walked
+        if damage is not None and not hits:
+            # The unread rest may contain the key, so its absence is not proven.
+            raise damage
     for hit in hits:
-        yield from _compare(file, kind, raw, hit, recorder)
+        yield from _compare(file, wanted, hit, source)
 
 
-def _from_table(file: MdbFile, table: LookupTable, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
-    key, seen = truncated(raw), list[tuple[int, NDArray[Any]]]()
-    first, rows = search(lambda a, b: file.read(a, b, recorder), table, key, seen)
-    text, spans = _searched(table, first, len(rows))
-    fields = [Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else []
-    recorder.step(
-        f"Search the {table.kind} lookup table",
-        f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
-        *spans,
-        why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
-        if len(rows)
-        else "The table is sorted, so a key between two neighbouring entries is not in it.",
-        shown=[bisection_figure(table, *seen[0], key), *fields] if recorder.recording and table.count else fields,
-        entry=first,
-        entries=len(rows),
-    )
+def _table_hits(
+    file: MdbFile, table: LookupTable, first: int, rows: NDArray[Any], raw: bytes, source: Source
+) -> list[Hit]:
     numbers = np.arange(first, first + len(rows))
     if len(rows) > _MANY:
-        same = _with_hash(file.load(recorder), table.kind, rows, raw)
+        same = _with_hash(file.load(source), table.kind, rows, raw)
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
-    return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
-
-
-def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Span]]:
-    if count > 1:
-        return f"Entries {first} to {first + count - 1} have this table key", [table.span(first, first + count)]
-    if count:
-        return f"Entry {first} has this table key", [table.span(first, first + 1)]
-    near = [at for at in (first - 1, first) if 0 <= at < table.count]
-    where = f"between entries {first - 1} and {first}"
-    if not first:
-        where = "before entry 0"
-    elif first == table.count:
-        where = f"after entry {first - 1}, the last"
-    text = f"No entry has this table key, which would be {where}" if near else "No entry has this table key"
-    return text, [table.span(at, at + 1) for at in near]
+    return [Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True)]
 
 
 def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
@@ -310,32 +384,24 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
     return same
 
 
-def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
-    index = file.load(recorder)
-    known, section = index.maps[kind], index.section(kind)
-    wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
-    first = int(known.find(section, wanted)[0])
+def _walk(file: MdbFile, wanted: Wanted, source: Source) -> tuple[Walked, list[Hit], FormatError | None]:
+    index = file.load(source)
+    known, section = index.maps[wanted.kind], index.section(wanted.kind)
+    raw = np.frombuffer(wanted.raw, np.uint8).reshape(1, 32)
+    first = int(known.find(section, raw)[0])
     places = np.zeros(0, np.int64)
     if first >= 0:
         last = int(np.searchsorted(known.keys, known.keys[first], "right"))
-        same = (section.hashes[known.places[first:last]] == wanted).all(axis=1)
+        same = (section.hashes[known.places[first:last]] == raw).all(axis=1)
         places = first + np.flatnonzero(same)
-    recorder.step(
-        "Walk the section",
-        f"This shard has no {kind} lookup table, so every record is compared; "
-        f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
-        Span("", section.start, section.stop_byte),
-        why="Records are not sorted by hash, so without a table each of them has to be compared.",
-        entries=len(places),
-    )
-    if section.damage is not None and not len(places):
-        # The unread rest may contain the key, so its absence is not proven.
-        raise section.damage
     pairs = zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
-    return (Hit(record, chunk, -1) for record, chunk in pairs)
+    hits = [Hit(record, chunk, -1) for record, chunk in pairs]
+    walked = Walked(wanted.kind, len(known.keys), len(hits), Span("", section.start, section.stop_byte))
+    return walked, hits, section.damage
 
 
-def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRecorder) -> Iterator[ObjectRef]:
+def _compare(file: MdbFile, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
+    kind, raw = wanted.kind, wanted.raw
     places, index = file.layout.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
         table = file.layout.tables.get(kind)
@@ -347,7 +413,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
             f"entry {hit.row} of the {kind} lookup table refers to byte {header.start:#x}, where no header begins",
             span=header,
         )
-    data, entry = _records(file, kind, header, place, recorder)
+    data, entry = _records(file, kind, header, place, source)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
@@ -355,44 +421,22 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
             f"{to_text(found)[:16]}",
             span=place,
         )
-    span = Span("", place.start, place.start + SIZE)
-    compared = Compared("The hash in the record", raw, found[:SIZE], span, words=True)
     if found != raw:
-        recorder.step(
-            "Compare the whole hash",
-            f"The record has the same table key but a different hash, {to_text(found)}: the next entry is tried.",
-            place,
-            why="Different hashes may begin with the same eight bytes, so all 32 must be compared.",
-            shown=(compared,),
-            record=hit.record,
-        )
+        yield OtherHash(hit, place, raw, found)
         return
     ref = _object(file, kind, hit, places, data, entry)
-    values: dict[str, Any] = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    recorder.step(
-        "Compare the whole hash",
-        _meaning(kind, hit, ref),
-        header,
-        *(rest for span in ref.spans if (rest := _after(span, header)).size),
-        why="The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
-        shown=(compared,),
-        **values,
-    )
+    yield Matched(kind, hit, header, place, raw, ref)
     yield ref
 
 
-def _after(span: Span, header: Span) -> Span:
-    return Span(span.source, header.stop, span.stop) if span.start == header.start else span
-
-
-def _records(file: MdbFile, kind: str, header: Span, place: Span, recorder: LookupRecorder) -> tuple[bytes, bytes]:
+def _records(file: MdbFile, kind: str, header: Span, place: Span, source: Source) -> tuple[bytes, bytes]:
     """Return the header record and the record with the hash, usually by one request; for a file both are its block."""
     if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), recorder)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), source)
         return data, data
     if place.start - header.start > FAR:
-        return file.read(header.start, header.stop, recorder), file.read(place.start, place.stop, recorder)
-    data = file.read(header.start, place.stop, recorder)
+        return file.read(header.start, header.stop, source), file.read(place.start, place.stop, source)
+    data = file.read(header.start, place.stop, source)
     return data[:RECORD_SIZE], data[place.start - header.start :]
 
 
@@ -418,17 +462,3 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
         return xorb_ref(row, at, header)
     values = CAS_ENTRY.read_one(entry)
     return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.layout.key != ZERO)
-
-
-def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
-    where = f"record {hit.record} of the {FILE_INFO if kind == FILE else XORB_INFO} section"
-    if kind == FILE:
-        segments = plural(len(ref.extras["segments"]), "segment")
-        return f"All 32 bytes match at {where}: a file of {plural(ref.size, 'byte')} in {segments}."
-    if kind == CHUNK:
-        return (
-            f"All 32 bytes match: chunk {hit.chunk} of the xorb {ref.extras['xorb']}, which is {where}; "
-            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the uncompressed xorb."
-        )
-    chunks = plural(ref.extras["chunks"], "chunk")
-    return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
+from shardcore.formats.mdb.content import recipe_pieces
 from shardcore.formats.mdb.layout import CHUNK, FILE, FOOTER_SIZE, HEADER, HEADER_VERSION, TAG
-from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef
 from shardcore.shards.salvage import Damaged, SalvagedObject, refs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.mdb.content import fetch_chunks, read_range, stream
+from shardcore.formats.mdb.content import fetch_chunks, read_range, recipe_pieces, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import (
@@ -28,8 +28,6 @@ from shardcore.formats.mdb.layout import (
 )
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
-from shardcore.formats.mdb.recipe import recipe_pieces
-from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
@@ -42,12 +40,10 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 
 if TYPE_CHECKING:
-    from shardcore.formats.mdb.sketch_scene import MdbScene
-    from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.opening import PrefetchedSource
 
@@ -61,7 +57,6 @@ class MdbShard(FileShard):
     """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
 
     key_form = KEY_FORM
-    meanings = MEANINGS
 
     format = "mdb"
     file: MdbFile
@@ -73,6 +68,11 @@ class MdbShard(FileShard):
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
         self.version = str(file.layout.header["version"])
         self.why = f"{_WHY}, {self.flavour}"
+
+    def steps(self) -> Steps:
+        from shardcore.formats.mdb.steps import STEPS
+
+        return STEPS
 
     @property
     def flavour(self) -> str:
@@ -92,12 +92,6 @@ class MdbShard(FileShard):
     @property
     def declared_objects(self) -> int | None:
         return self.file.declared_objects
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.mdb.sketch_scene import MdbScene
-
-        key = self.parse_key(trace.key) if trace is not None else None
-        return sketches_of(MdbScene(lambda: self.file, key, self.file))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
@@ -158,14 +152,6 @@ class MdbShard(FileShard):
     def _part(self, name: SourceName) -> SourcePart:
         """Return `xorb:<hash>`, a xorb, or `xorb:<hash>@start-stop`, one of its chunks, decompressed."""
         return self.file.xorbs.part(name) or super()._part(name)
-
-
-def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
-    from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
-    from shardcore.formats.mdb.cuts_sketch import CutsSketch
-    from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
-
-    return (ChunkMapSketch(scene), CutsSketch(scene), HashLookupSketch(scene))
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

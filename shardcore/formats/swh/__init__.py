@@ -12,8 +12,8 @@ FORMAT = Format(
     suffixes=(".shard",),
     detect=lazily("shardcore.formats.swh.shard:detect"),
     open=lazily("shardcore.formats.swh.shard:open_shard"),
-    detect_folder=lazily("shardcore.formats.swh.folder:detect_folder"),
-    open_folder=lazily("shardcore.formats.swh.folder:open_folder"),
+    detect_folder=lazily("shardcore.formats.swh.shard:detect_folder"),
+    open_folder=lazily("shardcore.formats.swh.shard:open_folder"),
     writes=Writes(
         create=lazily("shardcore.formats.swh.writer:SwhWriter"),
         purpose="Many small objects, each under a 32-byte key, found with a few reads in one file of any size.",
@@ -24,8 +24,8 @@ FORMAT = Format(
         converted="sha256",
     ),
     edits={
-        "delete": lazily("shardcore.formats.swh.edits:delete"),
-        "truncate": lazily("shardcore.formats.swh.edits:truncate"),
+        "delete": lazily("shardcore.formats.swh.writer:delete"),
+        "truncate": lazily("shardcore.formats.swh.writer:truncate"),
     },
     options=(
         Option(

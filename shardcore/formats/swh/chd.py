@@ -1,24 +1,33 @@
 """The perfect hash function of a Read Shard: CHD over Bob Jenkins' hash, in NumPy.
 
 A key is hashed to three numbers. They select a bucket, and the *displacement* of the bucket moves the key to a slot
-that no other key of the shard has. This module hashes keys and computes slots; `chd_build` finds displacements for a
-set of keys; `chd_code` encodes and decodes them.
+that no other key of the shard has. `build` finds the displacements for a set of keys: the largest buckets come first,
+and each takes the first displacement that moves all its keys to free slots. Many are tried at once, with the same
+result as a plain loop: for equal keys and seed, the bytes equal those of the C library.
 
-Symbols: *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key. Sections such as §3 are
-those of `docs/formats/swh.md`.
+Symbols: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key; a *probe* is a
+displacement that is tried. Sections such as §3 are those of `docs/formats/swh.md`.
 """
 
 from __future__ import annotations
 
+import itertools
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.errors import ShardError
+from shardcore.model.number_words import plural
+
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Progress = Callable[[int, int], object]
 Triple = tuple[int, int, int]
 
 KEY_SIZE = 32
@@ -28,6 +37,7 @@ STATE_START = 0x9E3779B9
 """Initial value of the first two state numbers; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
+_WORDS = struct.Struct("<8I")
 _SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # shifts right, left, right; one row per pass of `_mix`
 _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
 
@@ -46,17 +56,18 @@ class Round(NamedTuple):
 def key_words(key: bytes) -> tuple[int, ...]:
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
-    return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE))[:, 0])
+    return _WORDS.unpack(key)
 
 
 def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
     words = key_words(key)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
-    for addends in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
-        a, b, c = ((number + addend) & _MASK for number, addend in zip(state, addends, strict=True))
-        mixed = _mix_integers(a, b, c)
-        rounds.append(Round(state, (addends[0], addends[1], addends[2]), (a, b, c), mixed))
+    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+        a, b, c = state
+        added = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
+        mixed = _mix_integers(*added)
+        rounds.append(Round(state, (x, y, z), added, mixed))
         state = mixed
     return rounds[0], rounds[1], rounds[2]
 
@@ -174,3 +185,290 @@ class Function:
             g, f, h = place(*jenkins(keys[block], self.seed, self.signed), self.buckets, self.slots)
             result[block] = slot(f, h, self.displacements[g], self.slots)
         return result
+
+
+# --- building ---------------------------------------------------------------------------------------------------
+
+FIRST_SEED = 1
+"""Default first seed; fixed, so that equal keys give equal bytes."""
+
+MAX_SEEDS = 100
+"""Maximum number of seeds tried."""
+
+KEYS_PER_BUCKET = 4
+LOAD = 0.99
+MAX_PROBES = 1 << 20
+
+_LOW = np.uint64(0xFFFFFFFF)
+_WITNESSES = (2, 7, 61)  # sufficient below 2**32
+_BUDGET = 400_000  # slots examined per step: larger steps do not fit in the cache, smaller ones need more calls
+_MOST_PROBES = 4096  # in one step
+_COMPARED = 8  # most rows that are compared in pairs; more are sorted
+
+
+class _Inseparable(Exception):
+    """The seed fails: two keys of a bucket always share a slot, or a bucket gets no free slots."""
+
+
+def table_sizes(keys: int) -> tuple[int, int]:
+    """Return B and n for a number of keys (§4); 1 and 11 for no keys (§5)."""
+    slots = int(keys / LOAD) + 1
+    slots += 1 - slots % 2
+    while not _passes_for_prime(slots):
+        slots += 2
+    if slots >= 1 << 32:
+        raise ShardError(f"{keys:,} objects need {slots:,} slots; a shard has at most 2^32 - 1")
+    return keys // KEYS_PER_BUCKET + 1, slots
+
+
+def _passes_for_prime(number: int) -> bool:
+    """Return the result of the reference's primality test (Miller-Rabin) for an odd number.
+
+    It rejects four primes: 3, 5 and 7, so that the smallest table has 11 slots, and 61, so that 58 or 59 keys get 67.
+    """
+    if number < 11 or any(number % prime == 0 for prime in (3, 5, 7)):
+        return False
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for witness in _WITNESSES:
+        power = pow(witness, odd, number)
+        if power in (1, number - 1):
+            continue
+        if not any((power := power * power % number) == number - 1 for _ in range(twos - 1)):
+            return False
+    return True
+
+
+def find_duplicates(keys: U8) -> list[tuple[int, int]]:
+    """Return (index of the previous equal key, index) for each repeated key, ascending by index."""
+    columns = np.ascontiguousarray(keys).view("<u8")
+    # `sort` is faster than `argsort`, and nearly always shows that there are no duplicates.
+    numbers = np.sort(columns[:, 0])
+    if not (numbers[1:] == numbers[:-1]).any():
+        return []
+    order = np.argsort(columns[:, 0], kind="stable")
+    prefix = columns[order, 0]
+    same = prefix[1:] == prefix[:-1]
+    rows = np.sort(order[np.append(same, False) | np.append(False, same)])
+    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys stay in ascending order
+    again = np.flatnonzero((columns[rows[1:]] == columns[rows[:-1]]).all(axis=1))
+    again = again[np.argsort(rows[again + 1])]
+    return list(zip(rows[again].tolist(), rows[again + 1].tolist(), strict=True))
+
+
+def find_duplicate(keys: U8) -> tuple[int, int] | None:
+    return next(iter(find_duplicates(keys)), None)
+
+
+def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None) -> Function:
+    """Build the function for a set of keys (§4).
+
+    Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
+    a failed seed remain in buckets that the next seed leaves empty.
+
+    Args:
+        keys: Shape `(m, 32)`, bytes, all different; m may be 0.
+        seeds: The seeds to try, or the first one, from which to count up; unsigned 32-bit numbers.
+        progress: Called with (keys placed, keys) before every step; restarts with every seed; may raise.
+    """
+    total = len(keys)
+    buckets, slots = table_sizes(total)
+    displacements = np.zeros(buckets, np.uint32)
+    if not total:
+        return Function(0, slots, displacements)
+    tried = 0
+    for seed in itertools.islice(_counting_from(seeds), MAX_SEEDS):
+        tried += 1
+        try:
+            _place_all(_groups(keys, seed, buckets, slots), slots, displacements, total, progress)
+        except _Inseparable:
+            continue
+        return Function(seed, slots, displacements)
+    raise ShardError(
+        f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}: look for duplicate keys"
+    )
+
+
+def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
+    return ((seed & 0xFFFFFFFF) for seed in (itertools.count(seeds) if isinstance(seeds, int) else seeds))
+
+
+@dataclass(slots=True, eq=False)
+class _BucketGroup:
+    """Unplaced buckets of one size, in the order in which they are placed.
+
+    Attributes:
+        buckets: Their numbers, shape `(k,)`, ascending.
+        starts: f of their keys, shape `(size, k)`.
+        steps: h of their keys, shape `(size, k)`.
+    """
+
+    buckets: I64
+    starts: I64
+    steps: I64
+
+    @property
+    def size(self) -> int:
+        return len(self.starts)
+
+    def keep(self, chosen: Flags) -> None:
+        self.buckets = self.buckets[chosen]
+        # `compress` and `take` are several times as fast as indexing.
+        self.starts = self.starts.compress(chosen, axis=1)
+        self.steps = self.steps.compress(chosen, axis=1)
+
+
+def _groups(keys: U8, seed: int, buckets: int, slots: int) -> list[_BucketGroup]:
+    g, f, h = place(*jenkins(keys, seed), buckets, slots)
+    # Bucket and index in one number: `sort` then gives a stable order, faster than `argsort`.
+    order = (np.sort((g.astype(np.uint64) << np.uint64(32)) | np.arange(len(g), dtype=np.uint64)) & _LOW).astype(
+        np.int64
+    )
+    f, h = f.take(order), h.take(order)
+    sizes = np.bincount(g, minlength=buckets)
+    first = np.cumsum(sizes) - sizes
+    groups = []
+    for size in np.flatnonzero(np.bincount(sizes))[::-1].tolist():
+        if size:
+            members = np.flatnonzero(sizes == size)
+            items = first[members] + np.arange(size)[:, None]
+            groups.append(_BucketGroup(members, f.take(items), h.take(items)))
+    if any(_meet((group.starts << 32) | group.steps).any() for group in groups):
+        raise _Inseparable
+    return groups
+
+
+def _place_all(
+    groups: list[_BucketGroup], slots: int, displacements: U32, total: int, progress: Progress | None
+) -> None:
+    free = np.ones(slots, np.bool_)
+    claims = np.empty(slots, np.int64)
+    placed = 0
+    for group in groups:
+        for count in _place_group(group, free, claims, displacements):
+            if progress:
+                progress(placed, total)
+            placed += count
+
+
+def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
+    """Place the buckets of one size; yield the number of keys placed after each step."""
+    slots, size = len(free), group.size
+    limit = min(MAX_PROBES, slots * slots)
+    probe = last = 0
+    while len(group.buckets):
+        if probe >= limit:
+            raise _Inseparable
+        turns, within = divmod(probe, slots)
+        count = min(_probes_at_once(group, free), limit - probe, slots - within)
+        tries, rows, where = _fitting_pairs(group, free, turns, within, count)
+        chosen = _first_come(where, rows, len(group.buckets), free, claims)
+        rows, tries = rows[chosen], tries[chosen]
+        displacements[group.buckets[rows]] = probe + tries
+        if len(rows):
+            last = probe + int(tries.max())
+            free[where.take(chosen, axis=1)] = False
+            left = np.ones(len(group.buckets), np.bool_)
+            left[rows] = False
+            group.keep(left)
+        probe += count
+        yield size * len(rows)
+    if last == limit - 1:  # the reference counts success with the last probe as failure
+        raise _Inseparable
+
+
+def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
+    affordable = _BUDGET // (len(group.buckets) * group.size)
+    hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # probability of a free slot per key
+    success = float(np.prod(np.maximum(hits, 0)))
+    return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
+
+
+def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
+    """Return the (probe, bucket) pairs of a step whose slots are free and distinct, sorted by probe, then bucket.
+
+    Args:
+        group: k buckets.
+        free: The table, n slots.
+        turns: First probe // n; equal for all probes of the step.
+        within: First probe mod n.
+        count: Number of probes.
+
+    Returns:
+        Per pair: the probe relative to the first, the row of the bucket, and the slots, shape `(size, pairs)`.
+    """
+    slots, k = len(free), len(group.buckets)
+    now = _modulo(group.steps[0] * within + (group.starts[0] + turns), slots)
+    leading = _arithmetic_rows(now, group.steps[0], count, slots)
+    flat = np.flatnonzero(free.take(leading))
+    where = leading.ravel()[flat][None, :]
+    tries, rows = np.divmod(flat, k) if count > 1 else (np.zeros_like(flat), flat)
+    for item in range(1, group.size):
+        at = _modulo(group.starts[item].take(rows) + group.steps[item].take(rows) * (tries + within) + turns, slots)
+        open_here = np.flatnonzero(free.take(at))
+        tries, rows = tries.take(open_here), rows.take(open_here)
+        where = np.concatenate((where.take(open_here, axis=1), at.take(open_here)[None, :]))
+    apart = np.flatnonzero(~_meet(where))
+    return tries.take(apart), rows.take(apart), where.take(apart, axis=1)
+
+
+def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
+    """Return rows `(first + t * step) mod slots`, shape `(count, k)`, by doubling instead of division."""
+    table = np.empty((count, len(first)), np.int64)
+    table[0] = first
+    done = 1
+    while done < count:
+        more = min(done, count - done)
+        np.add(table[:more], _modulo(step * done, slots), out=table[done : done + more])
+        part = table[done : done + more].view(np.uint64)
+        np.minimum(part, part - np.uint64(slots), out=part)  # below `slots` the difference wraps to a huge number
+        done += more
+    return table
+
+
+def _modulo(numbers: I64, slots: int) -> I64:
+    """Reduce the numbers in place; faster than `%`, because NumPy optimises `//` by a scalar but not `%`."""
+    numbers -= (numbers // slots) * slots
+    return numbers
+
+
+def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
+    """Return the pairs that are placed if each in turn takes its slots, provided all are still free; unordered.
+
+    A pair that is first to claim its bucket and all its slots is placed; other pairs with one of these are dropped. The
+    rest is decided the same way, in a few rounds.
+
+    Args:
+        where: Slots of each pair, shape `(size, p)`, in order.
+        rows: Row of the bucket of each pair, shape `(p,)`.
+        buckets: Number of rows.
+        free: The table.
+        claims: Scratch memory, one number per slot.
+    """
+    open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
+    undecided = np.arange(len(rows))
+    still_free = free.copy() if len(rows) else free
+    placed = []
+    while len(undecided):
+        at, row = where.take(undecided, axis=1), rows.take(undecided)
+        backwards = undecided[::-1]
+        # Of several assignments to one index the last wins; reversed, that is the first claimant.
+        row_claims[row[::-1]] = backwards
+        claims[at[:, ::-1].T.ravel()] = np.repeat(backwards, len(at))
+        wins = (row_claims.take(row) == undecided) & (claims.take(at) == undecided).all(axis=0)
+        placed.append(undecided[wins])
+        still_free[at.compress(wins, axis=1)] = False
+        open_rows[row[wins]] = False
+        undecided = undecided[open_rows.take(row) & still_free.take(at).all(axis=0)]
+    return np.concatenate(placed) if placed else undecided
+
+
+def _meet(columns: I64) -> Flags:
+    if len(columns) > _COMPARED:
+        ordered = np.sort(columns, axis=0)
+        return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))
+    met = np.zeros(columns.shape[1], np.bool_)
+    for one, other in itertools.combinations(columns, 2):
+        met |= one == other
+    return met

@@ -1,89 +1,80 @@
-"""An open Read Shard: its source, header, hash function and loaded index."""
+"""An open Read Shard: its source and header, the hash function and the index, read on request and cached."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError
-from shardcore.formats.swh import chd, chd_code
-from shardcore.formats.swh.displacement import distance_between, slot_of_key
-from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
-from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SlotTable, SwhGeometry, length_span, sections_of
-from shardcore.formats.swh.slots import SlotOrder, load_order, read_slots
+from shardcore.formats.swh import chd, hash_section
+from shardcore.formats.swh.hash_section import HashLayout
+from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, ShardLayout, SlotTable, sections_of
+from shardcore.model.budget import charge_items
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
-from shardcore.model.section import tile
+from shardcore.model.section import Section, tile
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source, read_pieces
-from shardcore.sources.wrapped import KeptSource
 
-SAMPLE_SLOTS = 200
-"""Slots read at once to find live keys for the check of the hash function."""
+I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
 
-SAMPLE_KEYS = 16
-"""Maximum number of live keys hashed for that check."""
+WINDOW = 1 << 22
+"""Bytes of the index per read."""
 
-FEW_KEYS = 2
-"""Up to this many keys that do not hash to their slots may themselves be damaged."""
+LENGTHS_AT_ONCE = 4096
+"""Maximum number of length fields read together."""
 
-CERTAIN = 10_000
-"""The function counts as right if its matches would occur by chance in fewer than one of this many shards."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WholeFunction:
-    encoded: chd_code.Encoded
-    decoded: chd_code.Decoded
-
-
-@dataclass(frozen=True, slots=True)
-class Companion:
-    slot: int
-    bucket: int
-    first: int
-    step: int
-    apart: int = 0
+_OFFSETS_AT_ONCE = 1 << 20
+"""Offsets compared at a time, to limit memory."""
 
 
 class SwhFile:
-    """One Read Shard; thread-safe. Hash function and index are read on request and cached."""
+    """One Read Shard; thread-safe.
+
+    Args:
+        source: The file.
+        header: Its checked header.
+        window: The hash function section, or its beginning.
+        hash_layout: Layout of that section; None where it is damaged.
+        damage: The damage.
+        last_slots: Bytes of the last slots, which opening read with the hash function.
+    """
 
     def __init__(
         self,
         source: Source,
         header: dict[str, Any],
         window: bytes,
-        parts: HashParts | None,
+        hash_layout: HashLayout | None,
         damage: FormatError | None = None,
-        slots: bytes = b"",
+        last_slots: bytes = b"",
     ) -> None:
-        self.source = source
-        self.header = header
-        self.parts = parts
-        self.damage = damage
-        self.geometry = SwhGeometry.of(header)
-        hash_stop = parts.stop if parts is not None else source.size
-        self.sections, _ = tile(sections_of(header, hash_stop, source.size), source.size)
-        self.fits = False
+        self.source, self.header = source, header
+        self.layout = ShardLayout.of(header)
+        self.hash_layout, self.damage = hash_layout, damage
         self.misfit: FormatError | None = None
-        whole = parts is not None and parts.stop - parts.start <= len(window)
-        self._section = window[: parts.stop - parts.start] if parts is not None and whole else None
-        self._function: Once[WholeFunction] = Once()
+        """The hash function does not fit the keys; set by a lookup or by verification."""
+        stop = source.size if hash_layout is None else hash_layout.stop
+        self.sections, _ = tile(sections_of(header, stop, source.size), source.size)
+        size = 0 if hash_layout is None else hash_layout.stop - hash_layout.start
+        self._section = window[:size] if 0 < size <= len(window) else None
+        self._function: Once[tuple[hash_section.Encoded, hash_section.Decoded]] = Once()
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[SlotOrder] = Once()
-        self._last = slots
+        self._last_slots = last_slots
+
+    def section(self, name: str) -> Section | None:
+        return next((section for section in self.sections if section.name == name), None)
 
     # --- the index -------------------------------------------------------------------------------------------------
 
@@ -102,11 +93,11 @@ class SwhFile:
     def load(self, progress: Progress) -> SlotOrder:
         """Read the offsets of all slots, and lengths if deletions make them necessary."""
         with self.enough_memory():
-            return self._order.get(lambda: load_order(self.source, self.geometry, progress))
+            return self._order.get(lambda: load_order(self, progress))
 
     @property
     def table(self) -> SlotTable:
-        return SlotTable(self.geometry, lambda first, last: read_slots(self.source, self.geometry, first, last))
+        return SlotTable(self.layout, self.slots)
 
     def links(self) -> Iterator[Links]:
         if (order := self.order) is not None:
@@ -118,52 +109,104 @@ class SwhFile:
         try:
             yield
         except MemoryError as error:
-            raise ShardError(f"not enough memory for {plural(self.geometry.slots, 'slot')}") from error
+            raise ShardError(f"not enough memory for {plural(self.layout.slots, 'slot')}") from error
+
+    def slots(self, first: int, last: int, source: Source | None = None) -> NDArray[Any]:
+        start, stop = self.layout.slot_start(first), self.layout.slot_start(last)
+        data = (source or self.source).read(start, stop)
+        return SLOT.read(data, count=last - first, place=Span("", start, stop))
+
+    def slot_windows(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield all slots in windows, each with the number of its first slot."""
+        at_once = WINDOW // SLOT.size
+        for first in range(0, self.layout.slots, at_once):
+            yield first, self.slots(first, min(first + at_once, self.layout.slots))
+
+    def slots_at(self, rows: I64) -> NDArray[Any]:
+        """Read some slots, in the order of `rows`: in few large reads where they are close together."""
+        if not len(rows):
+            return np.empty(0, SLOT.dtype)
+        first, last = int(rows.min()), int(rows.max()) + 1
+        if last - first <= 4 * len(rows) or (last - first) * SLOT.size <= 65536:
+            got = np.empty(len(rows), SLOT.dtype)
+            at_once = WINDOW // SLOT.size
+            for start in range(first, last, at_once):
+                stop = min(start + at_once, last)
+                here = (rows >= start) & (rows < stop)
+                if here.any():
+                    got[here] = self.slots(start, stop).take(rows[here] - start)
+            return got
+        starts = (self.layout.index_start + SLOT.size * rows).tolist()
+        data = b"".join(self.source.read_many([(start, start + SLOT.size) for start in starts]))
+        return SLOT.read(data, count=len(rows))
+
+    @cached_property
+    def last_keys(self) -> list[tuple[int, bytes]]:
+        """Slot and key of the live slots that opening read."""
+        rows = SLOT.read(self._last_slots, count=self.last_slots_count)
+        return self.live_keys(self.layout.slots - len(rows), rows)
+
+    @property
+    def last_slots_count(self) -> int:
+        return len(self._last_slots) // SLOT.size
+
+    def live_keys(self, first: int, rows: NDArray[Any]) -> list[tuple[int, bytes]]:
+        """Return slot and key of the live rows, the first of which is slot `first`."""
+        live = np.flatnonzero(self.layout.states(rows["offset"]) == State.LIVE)
+        return [(first + at, rows["key"][at].tobytes()) for at in live.tolist()]
 
     # --- the hash function -----------------------------------------------------------------------------------------
 
-    def hash_parts(self) -> HashParts:
-        if self.parts is None:
+    def hashing(self) -> HashLayout:
+        if self.hash_layout is None:
             raise self.damage or FormatError("the hash function is damaged")
-        return self.parts
+        return self.hash_layout
 
     def hash_tail(self) -> dict[str, Any]:
-        return self._tail.get(self._read_tail)
+        tail, read = self.hashing().tail, self.hash_reader(self.source)
+        return self._tail.get(lambda: HASH_TAIL.read_one(read([(tail.start, tail.stop)])[0]))
 
-    def hash_source(self, source: Source) -> Source:
-        """Return the source of the hash function: memory if opening read all of it, else the file."""
-        return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
+    @property
+    def has_hash_section(self) -> bool:
+        """True if opening read the whole section, so that a lookup does not read it."""
+        return self._section is not None
 
-    def function(self) -> WholeFunction:
+    def hash_reader(self, source: Source) -> Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]:
+        """Return the reader of ranges of the hash function: from memory if opening read all of it."""
+        section, start = self._section, self.hashing().start
+        if section is None:
+            return source.read_many
+        return lambda ranges: [section[first - start : last - start] for first, last in ranges]
+
+    def function(self) -> tuple[hash_section.Encoded, hash_section.Decoded]:
         return self._function.get(self._read_function)
 
-    def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> NDArray[np.int64]:
-        parts = self.hash_parts()
-        function = chd.Function(parts.seed, parts.slots, self.function().decoded.displacements, signed)
-        return function.slots_of(keys)
+    def _read_function(self) -> tuple[hash_section.Encoded, hash_section.Decoded]:
+        layout = self.hashing()
+        (section,) = self.hash_reader(self.source)([(layout.start, layout.stop)])
+        hash_section.read_hash_tail(section[-HASH_TAIL.size :], layout)
+        encoded = hash_section.read_encoded(section, layout)
+        return encoded, hash_section.decode(encoded, layout.buckets, layout.where)
 
-    def check_function(self, source: Source) -> None:
-        """Check once that a few live keys hash to their slots; set `misfit` if most do not."""
-        if self.fits:
-            return
-        self.fits = True
-        parts, agree, others = self.hash_parts(), 0, 0
-        for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
-            same = slot == slot_of_key(self.hash_source(source), parts, key)
-            agree += same
-            others += not same
-            if agree and is_certain(agree, parts.slots):
-                return
-        # A few mismatches may be damaged keys, not a damaged function.
-        if agree + others > FEW_KEYS and others >= agree:
-            self.misfit = self.misfit_of(others, agree + others)
+    def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> I64:
+        """Return the slots of keys; `signed` as an old version of the library hashed them."""
+        layout, (_, decoded) = self.hashing(), self.function()
+        return chd.Function(layout.seed, layout.slots, decoded.displacements, signed).slots_of(keys)
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
-        span = Span("", self.hash_parts().start, self.hash_parts().stop)
+        layout = self.hashing()
         text = f"the hash function does not match the keys: {missed} of {keys} do not hash to their slots"
-        return FormatError(text, span=span)
+        return FormatError(text, span=Span("", layout.start, layout.stop))
 
     # --- the objects -----------------------------------------------------------------------------------------------
+
+    def lengths(self, starts: I64) -> I64:
+        """Return the length fields at `starts`, each limited to the end of the objects section."""
+        data = b"".join(self.source.read_many([(start, start + OBJECT.size) for start in starts.tolist()]))
+        lengths = OBJECT.read(data, count=len(starts))["size"]
+        most = (self.layout.index_start - OBJECT.size - starts).astype(np.uint64)
+        cut: I64 = np.minimum(lengths, most).astype(np.int64)
+        return cut
 
     def pieces(self, content: Span) -> Iterator[bytes]:
         """Yield the content of an object in pieces; raise FormatError if the stored length differs from the index."""
@@ -174,68 +217,159 @@ class SwhFile:
             yield piece[lead:]
             lead = 0
 
-    def _read_tail(self) -> dict[str, Any]:
-        parts = self.hash_parts()
-        data = self.hash_source(self.source).read(parts.stop - HASH_TAIL.size, parts.stop)
-        return HASH_TAIL.read_one(data)
-
-    def _read_function(self) -> WholeFunction:
-        parts = self.hash_parts()
-        section = self.hash_source(self.source).read(parts.start, parts.stop)
-        read_hash_tail(section[-HASH_TAIL.size :], parts)
-        encoded = read_encoded(section, parts)
-        return WholeFunction(encoded, chd_code.decode(encoded, parts.buckets, parts.where))
-
-    def _sample_keys(self, source: Source) -> Iterator[tuple[int, bytes]]:
-        yield from self.last_keys
-        kept = self.geometry.slots - len(self._last) // SLOT.size
-        for first in range(0, min(kept, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
-            last = min(first + SAMPLE_SLOTS, kept)
-            yield from self._live(read_slots(source, self.geometry, first, last), first)[:SAMPLE_KEYS]
-
-    @cached_property
-    def last_keys(self) -> list[tuple[int, bytes]]:
-        count = len(self._last) // SLOT.size
-        return self._live(SLOT.read(self._last, count=count), self.geometry.slots - count)
-
-    def _live(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
-        live = np.flatnonzero(self.geometry.states(rows["offset"]) == State.LIVE)
-        return [(first + at, rows["key"][at].tobytes()) for at in live.tolist()]
-
-    def companion(self, bucket: int) -> Companion | None:
-        parts = self.hash_parts()
-        if self.fits or self._section is not None or not is_certain(1, parts.slots):
-            return None
-        best = min(self._companions, key=lambda one: abs(one.bucket - bucket), default=None)
-        if best is None or (apart := distance_between(parts, best.bucket, bucket)) is None:
-            return None
-        return replace(best, apart=apart)
-
-    def hear(self, companion: Companion, displacement: int) -> None:
-        slots = self.hash_parts().slots
-        if chd.slot_one(companion.first, companion.step, displacement, slots) == companion.slot:
-            self.fits = True
-
-    @cached_property
-    def _companions(self) -> list[Companion]:
-        parts = self.hash_parts()
-        placed = [
-            (slot, chd.place_one(chd.jenkins_rounds(key, parts.seed)[-1].mixed, parts.buckets, parts.slots))
-            for slot, key in self.last_keys
-        ]
-        return [Companion(slot, *place) for slot, place in placed]
-
-
-def is_certain(agree: int, slots: int) -> bool:
-    return agree * math.log(max(slots, 2)) >= math.log(CERTAIN)
-
 
 def check_length(piece: bytes, content: Span) -> None:
     """Raise FormatError if the length field in `piece` differs from the size in the index."""
-    place = length_span(content.start - OBJECT.size)
+    place = OBJECT.span("size", content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
         raise FormatError(
             f"the object's length field is {plural(size, 'byte')}; the index gives {grouped_digits(content.size)}",
             span=place,
         )
+
+
+# --- the live slots by offset -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotOrder:
+    """Live slots sorted by offset, as one number per slot from which columns are computed.
+
+    This takes 370 MB for 46 million slots; each cached column would take as much again.
+
+    Attributes:
+        ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
+        bits: Bits of `ranked` for the slot; 0 if offsets are too large; then `apart` has the slots.
+        apart: The slots if `bits` is 0.
+        lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
+        layout: Locations of the sections.
+        empty_state: State of a slot without an object: unused or deleted.
+    """
+
+    ranked: U64
+    bits: int
+    apart: I64 | None
+    lengths: I64 | None
+    layout: ShardLayout
+    empty_state: State
+
+    def __len__(self) -> int:
+        return len(self.ranked)
+
+    @property
+    def slots(self) -> I64:
+        """Slots by offset; computed at each access, like all columns."""
+        return self.apart if self.apart is not None else _slots_in(self.ranked, self.bits)
+
+    @property
+    def offsets(self) -> I64:
+        return _offsets_in(self.ranked, self.bits)
+
+    @property
+    def sizes(self) -> I64:
+        return self.sizes_at(np.arange(len(self), dtype=np.int64))
+
+    @property
+    def stops(self) -> I64:
+        return self.offsets + OBJECT.size + self.sizes
+
+    @property
+    def holding(self) -> NDArray[np.bool_]:
+        found = np.zeros(self.layout.slots, np.bool_)
+        found[self.slots] = True
+        return found
+
+    def sizes_of(self, slots: I64, offsets: I64) -> I64:
+        """Return the sizes of the contents of live slots, given with their offsets."""
+        wanted = _rank(slots, offsets.astype(np.uint64), self.bits)
+        # Searching in ascending order is faster, because it uses the cache.
+        order = np.argsort(wanted)
+        sizes = np.empty(len(slots), np.int64)
+        sizes[order] = self.sizes_at(np.searchsorted(self.ranked, wanted[order]))
+        return sizes
+
+    def sizes_at(self, at: I64) -> I64:
+        if self.lengths is not None:
+            return self.lengths[at]
+        after = np.full(len(at), self.layout.index_start, np.int64)
+        inner = at + 1 < len(self)
+        after[inner] = _offsets_in(self.ranked[at[inner] + 1], self.bits)
+        return after - _offsets_in(self.ranked[at], self.bits) - OBJECT.size
+
+
+def _rank(slots: NDArray[Any], offsets: U64, bits: int) -> U64:
+    return (offsets << np.uint64(bits)) | slots.astype(np.uint64) if bits else offsets
+
+
+def _offsets_in(ranked: U64, bits: int) -> I64:
+    return (ranked >> np.uint64(bits)).view(np.int64)
+
+
+def _slots_in(ranked: U64, bits: int) -> I64:
+    return (ranked & np.uint64((1 << bits) - 1)).view(np.int64)
+
+
+def order_by_offset(offsets: I64) -> NDArray[np.int64]:
+    """Return the stable order of ascending offsets; sorts offset and index as one number, which is faster."""
+    bits = len(offsets).bit_length()
+    if bits + int(offsets.max(initial=0)).bit_length() > 64:
+        return np.argsort(offsets, kind="stable")
+    return _slots_in(np.sort(_rank(np.arange(len(offsets)), offsets.view(np.uint64), bits)), bits)
+
+
+def load_order(file: SwhFile, progress: Progress) -> SlotOrder:
+    layout = file.layout
+    charge_items(layout.slots, file.source)
+    bits = layout.slots.bit_length()
+    if bits + layout.index_start.bit_length() > 64:
+        bits = 0
+    ranked = np.empty(layout.slots, np.uint64)
+    slots = None if bits else np.empty(layout.slots, np.int64)
+    live = zeros = 0
+    for first, window in file.slot_windows():
+        progress(first, layout.slots)
+        offsets = window["offset"].astype(np.uint64)
+        rows = np.flatnonzero(layout.states(offsets) == State.LIVE)
+        zeros += int(np.count_nonzero(offsets == 0))
+        ranked[live : live + len(rows)] = _rank(rows + first, offsets[rows], bits)
+        if slots is not None:
+            slots[live : live + len(rows)] = rows + first
+        live += len(rows)
+    ranked = ranked[:live]
+    if slots is None:
+        ranked.sort()
+    else:
+        by_offset = np.argsort(ranked, kind="stable")
+        ranked, slots = ranked[by_offset], slots[:live][by_offset]
+    lengths = None if _touching(ranked, bits, layout) else _read_all_lengths(file, ranked, bits, progress)
+    empty = layout.slots - live
+    deleted = layout.declared - live
+    # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
+    # and the counts decide only if all empty slots are of one kind.
+    all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
+    progress(layout.slots, layout.slots)
+    return SlotOrder(ranked, bits, slots, lengths, layout, State.DELETED if all_deleted else State.UNUSED)
+
+
+def _touching(ranked: U64, bits: int, layout: ShardLayout) -> bool:
+    """Return True if nothing was deleted and the offsets allow objects without gaps between them."""
+    if len(ranked) != layout.declared or not len(ranked):
+        return False
+    starts = _offsets_in(ranked[:1], bits)
+    if starts[0] != layout.objects_start:
+        return False
+    for at in range(0, len(ranked), _OFFSETS_AT_ONCE):
+        starts = _offsets_in(ranked[at : at + _OFFSETS_AT_ONCE + 1], bits)
+        if (np.diff(starts) < OBJECT.size).any():
+            return False
+    return int(starts[-1]) + OBJECT.size <= layout.index_start
+
+
+def _read_all_lengths(file: SwhFile, ranked: U64, bits: int, progress: Progress) -> I64:
+    sizes = np.empty(len(ranked), np.int64)
+    for first in range(0, len(ranked), LENGTHS_AT_ONCE):
+        progress(first, max(len(ranked), 1))
+        part = _offsets_in(ranked[first : first + LENGTHS_AT_ONCE], bits)
+        sizes[first : first + len(part)] = file.lengths(part)
+    return sizes

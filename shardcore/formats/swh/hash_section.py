@@ -1,76 +1,129 @@
-"""The hash function section: locations of its parts, checks of its fields, reading and writing.
+"""The hash function section: its layout, and the encoding of the displacements (§2 of `docs/formats/swh.md`).
 
-`layout.py` has the records, and `chd_code.py` the encoding of the displacements.
+Value i of the value store has its own length; the running sums S of the lengths are the ends of the values. The high
+part of a sum is a one-bit in the *unary bits*, its r low bits are in the *low bits*. The *select directory* has the
+position of every 128th one-bit, so that one displacement can be read without the others.
+
+Symbols: *B* buckets, *r* low bits per sum, *T* bits in the value store, *P* positions of the one-bits, *S* ends of the
+values. Bit i of a bit string is bit `i % 8` of byte `i // 8`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
+from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+
+ONES_PER_ENTRY = 128
+"""One-bits per entry of the select directory."""
+
+MAX_LENGTH = 31
+"""Longest value of a 32-bit displacement, in bits."""
+
+# Longest distance between one-bits: a value has at most 31 bits and r is at least 1, so the high parts of
+# neighbouring sums differ by at most 16, plus 1 for the one-bit itself.
+_MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
+_FIRST_READ = 64  # bytes; 128 one-bits usually take about 50
+
+Where = Callable[[str, int, int], Span]
+"""Function from a part of the section and a byte range in it, `(part, start, stop)`, to the span in the file."""
+
+Read = Callable[[int, int], bytes]
+"""Reads bytes `[start, stop)` of the unary bits."""
+
 
 @dataclass(frozen=True, slots=True)
-class HashParts:
-    """Locations of the parts of a hash function section, from its first 55 bytes."""
+class PartSizes:
+    """Sizes of the variable parts of the section (§2), in bytes."""
+
+    unary: int
+    directory: int
+    low_bits: int
+    store: int
+
+    @property
+    def select(self) -> int:
+        return 8 + self.unary + self.directory
+
+    @property
+    def sequence(self) -> int:
+        return 16 + self.select + self.low_bits + self.store
+
+
+def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
+    return PartSizes(
+        unary=_word_bytes(buckets + (total_bits >> r)),
+        directory=4 * (buckets // ONES_PER_ENTRY + 1),
+        low_bits=_word_bytes(buckets * r),
+        store=_word_bytes(total_bits),
+    )
+
+
+def _word_bytes(bits: int) -> int:
+    """Return W of §2: the size of `bits` bits in bytes, rounded up to whole 4-byte words."""
+    return 4 * ((bits + 31) // 32)
+
+
+@dataclass(frozen=True, slots=True)
+class HashLayout:
+    """Locations of the parts of a hash function section, and the numbers of its first 55 bytes.
+
+    Attributes:
+        start: First byte of the section.
+        stop: End, exclusive.
+        values: Fields of `HASH_HEAD`.
+        slots: n.
+        buckets: B.
+        low_width: r.
+        store_bits: T.
+        unary_bits: Bits in use in the unary bits, B + (T >> r).
+        parts: Location of each of `VARIABLE_PARTS` in the file.
+    """
 
     start: int
+    stop: int
     values: Mapping[str, Any]
-    sizes: PartSizes
+    seed: int
+    slots: int
+    buckets: int
+    low_width: int
+    store_bits: int
+    unary_bits: int
+    parts: Mapping[str, Span]
 
-    @property
-    def seed(self) -> int:
-        return int(self.values["seed"])
-
-    @property
-    def slots(self) -> int:
-        return int(self.values["table_size"])
-
-    @property
-    def buckets(self) -> int:
-        return int(self.values["displacements_count"])
-
-    @property
-    def low_width(self) -> int:
-        return int(self.values["low_bits_width"])
-
-    @property
-    def store_bits(self) -> int:
-        return int(self.values["store_bits"])
-
-    @property
-    def unary_bits(self) -> int:
-        """Bits used in the unary bits: B + (T >> r)."""
-        return self.buckets + (self.store_bits >> self.low_width)
-
-    @property
-    def stop(self) -> int:
-        return self.start + HASH_FIXED_SIZE + int(self.values["sequence_length"])
-
-    def part(self, name: str) -> Span:
-        """Return the location of one of `VARIABLE_PARTS` in the file."""
-        at = self.start + HASH_HEAD.size
-        sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
-        for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
-            if part == name:
-                return Span("", at, at + size)
+    @staticmethod
+    def of(start: int, values: Mapping[str, Any], sizes: PartSizes) -> HashLayout:
+        at, parts = start + HASH_HEAD.size, {}
+        for name, size in zip(VARIABLE_PARTS, (sizes.unary, sizes.directory, sizes.low_bits, sizes.store), strict=True):
+            parts[name] = Span("", at, at + size)
             at += size
-        raise KeyError(name)
+        buckets, r, total = (int(values[name]) for name in ("displacements_count", "low_bits_width", "store_bits"))
+        stop = start + HASH_FIXED_SIZE + int(values["sequence_length"])
+        seed, slots = int(values["seed"]), int(values["table_size"])
+        return HashLayout(start, stop, values, seed, slots, buckets, r, total, buckets + (total >> r), parts)
+
+    @property
+    def tail(self) -> Span:
+        return Span("", self.stop - HASH_TAIL.size, self.stop)
 
     def where(self, part: str, start: int, stop: int) -> Span:
-        first = self.part(part).start
+        """Return bytes `[start, stop)` of a part as bytes of the file."""
+        first = self.parts[part].start
         return Span("", first + start, first + stop)
 
 
-def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
+def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayout:
     """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
 
     Args:
@@ -86,92 +139,97 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
         FormatError: The counts contradict each other or the index.
     """
     values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
-
-    def place(name: str) -> Span:
-        return Span("", start + HASH_HEAD.offsets[name], start + HASH_HEAD.offsets[name] + HASH_HEAD.sizes[name])
-
-    def check(holds: bool, name: str, message: str) -> None:
+    n, buckets, r, total = (
+        values[name] for name in ("table_size", "displacements_count", "low_bits_width", "store_bits")
+    )
+    swapped = int.from_bytes(n.to_bytes(4, "little"), "big")
+    rules: tuple[tuple[type[FormatError], bool, str, str], ...] = (
+        (
+            BadMagic,
+            values["algorithm"] == b"chd_ph\0",
+            "algorithm",
+            "the hash function at hash_position does not begin with `chd_ph`",
+        ),
+        (
+            Unsupported,
+            n == slots or swapped != slots,
+            "table_size",
+            "the hash function was written on a big-endian machine",
+        ),
+        (FormatError, n == slots, "table_size", f"table_size is {n}; the index has {plural(slots, 'slot')}"),
+        (
+            FormatError,
+            values["hash_state_length"] == 12,
+            "hash_state_length",
+            f"the state of the key hash has {plural(values['hash_state_length'], 'byte')}, not 12",
+        ),
+        (
+            BadMagic,
+            values["hash_name"] == b"jenkins\0",
+            "hash_name",
+            "hash_name is not `jenkins`, the only key hash that is supported",
+        ),
+        (FormatError, buckets >= 1, "displacements_count", "displacements_count is 0; at least 1 is required"),
+        # Verification decodes all displacements, so their number is limited by the slots.
+        (
+            FormatError,
+            buckets <= max(slots, 1),
+            "displacements_count",
+            f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
+        ),
+        (FormatError, 1 <= r <= 31, "low_bits_width", f"low_bits_width is {r}; valid: 1 to 31"),
+        (
+            FormatError,
+            values["select_count"] == buckets,
+            "select_count",
+            f"displacements_count is {buckets}; select_count is {values['select_count']}",
+        ),
+    )
+    for error, holds, name, message in rules:
         if not holds:
-            raise FormatError(f"hash function: {message}", span=place(name))
-
-    if values["algorithm"] != b"chd_ph\0":
-        raise BadMagic("the hash function at hash_position does not begin with `chd_ph`", span=place("algorithm"))
-    if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
-        raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
-    check(
-        values["table_size"] == slots,
-        "table_size",
-        f"table_size is {values['table_size']}; the index has {plural(slots, 'slot')}",
-    )
-    check(
-        values["hash_state_length"] == 12,
-        "hash_state_length",
-        f"the state of the key hash has {plural(values['hash_state_length'], 'byte')}, not 12",
-    )
-    if values["hash_name"] != b"jenkins\0":
-        raise BadMagic("hash_name is not `jenkins`, the only key hash that is supported", span=place("hash_name"))
-    buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "displacements_count is 0; at least 1 is required")
-    # Verification decodes all displacements, so their number is limited by the slots.
-    check(
-        buckets <= max(slots, 1),
-        "displacements_count",
-        f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
-    )
-    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; valid: 1 to 31")
-    check(
-        values["select_count"] == buckets,
-        "select_count",
-        f"displacements_count is {buckets}; select_count is {values['select_count']}",
-    )
-    check(
-        values["select_top"] == store_bits >> low_width,
-        "select_top",
-        f"T >> r is {store_bits >> low_width}; select_top is {values['select_top']}",
-    )
-    sizes = part_sizes(buckets, low_width, store_bits)
-    check(
-        values["select_length"] == sizes.select,
-        "select_length",
-        f"select_length is {values['select_length']}; the select block has {plural(sizes.select, 'byte')}",
-    )
-    sequence = f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field has"
-    check(values["sequence_length"] == sizes.sequence, "sequence_length", f"{sequence} {values['sequence_length']}")
-    parts = HashParts(start, values, sizes)
-    if parts.stop > size:
-        raise Truncated(
-            f"the hash function ends at byte {parts.stop:#x}, the file at {size:#x}", span=place("sequence_length")
-        )
-    return parts
+            lead = "hash function: " if error is FormatError else ""
+            raise error(lead + message, span=HASH_HEAD.span(name, start))
+    sizes = part_sizes(buckets, r, total)
+    for computed, name, message in (
+        (total >> r, "select_top", f"T >> r is {total >> r}; select_top is"),
+        (
+            sizes.select,
+            "select_length",
+            f"the select block has {grouped_digits(sizes.select)} bytes; the field has",
+        ),
+        (
+            sizes.sequence,
+            "sequence_length",
+            f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field has",
+        ),
+    ):
+        if values[name] != computed:
+            raise FormatError(f"hash function: {message} {values[name]}", span=HASH_HEAD.span(name, start))
+    found = HashLayout.of(start, values, sizes)
+    if found.stop > size:
+        message = f"the hash function ends at byte {found.stop:#x}, the file at {size:#x}"
+        raise Truncated(message, span=HASH_HEAD.span("sequence_length", start))
+    return found
 
 
-def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
+def read_hash_tail(data: bytes, layout: HashLayout) -> dict[str, Any]:
     """Read the last 8 bytes of the section; raise FormatError if they contradict the first bytes."""
-    at = parts.stop - HASH_TAIL.size
-    values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
-    if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):
+    values = HASH_TAIL.read_one(data, place=layout.tail)
+    if (values["slots_count"], values["buckets_count"]) != (layout.slots, layout.buckets):
         message = (
-            f"hash function: it begins with n = {parts.slots} and B = {parts.buckets}; "
+            f"hash function: it begins with n = {layout.slots} and B = {layout.buckets}; "
             f"it ends with n = {values['slots_count']} and B = {values['buckets_count']}"
         )
-        raise FormatError(message, span=Span("", at, parts.stop))
+        raise FormatError(message, span=layout.tail)
     return values
 
 
-def read_encoded(section: bytes, parts: HashParts) -> Encoded:
-    def bytes_of(name: str) -> bytes:
-        span = parts.part(name)
-        return section[span.start - parts.start : span.stop - parts.start]
-
-    directory = DIRECTORY_ENTRY.read(bytes_of("select directory"), count=parts.sizes.directory // 4)["position"]
-    return Encoded(
-        r=parts.low_width,
-        total_bits=parts.store_bits,
-        unary=bytes_of("unary bits"),
-        directory=directory.astype(np.uint32),
-        low_bits=bytes_of("low bits"),
-        store=bytes_of("value store"),
+def read_encoded(section: bytes, layout: HashLayout) -> Encoded:
+    unary, directory, low_bits, store = (
+        section[span.start - layout.start : span.stop - layout.start] for span in layout.parts.values()
     )
+    entries = DIRECTORY_ENTRY.read(directory, count=len(directory) // DIRECTORY_ENTRY.size)["position"]
+    return Encoded(layout.low_width, layout.store_bits, unary, entries.astype(np.uint32), low_bits, store)
 
 
 def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) -> bytes:
@@ -191,3 +249,285 @@ def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) ->
     entries["position"] = encoded.directory
     tail = HASH_TAIL.pack(slots_count=slots, buckets_count=buckets)
     return head + encoded.unary + DIRECTORY_ENTRY.write(entries) + encoded.low_bits + encoded.store + tail
+
+
+# --- all displacements ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """Encoded displacements: the variable parts of the section, in file order.
+
+    Attributes:
+        r: Low bits per sum, 1 to 31.
+        total_bits: T, bits used in the value store.
+        unary: High parts of the sums; one-bit i is at bit `(S[i] >> r) + i`.
+        directory: Position of every 128th one-bit, shape `(B // 128 + 1,)`; 0 for a last entry without a bit.
+        low_bits: Low parts of the sums, r bits each.
+        store: The values.
+    """
+
+    r: int
+    total_bits: int
+    unary: bytes
+    directory: U32
+    low_bits: bytes
+    store: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """Decoded displacements; every array has shape `(B,)`.
+
+    Attributes:
+        displacements: Displacement of each bucket.
+        positions: P, position of each one-bit in the unary bits.
+        ends: S, end of each value in the value store, in bits.
+        lengths: Bits of each value.
+    """
+
+    displacements: U32
+    positions: I64
+    ends: I64
+    lengths: I64
+
+
+def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
+    """Decode and check all displacements (§2.1), without the directory.
+
+    Args:
+        encoded: The parts of the section.
+        buckets: B.
+        where: Maps part and byte range to the file, for errors; parts: `unary bits`, `low bits`, `value store`.
+
+    Raises:
+        FormatError: The parts contradict each other or the counts.
+    """
+    if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
+        raise FormatError(f"hash function: invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
+    sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
+    for part, data, size in (
+        ("unary bits", encoded.unary, sizes.unary),
+        ("low bits", encoded.low_bits, sizes.low_bits),
+        ("value store", encoded.store, sizes.store),
+    ):
+        if len(data) != size:
+            raise FormatError(
+                f"hash function: {part}: {plural(len(data), 'byte')} instead of {size:,}", span=_span(where, part, 0, 0)
+            )
+    positions = _one_bits(encoded.unary, buckets, buckets + (encoded.total_bits >> encoded.r), where)
+    each = np.arange(buckets, dtype=np.int64)
+    low_parts = _bit_fields(encoded.low_bits, each * encoded.r, np.full(buckets, encoded.r, np.int64))
+    ends = ((positions - each) << encoded.r) + low_parts
+    lengths = np.diff(ends, prepend=0)
+    _check_lengths(ends, lengths, encoded, where)
+    values = _bit_fields(encoded.store, ends - lengths, lengths)
+    displacements = values + (np.int64(1) << lengths) - 1
+    return Decoded(displacements.astype(np.uint32), positions, ends, lengths)
+
+
+def encode(displacements: U32) -> Encoded:
+    """Encode one or more displacements (§2.1); raise ShardError if they take 2^32 bits or more."""
+    plus_one = displacements.astype(np.int64) + 1
+    lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
+    ends = np.cumsum(lengths)
+    buckets, total_bits = len(displacements), int(ends[-1])
+    if total_bits >= 1 << 32:
+        raise ShardError(f"hash function: the displacements take {total_bits:,} bits; the limit is 2^32 - 1")
+    r = max(1, (total_bits // buckets).bit_length() - 1)
+    sizes = part_sizes(buckets, r, total_bits)
+    each = np.arange(buckets, dtype=np.int64)
+    positions = (ends >> r) + each
+    unary = np.zeros(8 * sizes.unary, np.uint8)
+    unary[positions] = 1
+    return Encoded(
+        r=r,
+        total_bits=total_bits,
+        unary=np.packbits(unary, bitorder="little").tobytes(),
+        directory=directory_of(positions),
+        low_bits=_packed_fields(ends & ((1 << r) - 1), each * r, sizes.low_bits),
+        store=_packed_fields(plus_one - (np.int64(1) << lengths), ends - lengths, sizes.store),
+    )
+
+
+def wrong_directory_entries(directory: U32, positions: I64) -> I64:
+    """Return the numbers of the directory entries that disagree with the one-bits."""
+    return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
+
+
+def directory_of(positions: I64) -> U32:
+    directory = np.zeros(len(positions) // ONES_PER_ENTRY + 1, np.uint32)
+    sampled = positions[::ONES_PER_ENTRY]
+    directory[: len(sampled)] = sampled
+    return directory
+
+
+def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I64:
+    """Return the positions of the one-bits; there must be exactly `buckets`, all before bit `limit`."""
+    bits = np.unpackbits(np.frombuffer(unary, np.uint8), bitorder="little")
+    count = int(np.count_nonzero(bits))
+    if count != buckets:
+        place_of_all = _span(where, "unary bits", 0, len(unary))
+        raise FormatError(
+            f"hash function: the unary bits have {plural(count, 'one-bit')}; one per bucket is required ({buckets:,})",
+            span=place_of_all,
+        )
+    positions: I64 = np.flatnonzero(bits).astype(np.int64, copy=False)
+    last = int(positions[-1])
+    if last >= limit:
+        place_of_last = _span(where, "unary bits", last // 8, last // 8 + 1)
+        raise FormatError(
+            f"hash function: bit {last} of the unary bits is set, but only {limit} bits are in use", span=place_of_last
+        )
+    return positions
+
+
+def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | None) -> None:
+    bad = np.flatnonzero((lengths < 0) | (lengths > MAX_LENGTH))
+    if len(bad):
+        bucket = int(bad[0])
+        span = _span(where, "low bits", *byte_range(bucket * encoded.r, encoded.r))
+        message = f"hash function: the value of bucket {bucket} has {lengths[bucket]} bits; valid: 0 to {MAX_LENGTH}"
+        raise FormatError(message, span=span)
+    if int(ends[-1]) != encoded.total_bits:
+        span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
+        raise FormatError(
+            f"hash function: the values end at bit {ends[-1]} of the value store; store_bits is {encoded.total_bits}",
+            span=span,
+        )
+
+
+def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
+    """Return fields of 0 to 31 bits of a bit string of 4-byte words; width 0 gives 0."""
+    words = np.frombuffer(data + bytes(8), "<u4").astype(np.uint32, copy=False)
+    at = starts >> 5
+    window = words[at].astype(np.uint64) | words[at + 1].astype(np.uint64) << np.uint64(32)
+    fields: I64 = (window >> (starts & 31).astype(np.uint64)).astype(np.int64)
+    fields &= (np.int64(1) << widths) - 1
+    return fields
+
+
+def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
+    words = np.zeros(size // 4 + 2, np.uint32)
+    shifted = values.astype(np.uint64) << (starts & 31).astype(np.uint64)
+    at = starts >> 5
+    np.bitwise_or.at(words, at, (shifted & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+    np.bitwise_or.at(words, at + 1, (shifted >> np.uint64(32)).astype(np.uint32))
+    return words[: size // 4].astype("<u4").tobytes()
+
+
+def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
+    return where(part, start, stop) if where else None
+
+
+# --- one displacement, without decoding the others --------------------------------------------------------------
+
+
+def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
+    """Return the byte range `[start, stop)` of `bits` bits that begin at `first_bit`; empty for 0 bits."""
+    start = first_bit // 8
+    return start, max(start, (first_bit + bits + 7) // 8) if bits else start
+
+
+def bit_field(data: bytes, first_bit: int, bits: int) -> int:
+    if bits and first_bit + bits > 8 * len(data):
+        raise FormatError(
+            f"hash function: a field of {plural(bits, 'bit')} at bit {first_bit} exceeds the {8 * len(data)} bits read"
+        )
+    return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
+
+
+def find_bucket_bits(
+    read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
+) -> tuple[int, int]:
+    """Return P[g - 1] and P[g], positions of the one-bits around the value of bucket g; P[-1] is -1.
+
+    Both follow from one directory entry. Where that entry is for one-bit g itself, one-bit g - 1 is searched backwards.
+
+    Args:
+        read: Reads bytes of the unary bits.
+        directory_entry: Entry `g // 128` of the directory.
+        bucket: g.
+        limit_bits: Bits in use, B + (T >> r).
+        where: Maps part and byte range to the file, for errors.
+    """
+    after = bucket % ONES_PER_ENTRY
+    if after:
+        ones = _ones_from(read, directory_entry, after + 1, limit_bits, where)
+        return int(ones[-2]), int(ones[-1])
+    _check_entry(directory_entry, limit_bits, where)
+    start, stop = max(0, directory_entry - _MAX_GAP) // 8, directory_entry // 8 + 1
+    bits = _read_bits(read, start, stop)
+    ones = np.flatnonzero(bits[: directory_entry - 8 * start + 1]) + 8 * start
+    if not len(ones) or ones[-1] != directory_entry:
+        raise _no_one_bit(directory_entry, where)
+    if bucket == 0:
+        return -1, directory_entry
+    if len(ones) < 2:
+        raise FormatError(
+            f"hash function: no one-bit in the {_MAX_GAP} unary bits before bit {directory_entry}",
+            span=_span(where, "unary bits", start, stop),
+        )
+    return int(ones[-2]), directory_entry
+
+
+def value_location(
+    bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
+) -> tuple[int, int]:
+    """Return first bit and length of the value of a bucket in the value store (§2.1, steps 2 and 3).
+
+    Args:
+        bucket: g.
+        positions: P[g - 1] and P[g].
+        low_parts: Low bits of g - 1 and g; 0 for bucket -1.
+        r: Low bits per sum.
+        total_bits: T.
+
+    Raises:
+        FormatError: The value is longer than 31 bits, ends before it starts, or is outside the value store.
+    """
+    start = ((positions[0] - bucket + 1) << r) + low_parts[0]
+    end = ((positions[1] - bucket) << r) + low_parts[1]
+    if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
+        raise FormatError(
+            f"hash function: the value of bucket {bucket} is at bits {start} to {end} of {total_bits} bits"
+        )
+    return start, end - start
+
+
+def displacement(stored: int, length: int) -> int:
+    return stored + (1 << length) - 1
+
+
+def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where | None) -> I64:
+    _check_entry(entry, limit_bits, where)
+    start = entry // 8
+    stop = (min(limit_bits, entry + (count - 1) * _MAX_GAP + 1) + 7) // 8
+    bits = _read_bits(read, start, min(stop, start + _FIRST_READ))
+    if stop > start + _FIRST_READ and np.count_nonzero(bits[entry % 8 :]) < count:
+        bits = np.concatenate((bits, _read_bits(read, start + _FIRST_READ, stop)))
+    ones = np.flatnonzero(bits[entry % 8 : limit_bits - 8 * start]) + entry
+    if not len(ones) or ones[0] != entry:
+        raise _no_one_bit(entry, where)
+    if len(ones) < count:
+        raise FormatError(
+            f"hash function: the unary bits have {plural(len(ones), 'one-bit')} from bit {entry} on; {count} expected",
+            span=_span(where, "unary bits", start, stop),
+        )
+    return ones[:count].astype(np.int64, copy=False)
+
+
+def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
+    if not 0 <= entry < limit_bits:
+        span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
+        message = f"hash function: the select directory refers to bit {entry}; {limit_bits} unary bits are in use"
+        raise FormatError(message, span=span)
+
+
+def _no_one_bit(entry: int, where: Where | None) -> FormatError:
+    span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
+    return FormatError(f"hash function: the select directory refers to unary bit {entry}, which is 0", span=span)
+
+
+def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:
+    return np.unpackbits(np.frombuffer(read(start, stop), np.uint8), bitorder="little")

@@ -7,7 +7,7 @@ The shard layer is big-endian. The hash function section is a dump of the C libr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from shardcore.model.byte_shares import Use
 from shardcore.model.number_words import ends_text, grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, FieldRole, Record
-from shardcore.model.section import Section, SectionRole
+from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
 from shardcore.model.table import PointerTable
 
@@ -167,19 +167,37 @@ VARIABLE_PARTS = {
     "value store": "The displacements of all buckets, each in as many bits as it needs, without gaps.",
 }
 
-SENTENCES = {
-    "header": "Contains the offsets of the sections and the number of objects written.",
-    "padding": "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
-    "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
-    "index": "One slot per value of the hash function: a key, and the offset of its object.",
-    "hash function": "Gives every key of the shard its own slot, and any other key an arbitrary slot.",
-    "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
-}
+PARTS = (
+    Part("header", SectionRole.HEADER, "Contains the offsets of the sections and the number of objects written."),
+    Part(
+        "padding",
+        SectionRole.PADDING,
+        "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
+    ),
+    Part(
+        "objects",
+        SectionRole.DATA,
+        "Every object, in the order of writing: its length in 8 bytes, then its content.",
+        always=True,
+    ),
+    Part("index", SectionRole.INDEX, "One slot per value of the hash function: a key, and the offset of its object."),
+    Part(
+        "hash function",
+        SectionRole.LOOKUP,
+        "Gives every key of the shard its own slot, and any other key an arbitrary slot.",
+    ),
+    Part(
+        "trailing",
+        SectionRole.TRAILING,
+        "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
+    ),
+)
+"""The sections, in file order."""
 
 
 @dataclass(frozen=True, slots=True)
-class SwhGeometry:
-    """Locations of the sections, and the rules for slots and objects.
+class ShardLayout:
+    """Locations of objects and slots, and the rules for them.
 
     Attributes:
         objects_start: Offset of the first object.
@@ -194,22 +212,15 @@ class SwhGeometry:
     declared: int
 
     @staticmethod
-    def of(header: dict[str, Any]) -> SwhGeometry:
+    def of(header: dict[str, Any]) -> ShardLayout:
         slots = header["index_size"] // SLOT.size
-        return SwhGeometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
+        return ShardLayout(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
     def slot_start(self, slot: int) -> int:
         return self.index_start + SLOT.size * slot
 
-    def slot_span(self, slot: int) -> Span:
-        return Span("", self.slot_start(slot), self.slot_start(slot + 1))
-
-    def key_span(self, slot: int) -> Span:
-        start = self.slot_start(slot)
-        return Span("", start, start + SLOT.sizes["key"])
-
-    def offset_span(self, slot: int) -> Span:
-        return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
+    def slot_span(self, slot: int, field: str = "") -> Span:
+        return SLOT.span(field, self.slot_start(slot))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """Return the states of slots by their offsets, never by their keys, because a zero key is valid.
@@ -220,31 +231,31 @@ class SwhGeometry:
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
         inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
         states[inside & np.bool_(last >= self.objects_start)] = State.LIVE
-        states[~self.holds(offsets)] = State.UNUSED
+        states[~has_object(offsets)] = State.UNUSED
         return states
 
     def state(self, offset: int) -> State:
-        return State(int(self.states(np.array([offset], np.uint64))[0]))
-
-    @staticmethod
-    def holds(offsets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        return np.asarray((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
+        if offset in (0, NO_OBJECT):
+            return State.UNUSED
+        inside = self.objects_start <= offset <= self.index_start - OBJECT.size
+        return State.LIVE if inside else State.DAMAGED
 
     def outside(self, slot: int, offset: int) -> FormatError:
         inside = f"which are bytes {ends_text(self.objects_start, self.index_start)}"
         message = f"slot {slot} points to byte {offset:#x}, outside the objects, {inside}"
-        return FormatError(message, span=self.offset_span(slot))
-
-    def room(self, offset: int) -> int:
-        """Return the maximum content size, in bytes, of an object at `offset` that ends before the index."""
-        return self.index_start - offset - OBJECT.size
+        return FormatError(message, span=self.slot_span(slot, "offset"))
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
-        room = self.room(offset)
-        if size <= room:
+        """Return the error of an object that does not end before the index."""
+        most = self.index_start - offset - OBJECT.size
+        if size <= most:
             return None
-        message = f"the object has {plural(size, 'byte')}; only {grouped_digits(room)} are left before the index"
-        return FormatError(message, span=length_span(offset))
+        message = f"the object has {plural(size, 'byte')}; only {grouped_digits(most)} are left before the index"
+        return FormatError(message, span=OBJECT.span("size", offset))
+
+
+def has_object(offsets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    return np.asarray((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
 
 
 class SlotTable(PointerTable):
@@ -260,18 +271,18 @@ class SlotTable(PointerTable):
         "A perfect hash needs a few more slots than objects; otherwise building it takes too long.",
     )
 
-    def __init__(self, geometry: SwhGeometry, read: Callable[[int, int], NDArray[Any]]) -> None:
-        super().__init__(geometry.index_start, geometry.slots, read)
-        self.geometry = geometry
+    def __init__(self, shard: ShardLayout, read: Callable[[int, int], NDArray[Any]]) -> None:
+        super().__init__(shard.index_start, shard.slots, read)
+        self._shard = shard
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        return self.geometry.states(rows["offset"])
+        return self._shard.states(rows["offset"])
 
     def _target(self, number: int, row: Any) -> Span:
-        return length_span(int(row["offset"]))
+        return OBJECT.span("size", int(row["offset"]))
 
     def _fault(self, number: int, row: Any) -> str:
-        return self.geometry.outside(number, int(row["offset"])).message
+        return self._shard.outside(number, int(row["offset"])).message
 
     def _text(self, number: int, row: Any, state: State) -> str:
         if state is State.LIVE:
@@ -299,28 +310,42 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
     if values["version"] != VERSION:
         message = f"version {values['version']} is not supported (supported: 1)"
-        raise Unsupported(message, span=field_span("version"))
+        raise Unsupported(message, span=HEADER.span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
-    if objects < HEADER.size:
-        message = f"objects_position is {objects:#x}, which is inside the header of {HEADER.size} bytes"
-        raise FormatError(message, span=field_span("objects_position"))
-    if index != objects + values["objects_size"]:
-        message = f"the objects end at {objects + values['objects_size']:#x}, but index_position is {index:#x}"
-        raise FormatError(message, span=field_span("index_position"))
-    if hashes != index + values["index_size"]:
-        message = f"the index ends at {index + values['index_size']:#x}, but hash_position is {hashes:#x}"
-        raise FormatError(message, span=field_span("hash_position"))
-    if values["index_size"] % SLOT.size:
-        message = f"index_size is {values['index_size']}, which is not a whole number of slots of {SLOT.size} bytes"
-        raise FormatError(message, span=field_span("index_size"))
-    slots = values["index_size"] // SLOT.size
-    if not 2 <= slots < 2**32:
-        message = f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
-        raise FormatError(message, span=field_span("index_size"))
-    if values["objects_count"] > slots:
-        objects_text = plural(values["objects_count"], "object")
-        message = f"objects_count is {objects_text}, but the index has only {plural(slots, 'slot')}"
-        raise FormatError(message, span=field_span("objects_count"))
+    objects_stop, index_stop = objects + values["objects_size"], index + values["index_size"]
+    slots, rest = divmod(values["index_size"], SLOT.size)
+    index_text = f"the index has only {plural(slots, 'slot')}"
+    rules = (
+        (
+            objects >= HEADER.size,
+            "objects_position",
+            f"objects_position is {objects:#x}, which is inside the header of {HEADER.size} bytes",
+        ),
+        (
+            index == objects_stop,
+            "index_position",
+            f"the objects end at {objects_stop:#x}, but index_position is {index:#x}",
+        ),
+        (hashes == index_stop, "hash_position", f"the index ends at {index_stop:#x}, but hash_position is {hashes:#x}"),
+        (
+            not rest,
+            "index_size",
+            f"index_size is {values['index_size']}, which is not a whole number of slots of {SLOT.size} bytes",
+        ),
+        (
+            2 <= slots < 2**32,
+            "index_size",
+            f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32",
+        ),
+        (
+            values["objects_count"] <= slots,
+            "objects_count",
+            f"objects_count is {plural(values['objects_count'], 'object')}, but {index_text}",
+        ),
+    )
+    for holds, name, message in rules:
+        if not holds:
+            raise FormatError(message, span=HEADER.span(name))
     return values
 
 
@@ -331,43 +356,17 @@ def check_reach(header: dict[str, Any], size: int) -> None:
         message = (
             f"the hash function is at {hashes:#x} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size:#x}"
         )
-        raise Truncated(message, span=field_span("hash_position"))
-
-
-def cut_header(head: bytes) -> dict[str, Any]:
-    values = HEADER.read_one(head.ljust(HEADER.size, b"\0"))
-    return {name: value for name, value in values.items() if field_span(name).stop <= len(head)}
-
-
-def field_span(name: str) -> Span:
-    start = HEADER.offsets[name]
-    return Span("", start, start + HEADER.sizes[name])
-
-
-def length_span(offset: int) -> Span:
-    return Span("", offset, offset + OBJECT.size)
-
-
-def header_section(size: int = HEADER.size) -> Section:
-    return Section("header", SectionRole.HEADER, 0, size, SENTENCES["header"])
+        raise Truncated(message, span=HEADER.span("hash_position"))
 
 
 def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
     objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
-    claims = [
-        header_section(),
-        Section("padding", SectionRole.PADDING, HEADER.size, objects, SENTENCES["padding"]),
-        Section("objects", SectionRole.DATA, objects, index, SENTENCES["objects"]),
-        Section("index", SectionRole.INDEX, index, hashes, SENTENCES["index"]),
-        Section("hash function", SectionRole.LOOKUP, hashes, hash_stop, SENTENCES["hash function"]),
-        Section("trailing", SectionRole.TRAILING, hash_stop, size, SENTENCES["trailing"]),
-    ]
-    return [claim for claim in claims if claim.size or claim.name == "objects"]
+    return laid_out(PARTS, (0, HEADER.size, objects, index, hashes, hash_stop, size))
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
     """Yield the sections of a file truncated to `size` bytes, each with its full size; 0 for the hash function."""
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
-        left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
-        if left.size > 0:
+        left = replace(whole, stop=min(whole.stop, size))
+        if left.start < left.stop:
             yield left, whole.size if whole.name != "hash function" else 0

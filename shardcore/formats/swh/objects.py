@@ -1,4 +1,4 @@
-"""Objects of a Read Shard: one row per slot of the index."""
+"""Objects of a Read Shard: one row per slot of the index. Keys as text and bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.swh.file import SwhFile
-from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
-from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots, read_slots_at
+from shardcore.formats.swh.file import LENGTHS_AT_ONCE, SwhFile
+from shardcore.formats.swh.layout import NO_OBJECT, OBJECT
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
@@ -28,22 +27,31 @@ class SwhObjects(Objects):
 
     def __init__(self, file: SwhFile) -> None:
         self._file = file
-        self._geometry = file.geometry
+        self._layout = file.layout
         self._by_size: I64 | None = None
 
     def __len__(self) -> int:
-        return self._geometry.slots
+        return self._layout.slots
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        return self._columns(rows, read_slots_at(self._file.source, self._geometry, rows), sizes=sizes)
+        return self._columns(rows, self._file.slots_at(rows), sizes=sizes)
 
     def page(self, rows: I64, *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        slots = read_slots_at(self._file.source, self._geometry, rows)
+        slots = self._file.slots_at(rows)
         return self._columns(rows, slots, sizes=sizes), self._keys(slots)
 
     def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
-        slots = read_slots_at(self._file.source, self._geometry, rows)
-        return self._columns(rows, slots, sizes=True), _key_bytes(slots)
+        slots = self._file.slots_at(rows)
+        return self._columns(rows, slots, sizes=True), _key_strings(slots)
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        return self._keys(self._file.slots_at(rows))
+
+    def key_bytes(self, rows: I64) -> ByteStrings:
+        return _key_strings(self._file.slots_at(rows))
+
+    def states(self, first: int, last: int) -> NDArray[np.uint8]:
+        return self._states(self._file.slots(first, last))
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
@@ -51,13 +59,6 @@ class SwhObjects(Objects):
         sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
         stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
         return ObjectColumns.of(columns.row, columns.start, stops, sizes, state=columns.state)
-
-    def _columns(self, rows: I64, slots: NDArray[Any], *, sizes: bool) -> ObjectColumns:
-        states = self._states(slots)
-        starts = np.where(states == State.LIVE, slots["offset"].astype(np.int64) + OBJECT.size, -1)
-        unknown = np.full(len(rows), -1, np.int64)
-        columns = ObjectColumns.of(rows, starts, unknown, unknown, state=states)
-        return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def known(self, first: int, last: int) -> ObjectColumns:
         """Return offsets and sizes of slots `[first, last)` from the loaded index, without reading the slots again."""
@@ -71,24 +72,8 @@ class SwhObjects(Objects):
         sizes = np.full(last - first, -1, np.int64)
         sizes[rows] = order.sizes_at(mine)
         state = np.where(sizes >= 0, State.LIVE, order.empty_state)
-        return ObjectColumns.of(
-            np.arange(first, last), starts, np.where(sizes >= 0, starts + sizes, -1), sizes, state=state
-        )
-
-    def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        return self._states(read_slots(self._file.source, self._geometry, first, last))
-
-    def key_texts(self, rows: I64) -> list[str | None]:
-        return self._keys(read_slots_at(self._file.source, self._geometry, rows))
-
-    def key_bytes(self, rows: I64) -> ByteStrings:
-        return _key_bytes(read_slots_at(self._file.source, self._geometry, rows))
-
-    def _keys(self, slots: NDArray[Any]) -> list[str | None]:
-        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
-        for row in np.flatnonzero(~in_states(self._states(slots), (State.LIVE, State.DAMAGED))).tolist():
-            keys[row] = None
-        return keys
+        stops = np.where(sizes >= 0, starts + sizes, -1)
+        return ObjectColumns.of(np.arange(first, last), starts, stops, sizes, state=state)
 
     def ref(self, row: int) -> ObjectRef:
         if not 0 <= row < len(self):
@@ -96,26 +81,23 @@ class SwhObjects(Objects):
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        slots = read_slots_at(self._file.source, self._geometry, rows)
+        slots = self._file.slots_at(rows)
         states = self._states(slots)
         sizes = self._sizes(rows, slots["offset"].astype(np.int64), states == State.LIVE)
-        keys = slots["key"].tobytes().hex()
         columns = zip(rows.tolist(), slots["offset"].tolist(), states.tolist(), sizes.tolist(), strict=True)
-        for number, (row, offset, code, size) in enumerate(columns):
-            key = keys[64 * number : 64 * (number + 1)]
+        for key, (row, offset, code, size) in zip(key_rows(slots["key"].tobytes()), columns, strict=True):
             if code == State.LIVE:
                 yield live_ref(key, row, offset, size)
                 continue
-            state = State(code)
-            damaged = state is State.DAMAGED
+            damaged = code == State.DAMAGED
             yield ObjectRef(
                 key if damaged else None,
                 row,
                 (),
-                state=state,
-                error=str(self._geometry.outside(row, offset)) if damaged else "",
+                state=State(code),
+                error=str(self._layout.outside(row, offset)) if damaged else "",
                 extras={"slot": row, "offset": offset} if damaged else {"slot": row},
-                record=self._geometry.slot_span(row),
+                record=self._layout.slot_span(row),
             )
 
     @property
@@ -135,11 +117,22 @@ class SwhObjects(Objects):
 
     def content_of(self, ref: ObjectRef) -> Span:
         if ref.state is not State.LIVE or not ref.spans:
-            span = self._geometry.slot_span(ref.row)
-            raise FormatError(
-                ref.error or f"slot {ref.row} has no object: it is unused, or its object was deleted", span=span
-            )
+            message = ref.error or f"slot {ref.row} has no object: it is unused, or its object was deleted"
+            raise FormatError(message, span=self._layout.slot_span(ref.row))
         return ref.spans[0]
+
+    def _columns(self, rows: I64, slots: NDArray[Any], *, sizes: bool) -> ObjectColumns:
+        states = self._states(slots)
+        starts = np.where(states == State.LIVE, slots["offset"].astype(np.int64) + OBJECT.size, -1)
+        unknown = np.full(len(rows), -1, np.int64)
+        columns = ObjectColumns.of(rows, starts, unknown, unknown, state=states)
+        return self.with_sizes(columns) if sizes or self._file.order is not None else columns
+
+    def _keys(self, slots: NDArray[Any]) -> list[str | None]:
+        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
+        for row in np.flatnonzero(~in_states(self._states(slots), (State.LIVE, State.DAMAGED))).tolist():
+            keys[row] = None
+        return keys
 
     def _sizes(self, rows: I64, offsets: I64, live: NDArray[np.bool_]) -> I64:
         if len(rows) > LENGTHS_AT_ONCE:
@@ -148,11 +141,11 @@ class SwhObjects(Objects):
         if (order := self._file.order) is not None:
             known[live] = order.sizes_of(rows[live], offsets[live])
         elif live.any():
-            known[live] = read_lengths(self._file.source, self._geometry, offsets[live])
+            known[live] = self._file.lengths(offsets[live])
         return known
 
     def _states(self, slots: NDArray[Any]) -> NDArray[np.uint8]:
-        states = self._geometry.states(slots["offset"])
+        states = self._layout.states(slots["offset"])
         order = self._file.order
         if order is not None and order.empty_state is State.DELETED:
             # In a file of the older writer, unused slots have offset 0, so other empty slots are deleted.
@@ -160,7 +153,7 @@ class SwhObjects(Objects):
         return states
 
 
-def _key_bytes(slots: NDArray[Any]) -> ByteStrings:
+def _key_strings(slots: NDArray[Any]) -> ByteStrings:
     return ByteStrings.rows(np.frombuffer(slots["key"].tobytes(), np.uint8).reshape(len(slots), -1))
 
 
@@ -169,7 +162,7 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
     return ObjectRef(
         key,
         slot,
-        (Span("", start, start + size), length_span(offset)),
+        (Span("", start, start + size), Span("", offset, start)),
         size=size,
         stored_size=size,
         extras={"slot": slot, "offset": offset},
@@ -200,6 +193,7 @@ def checked_key(key: str) -> str:
 
 def many_key_bytes(keys: Sequence[str]) -> bytes:
     try:
+        # `fromhex` skips blanks, so a key with blanks gives too few bytes.
         raw = bytes.fromhex("".join(keys)) if set(map(len, keys)) <= {64} else b""
     except ValueError:
         raw = b""

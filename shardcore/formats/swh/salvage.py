@@ -13,13 +13,12 @@ from functools import partial
 import numpy as np
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.formats.swh.layout import HEADER, MAGIC, OBJECT, SLOT, SwhGeometry
+from shardcore.formats.swh.layout import DATA_START, HEADER, MAGIC, OBJECT, SLOT, has_object
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences
 from shardcore.sources.base import Source, read_pieces
 
 _ALGORITHM = b"chd_ph\0"
-_USUAL_START = 512
 _CHAIN = 16
 """Number of consecutive objects that confirm an offset."""
 _FEW = 2
@@ -101,7 +100,7 @@ def _layout(damaged: Damaged) -> _Layout:
         damaged.declared = count
     fits = HEADER.size <= start <= index <= hashes and (hashes - index) % SLOT.size == 0
     if not fits:
-        start, index = min(_USUAL_START, size), size
+        start, index = min(DATA_START, size), size
     if not fits or source.read(min(hashes, size), min(hashes + len(_ALGORITHM), size)) != _ALGORITHM:
         # Bytes are missing before the hash function, or the header is wrong.
         found = _by_hash_function(damaged)
@@ -112,7 +111,7 @@ def _layout(damaged: Damaged) -> _Layout:
     slots = (min(hashes, size) - index) // SLOT.size
     rows = SLOT.read(source.read(index, index + slots * SLOT.size), count=slots)
     offsets, keys = rows["offset"], np.ascontiguousarray(rows["key"])
-    used = np.flatnonzero(SwhGeometry.holds(offsets))
+    used = np.flatnonzero(has_object(offsets))
     places = {keys[row].tobytes().hex(): int(offsets[row]) for row in used.tolist()}
     return _Layout(start, index, index, places)
 

@@ -9,33 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.swh.file import SwhFile, check_length
-from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.file import SlotOrder, SwhFile, check_length
+from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout
 from shardcore.formats.swh.layout import (
     DIRECTORY_ENTRY,
     HASH_HEAD,
     HASH_TAIL,
     HEADER,
     OBJECT,
-    SENTENCES,
+    PARTS,
     SLOT,
     VARIABLE_PARTS,
     WHOLE_MAGIC,
     cut_sections,
-    length_span,
 )
-from shardcore.formats.swh.slots import SlotOrder, read_slots_at
-from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
+from shardcore.model.children import (
+    BitFields,
+    Deferred,
+    Extents,
+    RecordTable,
+    field_nodes,
+    grouped,
+    section_leaf,
+    section_nodes,
+)
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole
 from shardcore.model.runs import Runs
-from shardcore.model.section import Section
+from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
-
-_LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
-"""Roles of sections without parts."""
 
 
 def header_node(
@@ -44,14 +48,14 @@ def header_node(
     size: int = HEADER.size,
     sums: dict[str, str] | None = None,
 ) -> Node:
+    """Return the node of the header, or of the fields of a truncated one."""
     texts = {"magic": "SWHShard"} if values["magic"].startswith(WHOLE_MAGIC) else {}
     whole = {field.name: values.get(field.name) for field in HEADER.fields}
     fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts, sums=sums)
-    return Node("header", Span("", 0, size), children=fields[: len(values)], doc=SENTENCES["header"])
+    return Node("header", Span("", 0, size), children=fields[: len(values)], doc=PARTS[0].doc)
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
     nodes = []
     for section, whole in cut_sections(header, size):
         text = plural(section.size, "byte")
@@ -59,84 +63,72 @@ def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
             text = f"the first {text}; the file ends here"
         elif section.size < whole:
             text = f"the first {grouped_digits(section.size)} of {plural(whole, 'byte')}; the file ends here"
-        nodes.append((section, _leaf(section, roles.get(section.name, FieldRole.UNKNOWN), text)))
+        role = FieldRole.UNKNOWN if section.role is SectionRole.TRAILING else None
+        nodes.append((section, section_leaf(section, role, text)))
     return nodes
-
-
-def _leaf(section: Section, role: FieldRole, text: str) -> Node:
-    return Node(section.name, Span("", section.start, section.stop), role=role, text=text, doc=section.doc)
 
 
 class SwhTree:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
-        self._geometry = file.geometry
+        self._layout = file.layout
         self._extents: Once[ObjectExtents] = Once()
 
     def root(self) -> Node:
         makers = {
-            "header": lambda section: self._header_node(),
+            "header": self._header_node,
             "objects": self._objects_node,
             "index": self._index_node,
             "hash function": self._hash_node,
         }
-        kids = tuple(makers.get(section.name, _rest_node)(section) for section in self._file.sections)
-        source = self._file.source
+        kids, source = section_nodes(self._file.sections, makers), self._file.source
         return Node(source.name, Span("", 0, source.size), text="Software Heritage Read Shard", children=kids)
 
-    def _header_node(self) -> Node:
+    def _header_node(self, _: Section) -> Node:
         header = self._file.header
-        targets = {}
-        for name, size in (("objects_position", "objects_size"), ("index_position", "index_size")):
-            start = header[name]
-            targets[name] = Span("", start, start + header[size])
-        start = header["hash_position"]
-        targets["hash_position"] = Span("", start, start + HASH_HEAD.size)
-        index = product_text(self._geometry.slots, "slot", SLOT.size, header["index_size"])
+        targets = {
+            f"{name}_position": Span(
+                "", header[f"{name}_position"], header[f"{name}_position"] + header[f"{name}_size"]
+            )
+            for name in ("objects", "index")
+        }
+        targets["hash_position"] = HASH_HEAD.span("", header["hash_position"])
+        index = product_text(self._layout.slots, "slot", SLOT.size, header["index_size"])
         return header_node(header, targets, sums={"index_size": index})
 
     def _objects_node(self, section: Section) -> Node:
         order = self._file.order
         if order is None:
-            return _leaf(
-                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to list them"
-            )
+            text = f"{plural(self._layout.declared, 'object')}; load the index to list them"
+            return section_leaf(section, text=text)
         # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))
         text = plural(len(order), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
-        span = Span("", section.start, section.stop)
-        return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
+        return replace(section_leaf(section, role, text), children=grouped(kids))
 
     def _index_node(self, section: Section) -> Node:
         table = self._file.table
-        span = Span("", section.start, section.stop)
-        return Node("index", span, text=plural(table.rows, "slot"), doc=section.doc, children=grouped(table))
+        return replace(section_leaf(section, FieldRole.GROUP, plural(table.rows, "slot")), children=grouped(table))
 
     def _hash_node(self, section: Section) -> Node:
-        span = Span("", section.start, section.stop)
-        parts = self._file.parts
-        if parts is None:
+        layout = self._file.hash_layout
+        if layout is None:
             error = str(self._file.damage) if self._file.damage else ""
-            return Node("hash function", span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
-        head = field_nodes(HASH_HEAD, parts.values, parts.start)
-        end = Span("", parts.stop - HASH_TAIL.size, parts.stop)
-        fields = Deferred(lambda: field_nodes(HASH_TAIL, self._file.hash_tail(), end.start))
-        kids = (
-            *head,
-            *(self._part_node(parts, name) for name in VARIABLE_PARTS),
-            Node(
-                "end",
-                end,
-                doc="The numbers of slots and buckets again; they must equal the first ones.",
-                children=fields,
-            ),
+            return replace(section_leaf(section, FieldRole.UNKNOWN), text="", error=error)
+        end = Node(
+            "end",
+            layout.tail,
+            doc="The numbers of slots and buckets again; they must equal the first ones.",
+            children=Deferred(lambda: field_nodes(HASH_TAIL, self._file.hash_tail(), layout.tail.start)),
         )
-        text = f"CHD, {plural(parts.slots, 'slot')}, {plural(parts.buckets, 'bucket')}, seed {parts.seed}"
-        return Node("hash function", span, text=text, doc=section.doc, children=kids)
+        head = field_nodes(HASH_HEAD, layout.values, layout.start)
+        text = f"CHD, {plural(layout.slots, 'slot')}, {plural(layout.buckets, 'bucket')}, seed {layout.seed}"
+        kids = (*head, *(self._part_node(layout, name) for name in VARIABLE_PARTS), end)
+        return replace(section_leaf(section, FieldRole.GROUP, text), children=kids)
 
-    def _part_node(self, parts: HashParts, name: str) -> Node:
-        span = parts.part(name)
+    def _part_node(self, layout: HashLayout, name: str) -> Node:
+        span, doc = layout.parts[name], VARIABLE_PARTS[name]
         kids: Children
         if name == "select directory":
             kids = RecordTable(
@@ -144,22 +136,22 @@ class SwhTree:
                 span.start,
                 span.size // DIRECTORY_ENTRY.size,
                 lambda first, last: self._read_entries(span, first, last),
-                describe=lambda number, row: _directory_node(parts, number, row),
+                describe=lambda number, row: _directory_node(layout, number, row),
             )
-            return Node(name, span, text=plural(len(kids), "entry"), doc=VARIABLE_PARTS[name], children=grouped(kids))
-        kids = BitFields(span, parts.buckets, lambda first, last: self._bit_nodes(parts, name, first, last))
-        text = f"{plural(8 * span.size, 'bit')} for {plural(parts.buckets, 'bucket')}"
-        return Node(name, span, role=FieldRole.BITS, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
+            return Node(name, span, text=plural(len(kids), "entry"), doc=doc, children=grouped(kids))
+        kids = BitFields(span, layout.buckets, lambda first, last: self._bit_nodes(layout, name, first, last))
+        text = f"{plural(8 * span.size, 'bit')} for {plural(layout.buckets, 'bucket')}"
+        return Node(name, span, role=FieldRole.BITS, text=text, doc=doc, children=grouped(kids))
 
     def _read_entries(self, span: Span, first: int, last: int) -> NDArray[Any]:
         size = DIRECTORY_ENTRY.size
         data = self._file.source.read(span.start + size * first, span.start + size * last)
         return DIRECTORY_ENTRY.read(data, count=last - first)
 
-    def _bit_nodes(self, parts: HashParts, name: str, first: int, last: int) -> list[Node]:
-        span = parts.part(name)
+    def _bit_nodes(self, layout: HashLayout, name: str, first: int, last: int) -> list[Node]:
+        span = layout.parts[name]
         try:
-            decoded = self._file.function().decoded
+            _, decoded = self._file.function()
         except FormatError as error:
             return [Node(f"bucket {n}", span, error=str(error), bits=(0, 0)) for n in range(first, last)]
         nodes = []
@@ -169,8 +161,8 @@ class SwhTree:
                 at = int(decoded.positions[bucket])
                 bits, value, text = (at, at + 1), at, f"one-bit {bucket} is at bit {at}: high part {at - bucket}"
             elif name == "low bits":
-                bits = (bucket * parts.low_width, (bucket + 1) * parts.low_width)
-                value = end & ((1 << parts.low_width) - 1)
+                bits = (bucket * layout.low_width, (bucket + 1) * layout.low_width)
+                value = end & ((1 << layout.low_width) - 1)
                 text = f"low part {value}: the value ends at store bit {end}"
             else:
                 bits, value = (end - length, end), int(decoded.displacements[bucket])
@@ -179,8 +171,24 @@ class SwhTree:
         return nodes
 
 
-def _rest_node(section: Section) -> Node:
-    return _leaf(section, _LEAVES.get(section.name, FieldRole.UNKNOWN), plural(section.size, "byte"))
+def _directory_node(layout: HashLayout, number: int, row: Any) -> Node:
+    start = layout.parts["select directory"].start + DIRECTORY_ENTRY.size * number
+    position, one = int(row["position"]), ONES_PER_ENTRY * number
+    text = f"one-bit {one} is at bit {position}"
+    if one >= layout.buckets:
+        text = f"unused: there are only {plural(layout.buckets, 'one-bit')}"
+    unary = layout.parts["unary bits"]
+    byte = unary.start + position // 8
+    field = DIRECTORY_ENTRY.fields[0]
+    return Node(
+        f"entry {number}",
+        DIRECTORY_ENTRY.span("", start),
+        value=position,
+        text=text,
+        role=field.role,
+        doc=field.doc,
+        target=Span("", byte, byte + 1) if byte < unary.stop else None,
+    )
 
 
 class ObjectExtents(Extents):
@@ -188,8 +196,8 @@ class ObjectExtents(Extents):
         self._file = file
         self._slots, self._offsets, self._sizes = order.slots, order.offsets, order.sizes
         starts, stops = self._offsets, self._offsets + OBJECT.size + self._sizes
-        edges = np.append(starts, file.geometry.index_start)
-        reach = np.maximum.accumulate(np.append(file.geometry.objects_start, stops))
+        edges = np.append(starts, file.layout.index_start)
+        reach = np.maximum.accumulate(np.append(file.layout.objects_start, stops))
         where = np.flatnonzero(reach < edges)
         self.gaps = len(where)
         # Number of the live object per row, -1 for a gap; None without gaps.
@@ -207,7 +215,7 @@ class ObjectExtents(Extents):
     def _nodes(self, first: int, last: int) -> list[Node]:
         live = self._live_at(first, last)
         slots = self._slots[live[live >= 0]]
-        keys = iter(read_slots_at(self._file.source, self._file.geometry, slots)["key"])
+        keys = iter(self._file.slots_at(slots)["key"])
         return [
             self._object(int(number), next(keys).tobytes().hex()) if number >= 0 else self._gap(first + at)
             for at, number in enumerate(live.tolist())
@@ -215,7 +223,7 @@ class ObjectExtents(Extents):
 
     def _object(self, number: int, key: str) -> Node:
         slot, size = int(self._slots[number]), int(self._sizes[number])
-        length = length_span(int(self._offsets[number]))
+        length = OBJECT.span("size", int(self._offsets[number]))
         content = Span("", length.stop, length.stop + size)
         return Node(
             key,
@@ -268,22 +276,3 @@ class ObjectExtents(Extents):
         both_stops = np.stack([edge, stops], axis=1)
         both_roles = np.stack([roles, np.full(len(roles), FieldRole.DATA)], axis=1)
         return Runs.of(both_starts, both_stops, both_roles, np.repeat(parity, 2))
-
-
-def _directory_node(parts: HashParts, number: int, row: Any) -> Node:
-    start = parts.part("select directory").start + DIRECTORY_ENTRY.size * number
-    position = int(row["position"])
-    byte = parts.part("unary bits").start + position // 8
-    node = field_nodes(DIRECTORY_ENTRY, row, start)[0]
-    text = f"one-bit {128 * number} is at bit {position}"
-    if 128 * number >= parts.buckets:
-        text = f"unused: there are only {plural(parts.buckets, 'one-bit')}"
-    return Node(
-        f"entry {number}",
-        node.span,
-        value=position,
-        text=text,
-        role=node.role,
-        doc=node.doc,
-        target=Span("", byte, byte + 1) if byte < parts.part("unary bits").stop else None,
-    )

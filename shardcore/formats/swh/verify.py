@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.swh import chd_code
-from shardcore.formats.swh.chd_build import find_duplicate
-from shardcore.formats.swh.file import FEW_KEYS, SwhFile, is_certain
-from shardcore.formats.swh.layout import OBJECT, SLOT, field_span
-from shardcore.formats.swh.slots import WINDOW, order_by_offset, read_slots
+from shardcore.formats.swh.chd import find_duplicates
+from shardcore.formats.swh.file import WINDOW, SwhFile, order_by_offset
+from shardcore.formats.swh.hash_section import directory_of
+from shardcore.formats.swh.layout import DATA_START, DIRECTORY_ENTRY, HEADER, OBJECT, WHOLE_MAGIC
+from shardcore.formats.swh.lookup import FEW_KEYS, is_certain
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.sources.base import Source
 from shardcore.writing.undo import note_interrupted
 
 CONTENT_WINDOW = 1 << 22
@@ -40,6 +39,10 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 
+MOST_ENTRIES = 100
+"""Most findings about entries of the select directory."""
+
+
 def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     with file.enough_memory():
         return _verify(file, depth, progress)
@@ -49,8 +52,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     findings = Findings()
     progress(0, 1)
     if file.damage is not None:
-        span = file.damage.span
-        findings.error("swh.hash-function", span, file.damage.message)
+        findings.error("swh.hash-function", file.damage.span, file.damage.message)
     note_interrupted(findings, file.source, "swh")
     _check_structure(file, findings)
     objects = checked = without = 0
@@ -71,44 +73,30 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
 
 
 def _check_structure(file: SwhFile, findings: Findings) -> None:
-    magic = file.header["magic"]
-    if magic[9:].strip(b"\0"):
-        findings.note(
-            "swh.magic-rest",
-            Span("", 9, 32),
-            "bytes 9 to 31 of the magic are not all zero; readers ignore them",
-        )
-    padding = next((s for s in file.sections if s.name == "padding"), None)
+    magic, known = file.header["magic"], len(WHOLE_MAGIC)
+    if magic[known:].strip(b"\0"):
+        message = f"bytes {known} to {len(magic) - 1} of the magic are not all zero; readers ignore them"
+        findings.note("swh.magic-rest", Span("", known, len(magic)), message)
+    padding, trailing = file.section("padding"), file.section("trailing")
     if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
-        span = Span("", padding.start, padding.stop)
-        findings.note("swh.padding", span, "the padding is not all zero: the shard may be on a reused device")
-    trailing = next((s for s in file.sections if s.name == "trailing"), None)
+        message = "the padding is not all zero: the shard may be on a reused device"
+        findings.note("swh.padding", Span("", padding.start, padding.stop), message)
     if trailing is not None:
-        span = Span("", trailing.start, trailing.stop)
-        findings.note(
-            "swh.trailing",
-            span,
-            plural(trailing.size, "byte follows the end of the shard", "bytes follow the end of the shard"),
-        )
-    if file.header["objects_position"] != 512:
-        place = field_span("objects_position")
-        findings.note(
-            "swh.objects-position",
-            place,
-            f"objects_position is {file.header['objects_position']:#x}; every known writer stores 0x200",
-        )
+        message = plural(trailing.size, "byte follows the end of the shard", "bytes follow the end of the shard")
+        findings.note("swh.trailing", Span("", trailing.start, trailing.stop), message)
+    if (position := file.header["objects_position"]) != DATA_START:
+        message = f"objects_position is {position:#x}; every known writer stores {DATA_START:#x}"
+        findings.note("swh.objects-position", HEADER.span("objects_position"), message)
 
 
 def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
-    geometry = file.geometry
-    at_once = WINDOW // SLOT.size
+    """Return number, offset and key of the live slots; check the others."""
     slots: list[I64] = []
     offsets: list[I64] = []
     keys: list[NDArray[np.uint8]] = []
-    for first in range(0, geometry.slots, at_once):
-        progress(first, geometry.slots)
-        rows = read_slots(file.source, geometry, first, min(first + at_once, geometry.slots))
-        states = geometry.states(rows["offset"])
+    for first, rows in file.slot_windows():
+        progress(first, file.layout.slots)
+        states = file.layout.states(rows["offset"])
         live = np.flatnonzero(states == State.LIVE)
         slots.append(live + first)
         offsets.append(rows["offset"][live].astype(np.int64))
@@ -118,82 +106,75 @@ def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[
 
 
 def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
-    geometry = file.geometry
+    layout = file.layout
     for at in np.flatnonzero(states == State.DAMAGED).tolist():
-        wrong = geometry.outside(first + at, int(rows["offset"][at]))
+        wrong = layout.outside(first + at, int(rows["offset"][at]))
         findings.error("swh.slot-offset", wrong.span, wrong.message, key=rows["key"][at].tobytes().hex())
-    empty = states == State.UNUSED
-    for at in np.flatnonzero(empty & rows["key"].any(axis=1)).tolist():
-        place = geometry.key_span(first + at)
-        findings.warning("swh.empty-slot-key", place, f"slot {first + at} has no object, but its key is not all zero")
+    for at in np.flatnonzero((states == State.UNUSED) & rows["key"].any(axis=1)).tolist():
+        message = f"slot {first + at} has no object, but its key is not all zero"
+        findings.warning("swh.empty-slot-key", layout.slot_span(first + at, "key"), message)
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):
-        at = int(zeros[0])
-        place = geometry.offset_span(first + at)
         count = plural(len(zeros), "slot without an object has", "slots without an object have")
         message = f"{count} offset 0 instead of 2^64 - 1, as older writers store"
-        findings.note("swh.legacy-unused", place, message)
+        findings.note("swh.legacy-unused", layout.slot_span(first + int(zeros[0]), "offset"), message)
 
 
 def _check_counts(file: SwhFile, live: int, findings: Findings) -> None:
-    declared = file.geometry.declared
-    place = field_span("objects_count")
+    declared, place = file.layout.declared, HEADER.span("objects_count")
     if live > declared:
         slots = plural(live, "slot holds an object", "slots hold objects")
         findings.error("swh.objects-count", place, f"{slots}; objects_count is {grouped_digits(declared)}")
     elif live < declared:
-        findings.note(
-            "swh.deleted",
-            place,
-            f"{grouped_digits(declared - live)} of {plural(declared, 'object was', 'objects were')} deleted",
-        )
+        of = plural(declared, "object was", "objects were")
+        findings.note("swh.deleted", place, f"{grouped_digits(declared - live)} of {of} deleted")
 
 
 def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-    twins = find_duplicate(keys) if len(keys) else None
-    if twins is not None:
-        first, second = (int(slots[at]) for at in twins)
-        message = f"slots {first} and {second} have the same key"
-        findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
+    for first, second in find_duplicates(keys)[:1] if len(keys) else ():
+        span = file.layout.slot_span(int(slots[second]), "key")
+        message = f"slots {int(slots[first])} and {int(slots[second])} have the same key"
+        findings.error("swh.duplicate-key", span, message, key=keys[second].tobytes().hex())
 
 
 def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-    if file.parts is None:
+    if file.hash_layout is None:
         return
     try:
-        function = file.function()
+        encoded, decoded = file.function()
     except FormatError as error:
         findings.error("swh.hash-function", error.span, error.message)
         return
-    wrong = chd_code.wrong_directory_entries(function.encoded.directory, function.decoded.positions)
-    counted = chd_code.directory_of(function.decoded.positions)
-    directory = file.parts.part("select directory")
-    for entry in wrong[:100].tolist():
-        place = Span("", directory.start + 4 * entry, directory.start + 4 * entry + 4)
+    counted, start = directory_of(decoded.positions), file.hash_layout.parts["select directory"].start
+    for entry in np.flatnonzero(encoded.directory != counted)[:MOST_ENTRIES].tolist():
         message = (
-            f"entry {entry} of the select directory has bit {int(function.encoded.directory[entry])}; "
+            f"entry {entry} of the select directory has bit {int(encoded.directory[entry])}; "
             f"counting the one-bits gives {int(counted[entry])}"
         )
+        place = DIRECTORY_ENTRY.span("", start + DIRECTORY_ENTRY.size * entry)
         findings.error("swh.select-directory", place, message)
-    if not len(slots):
-        return
+    if len(slots):
+        _check_slots(file, slots, keys, findings)
+
+
+def _check_slots(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+    """Report keys that do not hash to their slots; where that is most of them, the function with one finding."""
     missed = np.flatnonzero(file.slots_of(keys) != slots)
     if len(missed) > max(FEW_KEYS, len(slots) // 2):
-        mismatches = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
-        agree = len(slots) - len(mismatches)
-        # One finding for the function instead of one per key.
+        signed = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
+        agree = len(slots) - len(signed)
         file.misfit = file.misfit_of(len(missed), len(slots))
-        if not (10 * len(mismatches) <= agree and is_certain(agree, file.parts.slots)):
+        if not (10 * len(signed) <= agree and is_certain(agree, file.layout.slots)):
             findings.error("swh.hash-misfit", file.misfit.span, file.misfit.message)
             return
         message = "keys are hashed with signed bytes, as in an old version of the library; readers do not find them"
-        findings.error("swh.signed-dialect", Span("", file.parts.start, file.parts.stop), message)
-        missed = mismatches
+        findings.error("swh.signed-dialect", file.misfit.span, message)
+        missed = signed
     for at in missed.tolist():
         slot = int(slots[at])
-        key = keys[at].tobytes().hex()
         message = f"the key in slot {slot} does not hash to this slot, so readers do not find it"
-        findings.error("swh.slot-mismatch", file.geometry.key_span(slot), message, key=key)
+        span = file.layout.slot_span(slot, "key")
+        findings.error("swh.slot-mismatch", span, message, key=keys[at].tobytes().hex())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,15 +201,15 @@ class ContentCheck:
     """Check of the objects section against the index: live objects do not overlap, and gaps are zero (§1)."""
 
     def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-        self.source: Source = file.source
-        self.geometry = file.geometry
-        self.start = file.geometry.objects_start
-        self.stop = file.geometry.index_start
+        self.source = file.source
+        self.layout = file.layout
+        self.start = file.layout.objects_start
+        self.stop = file.layout.index_start
         self.slots = slots
         self.offsets = offsets
         self.keys = keys
         self.findings = findings
-        self.deleted = file.geometry.declared > len(slots)
+        self.deleted = file.layout.declared > len(slots)
         self.mismatches: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
@@ -293,7 +274,7 @@ class ContentCheck:
         hashed = stops > 0
         for number in np.flatnonzero(~hashed | (offsets != reached)).tolist():
             offset, size = int(offsets[number]), int(sizes[number])
-            if (wrong := self.geometry.too_long(offset, size)) is not None:
+            if (wrong := self.layout.too_long(offset, size)) is not None:
                 self.findings.error("swh.object-length", wrong.span, wrong.message, key=self._key(at + number))
                 continue
             self._check_edge(int(reached[number]), offset, at + number, progress)

@@ -1,4 +1,4 @@
-"""Writing a Read Shard."""
+"""Writing a Read Shard, deleting its objects, and truncating the bytes after it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ import hashlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
-from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicates
-from shardcore.formats.swh.chd_code import encode
-from shardcore.formats.swh.hash_section import write_hash_section
+from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
+from shardcore.formats.swh.hash_section import encode, write_hash_section
 from shardcore.formats.swh.objects import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import read_pieces
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
+from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
+
+if TYPE_CHECKING:
+    from shardcore.formats.swh.shard import SwhShard
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,3 +251,69 @@ def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
     parts = [b""] * (2 * len(contents))
     parts[0::2], parts[1::2] = sizes.astype(">u8").view("V8").tolist(), contents
     return b"".join(parts)
+
+
+# --- edits of a written shard -------------------------------------------------------------------------------------
+
+MANY = 100
+"""Number of keys above which they are looked up together, which reads the whole index."""
+
+
+def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
+    """Delete objects: overwrite contents, then lengths, with zeros, then empty the slots.
+
+    Lengths and slots are written last, so that an interrupted deletion still shows what to delete. All keys are looked
+    up before anything is planned.
+    """
+    if not keys:
+        raise UsageError("no keys given: name the objects to delete")
+    rows: dict[int, str] = {}
+    contents: list[FileChange] = []
+    lengths: list[FileChange] = []
+    slots: list[FileChange] = []
+    found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
+    for key, row in zip(keys, found, strict=True):
+        # A missing key is looked up alone, which raises the reason.
+        ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
+        if ref.row in rows:
+            raise UsageError(f"the key {key} is given twice")
+        rows[ref.row] = key
+        content = _extent(shard, ref)
+        if content.size:
+            contents.append(FileChange(content.start, Zeros(content.size), f"content of {ref.key}"))
+        start = content.start - layout.OBJECT.size
+        lengths.append(FileChange(start, Zeros(layout.OBJECT.size), f"length of {ref.key}"))
+        slot = shard.file.layout.slot_span(ref.row)
+        slots.append(FileChange(slot.start, _EMPTY_SLOT, f"slot {ref.row}"))
+    changes = (*contents, *lengths, *slots)
+    return edit_of(
+        shard.source, f"delete {plural(len(rows), 'object')}", changes, verb="delete", keys=tuple(rows.values())
+    )
+
+
+def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
+    """Return the span of an object's content; for length 0, all non-zero bytes up to the next object.
+
+    An interrupted deletion may have left a zero length and the content.
+    """
+    content = ref.spans[0]
+    if content.size:
+        return content
+    shard.load_index()
+    order = shard.file.order
+    after = order.offsets[order.offsets >= content.start] if order is not None else ()
+    stop = int(min(after)) if len(after) else shard.file.layout.index_start
+    source = shard.file.source
+    has_content = any(map(any, read_pieces(source, content.start, stop)))
+    return Span("", content.start, stop) if has_content else content
+
+
+def truncate(shard: SwhShard) -> Edit:
+    """Cut off the bytes after the hash function, such as the rest of a block device."""
+    trailing = shard.file.section("trailing")
+    if trailing is None:
+        return edit_of(shard.source, "no bytes follow the shard", ())
+    return edit_of(shard.source, f"cut off {plural(trailing.size, 'byte')}", (), trailing.start, verb="truncate")
+
+
+_EMPTY_SLOT = layout.SLOT.pack(offset=layout.NO_OBJECT)

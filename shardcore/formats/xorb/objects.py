@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
-from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.records import Read
+from shardcore.formats.xorb.file import Read, XorbFile
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 

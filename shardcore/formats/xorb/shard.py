@@ -12,11 +12,9 @@ from shardcore.codecs.xet.hashes import HashArray, to_text
 from shardcore.codecs.xet.xorb_info import FIXED, read_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
-from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
-from shardcore.formats.xorb.records import Records, unpack, walk
-from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.model.number_words import plural
 from shardcore.shards.file_shard import FileShard
@@ -25,11 +23,10 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.span import Span
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.opening import PrefetchedSource
 
@@ -38,7 +35,6 @@ class XorbShard(FileShard):
     """An opened xorb; its chunks are the objects."""
 
     key_form = KEY_FORM
-    meanings = MEANINGS
 
     format = "xorb"
     file: XorbFile
@@ -49,6 +45,11 @@ class XorbShard(FileShard):
         objects = XorbObjects(file)
         super().__init__(file, objects, XorbTree(file), XorbLookup(file, objects))
         self.version = "" if file.info is None else str(file.info.version)
+
+    def steps(self) -> Steps:
+        from shardcore.formats.xorb.steps import STEPS
+
+        return STEPS
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
@@ -94,13 +95,6 @@ class XorbShard(FileShard):
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
-        absent = "Key not found. " if trace is not None and trace.ref is None else ""
-        from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
-
-        return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.key == ALL:

@@ -17,8 +17,7 @@ from shardcore.codecs.xet.xorb_layout import (
     Scheme,
     read_u24,
 )
-from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, XorbFile
-from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
+from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, ReadMany, Records, XorbFile, read_headers, unpack
 from shardcore.model.children import Extents, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import plural

@@ -7,8 +7,7 @@ import numpy as np
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text, tree_root
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZE
 from shardcore.errors import FormatError
-from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile
-from shardcore.formats.xorb.records import stored_records, unpack
+from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile, stored_records, unpack
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span

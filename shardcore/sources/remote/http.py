@@ -110,7 +110,7 @@ class HttpTransport:
             url = urljoin(url, target)
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
-                raise RangeRefused(f"{address.shown}is redirected to an unsupported scheme, {short(parts.scheme)}")
+                raise RangeRefused(f"{address.shown} is redirected to an unsupported scheme, {short(parts.scheme)}")
             if scheme == "https" and parts.scheme == "http":
                 raise RemoteError(f"refused to follow the redirect of {address.shown} from https to http")
             if url in seen:

@@ -26,7 +26,7 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with shardcore.open(place) as shard:
         kind = type(shard)
         told = shard.trace(KEY)
-    steps = (replace(told.steps[0], drawing=tape()), *told.steps[1:])
+    steps = (replace(told.steps[0], draw=tape), *told.steps[1:])
 
     def sketches(_: shardcore.Shard, trace: Trace | None = None) -> tuple[Any, ...]:
         return (Played(), *((StaticSketch("lookup", "The lookup", tape()),) if trace is not None else ()))

@@ -116,7 +116,7 @@ def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: p
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
     first = pid(decoder)
     for name, error, words in (
-        ("greedy", LimitExceeded, "more memory"),
+        ("greedy", LimitExceeded, "memory limit"),
         ("long", LimitExceeded, "the limit is 100"),
         ("broken", FormatError, "no such marker"),
     ):

@@ -76,6 +76,6 @@ def test_nothing_is_fetched_unasked() -> None:
         def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
             return ()
 
-    with pytest.raises(UsageError, match="3 bytes of bytes must be fetched"):
+    with pytest.raises(UsageError, match="3 bytes of bytes"):
         ColdSource(Far(b"abc"), CostRecorder(fetch=False), None, owned=False)
     assert ColdSource(Far(b"abc"), CostRecorder(fetch=True), None, owned=False).read(0, 3) == b"abc"

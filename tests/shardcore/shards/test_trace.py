@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import pytest
 
-from shardcore import formats
 from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.shard import Shard
 from shardcore.shards.trace import LookupRecorder, record_lookup
 from shardcore.sources.memory import BytesSource
 
@@ -58,16 +53,3 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
     trace = record_lookup("k", lookup)
     assert trace.outcome == "damaged"
     assert trace.steps[-1].spans == ((error.span,) if error.span else ())
-
-
-def test_every_format_explains_the_values_of_its_lookups() -> None:
-    modules = [module.name for module in pkgutil.walk_packages(formats.__path__, "shardcore.formats.")]
-    for module in modules:
-        importlib.import_module(module)
-
-    def below(kind: type[Shard]) -> list[type[Shard]]:
-        return [kind, *(one for sub in kind.__subclasses__() for one in below(sub))]
-
-    kinds = [kind for kind in below(Shard) if kind.__module__ in modules]
-    assert len(kinds) >= 12
-    assert [kind.__name__ for kind in kinds if not kind.meanings] == []

@@ -52,10 +52,10 @@ def test_a_writer_that_is_not_finished(tmp_path: Path, target: str) -> None:
     opened: list[object] = [shardcore.create(tmp_path / target, format="swh")]
     opened[0].add(None, b"x" * 1_000_000)  # type: ignore[attr-defined]
     assert len(list(tmp_path.rglob("*.part"))) == 1
-    with pytest.warns(ResourceWarning, match="unfinished"):
+    with pytest.warns(ResourceWarning, match="was not finished"):
         collect(opened)
     command = [sys.executable, "-W", "always", "-c", ABANDONED, str(tmp_path / target)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "ResourceWarning: unfinished" in done.stderr
+    assert "was not finished" in done.stderr
     assert "Exception ignored" not in done.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]

@@ -62,7 +62,7 @@ class TestFileSource(SourceContract):
     def test_a_vanished_file_is_noticed(self, tmp_path: Path) -> None:
         with self.opened(tmp_path) as source:
             (tmp_path / "file").unlink()
-            with pytest.raises(SourceError, match="gone"):
+            with pytest.raises(SourceError, match="deleted"):
                 source.check_unchanged()
 
     def test_a_relative_path_holds_after_a_change_of_directory(

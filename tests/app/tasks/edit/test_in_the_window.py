@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QAbstractButton
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.formats.swh.edits import delete
+from shardcore.formats.swh.writer import delete
 from shardcore.sources.local import FileSource
 from shardcore.testing import sampled
 from shardcore.writing import lock

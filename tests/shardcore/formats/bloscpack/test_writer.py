@@ -405,7 +405,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
     [
         ("v1.blp", b"more", "version 1"),
         ("v2_offsets.blp", b"more", "version 2"),
-        ("stream.blp", b"more", "not have the number"),
+        ("stream.blp", b"more", "number and size of the chunks"),
         ("tiny.blp", b"", "nothing to append"),
         ("files", b"more", "not a folder"),
     ],

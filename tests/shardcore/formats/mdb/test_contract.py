@@ -13,7 +13,6 @@ import pytest
 import shardcore
 from shardcore.codecs.xet.chunker import cut_ends, rolling
 from shardcore.formats.mdb import layout
-from shardcore.formats.mdb.cuts_sketch import Cut, Rule
 from shardcore.formats.mdb.layout import FILE_HEADER, FOOTER, NO_EXPIRY, file_steps, locate
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.record import Record
@@ -21,6 +20,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
+from shardcore.teaching.mdb.insertion import Cut, Rule
 from shardcore.testing import DataSetContract, PageContract, ShardContract
 from shardcore.testing.drawing_contract import DrawingContract
 

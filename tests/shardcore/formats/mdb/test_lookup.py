@@ -124,7 +124,7 @@ def test_search_finds_every_key(shape: str) -> None:
 
     assert table.stop - table.start > 2 * WHOLE_TABLE
     for key in {*keys[:: count // 15].tolist(), 0, 5, 2**64 - 1, int(keys[0]), int(keys[-1])}:
-        first, rows = search(read, table, key)
+        first, rows, _ = search(read, table, key)
         left, right = (int(np.searchsorted(keys, np.uint64(key), side)) for side in ("left", "right"))
         assert (first, rows["index"].tolist()) == (left, list(range(left, right)))
     if shape == "even":

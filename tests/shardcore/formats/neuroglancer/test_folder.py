@@ -133,7 +133,7 @@ def test_names_in_an_info_do_not_lead_outside(tmp_path: Path, key: str) -> None:
     info = json.loads((DATA / "volume" / "info").read_text())
     info["scales"] = [info["scales"][0] | {"key": key}]
     (tmp_path / "info").write_text(json.dumps(info))
-    with pytest.raises(UsageError, match="refused to follow"):
+    with pytest.raises(UsageError, match="refused to open"):
         shardcore.open(tmp_path)
 
 
@@ -224,7 +224,7 @@ def root_of(folder: Path, *, sharded_scales: int = 0, scales: int = 2, mesh: str
 def test_a_root_with_meshes_alone_opens_them(tmp_path: Path, key: str) -> None:
     root = root_of(tmp_path / "set", scales=0, mesh=key)
     with shardcore.open(root) as found, shardcore.open(DATA / "mesh") as known:
-        assert (found.why, found.objects.keys[:]) == ("info beside it, meshes", known.objects.keys[:])
+        assert (found.why, found.objects.keys[:]) == ("info in the same folder, meshes", known.objects.keys[:])
         first = known.objects.keys[0]
         assert found.read_part(found.find(first), "fragments") == known.read_part(known.find(first), "fragments")
         text = (DATA / "mesh" / "info").read_bytes()

@@ -369,7 +369,7 @@ def test_what_does_not_go_along_is_named(tmp_path: Path) -> None:
     info["scales"] += [scale("gone", FULL), scale("done", FULL) | {"sharding": RAW}]
     written(root, {"info": info, "done/0.shard": b""})
     out, done = packed(tmp_path, root)
-    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no info that can be read"):
+    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no readable info"):
         assert [note for note in done.notes if words in note and "copy it manually" in note]
     for words in ("scale gone is left out: there is no such folder", "scale done is left out: it is sharded already"):
         assert words in done.notes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.swh.chd import Function
-from shardcore.formats.swh.chd_code import Encoded, encode, part_sizes
+from shardcore.formats.swh.hash_section import Encoded, encode, part_sizes
 
 FIXED = struct.Struct("<7sII8s8I")
 

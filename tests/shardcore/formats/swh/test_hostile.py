@@ -258,7 +258,7 @@ def test_objects_that_are_skipped_are_counted_by_their_slots(sparse: Path) -> No
         everything = listed(shard, 0, 1000)
         folder.ranges.clear()
         assert listed(shard, len(everything) - 3, 3) == everything[-3:]
-        index = shard.file.geometry.index_start
+        index = shard.file.layout.index_start
         assert sum(start < index for _, start, _ in folder.ranges) <= 3
         assert not shard.loaded
 

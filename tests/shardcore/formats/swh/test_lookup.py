@@ -25,7 +25,6 @@ def test_the_function_is_checked_once() -> None:
             with pytest.raises(KeyAbsent):
                 shard.find(key)
             costs.append(len(source.ranges) - before)
-        assert shard.file.fits
         assert max(costs[1:]) <= costs[0]
 
 
@@ -33,7 +32,7 @@ def test_one_damaged_key_is_not_the_functions_fault() -> None:
     """A foreign key in a slot is outvoted by the keys after it."""
     data = bytearray((DATA / "small.shard").read_bytes())
     with shardcore.open(bytes(data)) as shard:
-        start = shard.file.geometry.index_start
+        start = shard.file.layout.index_start
     data[start : start + 32] = bytes(range(32))
     blank = "ab" * 16 + " " * 32
     with shardcore.open(bytes(data)) as shard:
@@ -49,7 +48,7 @@ def test_a_damaged_key_does_not_hide_the_dialect(strangers: int) -> None:
     with shardcore.open(bytes(data)) as shard:
         refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
         live = [ref for ref in refs if ref.state is shardcore.State.LIVE]
-        start = shard.file.geometry.slot_start(live[0].row)
+        start = shard.file.layout.slot_start(live[0].row)
     if strangers:
         data[start + 5] ^= 1
     with shardcore.open(bytes(data)) as shard:
@@ -76,7 +75,7 @@ def test_a_wrong_seed_is_no_dialect() -> None:
     data = bytearray((DATA / "small.shard").read_bytes())
     with shardcore.open(bytes(data)) as shard:
         keys = [key for key in shard.objects.keys if key is not None]
-        data[shard.file.hash_parts().start + HASH_HEAD.offsets["seed"]] ^= 1
+        data[shard.file.hashing().start + HASH_HEAD.offsets["seed"]] ^= 1
     with shardcore.open(bytes(data)) as shard:
         traces = [shard.trace(key) for key in keys]
         assert {trace.outcome for trace in traces} <= {"found", "damaged"}

@@ -14,8 +14,8 @@ import pytest
 import shardcore
 from shardcore.cli.program import run as program
 from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.swh.edits import delete, truncate
 from shardcore.formats.swh.shard import SwhShard
+from shardcore.formats.swh.writer import delete, truncate
 from shardcore.model.objects import State
 from shardcore.testing import WriterContract
 from shardcore.testing import kill_runs as killed

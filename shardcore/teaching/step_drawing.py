@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.model.number_words import ends_text, plural
@@ -14,6 +15,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import letters_of, said, visible
 from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
+from shardcore.teaching import part_of
 
 _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
@@ -56,6 +58,15 @@ class _Target:
     item: str
     byte: int
     section: bool = False
+
+
+def drawing_of_step(name: str, fact: Any, step: StepContent, sections: Sequence[Section]) -> Drawing:
+    """Return the drawing of a step: that which the part of a format has for a fact, or the default one."""
+    part = part_of(name) if name else None
+    if part is None:
+        return step_drawing(step, sections)
+    drawing: Drawing | None = part.step_drawing(fact, step.title)
+    return drawing or step_drawing(replace(step, shown=part.step_figures(fact, step.title)), sections)
 
 
 def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:

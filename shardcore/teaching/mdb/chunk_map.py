@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
 from shardcore.formats.mdb.layout import FILE, RECORD_SIZE, XORB
-from shardcore.formats.mdb.sketch_scene import MdbScene, Sums
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
+from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 WHOLE = 12
 """Xorbs of up to this many chunks are drawn completely; of larger ones only the used chunks are drawn."""

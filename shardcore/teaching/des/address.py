@@ -7,18 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import FormatError, NotAShard, UsageError
-from shardcore.formats.des.address_figures import (
-    ANY,
-    Pieces,
-    bits_figure,
-    board_figure,
-    candidates_figure,
-    name_figure,
-    names_by_hex,
-    shown_uid,
-    uid_figure,
-)
-from shardcore.formats.des.entry_figures import tombstone_table, walk_strip
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import UID_HEAD
 from shardcore.formats.des.routing import (
@@ -38,6 +26,18 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
+from shardcore.teaching.des.address_figures import (
+    ANY,
+    Pieces,
+    bits_figure,
+    board_figure,
+    candidates_figure,
+    name_figure,
+    names_by_hex,
+    shown_uid,
+    uid_figure,
+)
+from shardcore.teaching.des.entry_figures import tombstone_table, walk_strip
 
 CANDIDATES = 4
 """Maximum number of candidate files drawn."""

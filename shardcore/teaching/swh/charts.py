@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import SlotOrder, SwhFile
 from shardcore.formats.swh.layout import OBJECT, SLOT
-from shardcore.formats.swh.slots import WINDOW, SlotOrder, read_slots
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.children import gaps
 from shardcore.model.number_words import plural
@@ -21,8 +20,7 @@ from shardcore.progress import Progress
 
 def shares(file: SwhFile) -> tuple[Share, ...]:
     inside: dict[str, list[Share]] = {}
-    trailing = next((section for section in file.sections if section.name == "trailing"), None)
-    if trailing is not None:
+    if (trailing := file.section("trailing")) is not None:
         doc = "Unused bytes after the hash function."
         inside["trailing"] = [share_of(Use.SLACK, "trailing", trailing.start, trailing.stop, doc)]
     if (order := file.order) is not None:
@@ -33,7 +31,7 @@ def shares(file: SwhFile) -> tuple[Share, ...]:
 
 def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
     starts, stops = order.offsets, order.stops
-    holes = gaps(starts, stops, file.geometry.objects_start, file.geometry.index_start)
+    holes = gaps(starts, stops, file.layout.objects_start, file.layout.index_start)
     lengths = share_of(Use.INDEX, "lengths of objects", starts, starts + OBJECT.size, "8 bytes before each content.")
     contents = share_of(Use.DATA, "contents", starts + OBJECT.size, stops, "The contents of the objects.")
     doc = "Deleted objects: length and content are overwritten with zeros."
@@ -41,9 +39,9 @@ def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
 
 
 def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
-    live, slots = len(order), file.geometry.slots
+    live, slots = len(order), file.layout.slots
     used, rest = file.table.shares(order.holding)
-    deleted = min(max(file.geometry.declared - live, 0), slots - live)
+    deleted = min(max(file.layout.declared - live, 0), slots - live)
     if not deleted:
         return [used, rest]
     # Unused slots and slots of deleted objects look alike; only their numbers are known.
@@ -60,25 +58,24 @@ def loads(file: SwhFile) -> tuple[LoadSource, ...]:
     sources = [
         LoadSource("slots", "Objects in the slots", 0 if known else file.header["index_size"], partial(_slots, file))
     ]
-    if file.parts is not None:
-        section = 0 if file.hash_source(file.source) is not file.source else file.parts.stop - file.parts.start
-        reads = file.header["index_size"] + section
+    if (hashing := file.hash_layout) is not None:
+        reads = file.header["index_size"] + (0 if file.has_hash_section else hashing.stop - hashing.start)
         sources.append(LoadSource("buckets", "Keys in the buckets", reads, partial(_buckets, file)))
     return tuple(sources)
 
 
 def _slots(file: SwhFile, progress: Progress) -> Load:
-    order, geometry = file.load(progress), file.geometry
-    starts = geometry.index_start + SLOT.size * np.arange(geometry.slots, dtype=np.int64)
+    order, layout = file.load(progress), file.layout
+    starts = layout.index_start + SLOT.size * np.arange(layout.slots, dtype=np.int64)
     return Load(
         "Objects in the slots",
         "slot",
         "object",
         order.holding.astype(np.int64),
         "A perfect hash gives every key its own slot; a few slots stay unused.",
-        min(geometry.declared / geometry.slots, 1.0),
+        min(layout.declared / layout.slots, 1.0),
         "objects_count / slots",
-        row_bounds=np.arange(geometry.slots + 1, dtype=np.int64),
+        row_bounds=np.arange(layout.slots + 1, dtype=np.int64),
         starts=starts,
         stops=starts + SLOT.size,
     )
@@ -86,17 +83,15 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
 
 def _buckets(file: SwhFile, progress: Progress) -> Load:
     """Count the keys per bucket; reads the index and hashes all live keys."""
-    parts, geometry = file.hash_parts(), file.geometry
+    parts, layout = file.hashing(), file.layout
     counts = np.zeros(parts.buckets, np.int64)
-    at_once = WINDOW // SLOT.size
-    for first in range(0, geometry.slots, at_once):
-        progress(first, geometry.slots)
-        rows = read_slots(file.source, geometry, first, min(first + at_once, geometry.slots))
-        keys = rows["key"][geometry.states(rows["offset"]) == State.LIVE]
+    for first, rows in file.slot_windows():
+        progress(first, layout.slots)
+        keys = rows["key"][layout.states(rows["offset"]) == State.LIVE]
         if len(keys):
             a, _, _ = chd.jenkins(np.ascontiguousarray(keys), parts.seed)
             counts += counts_of(a % np.uint32(parts.buckets), parts.buckets)
-    progress(geometry.slots, geometry.slots)
+    progress(layout.slots, layout.slots)
     return Load(
         "Keys in the buckets",
         "bucket",

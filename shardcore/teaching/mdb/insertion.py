@@ -15,9 +15,9 @@ from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
+from shardcore.teaching.mdb.scene import MdbScene
 
 USUAL_CHUNK = 64 * 1024
 """Approximate average size of a chunk; also the size of fixed pieces."""

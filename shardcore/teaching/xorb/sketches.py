@@ -9,9 +9,8 @@ import numpy as np
 
 from shardcore.codecs.xet.chunk import GROUPS
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme
-from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.file import Records, XorbFile, unpack
 from shardcore.formats.xorb.objects import CODECS
-from shardcore.formats.xorb.records import Records, unpack
 from shardcore.model.drawing import (
     Band,
     Cells,

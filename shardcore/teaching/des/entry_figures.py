@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from shardcore.formats.des.address_figures import shown_uid
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import INDEX_HEAD
 from shardcore.formats.des.tombstone_span import tombstone_span
@@ -13,6 +12,7 @@ from shardcore.model.drawing import Item, Link, Ruler, Table, Tone
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.model.text import visible
+from shardcore.teaching.des.address_figures import shown_uid
 
 SKIPPED = 7
 """Maximum number of entries drawn before the last one; the entries before them are only counted."""

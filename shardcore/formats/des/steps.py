@@ -1,0 +1,427 @@
+"""The steps of a trace, by the facts of a lookup; the titles are those of `docs/formats/des.md`."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.errors import FormatError
+from shardcore.formats.des.layout import (
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    CODECS,
+    FOOTER,
+    HEADER,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    UID_HEAD,
+)
+from shardcore.formats.des.lookup import (
+    BigFileMissing,
+    ContentRead,
+    ContentSkipped,
+    Found,
+    NoEntry,
+    Opened,
+    SidecarRead,
+)
+from shardcore.formats.des.retention import Copy
+from shardcore.formats.des.routing import Route, Uid
+from shardcore.formats.des.tombstone_span import tombstone_span
+from shardcore.formats.des.walk import ShapeV2
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import sentence
+from shardcore.shards.steps import Row, Steps, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The shards of a folder that may contain a uid; `route` is None where n_bits is unknown.
+
+    Attributes:
+        origin: Where n_bits comes from: `it was given`.
+        zone: Name of the zone; empty if no zone has the number, None without a zones file.
+        files: Number of the files, if it is known.
+    """
+
+    uid: Uid
+    route: Route | None
+    candidates: list[str]
+    origin: str = ""
+    zone: str | None = None
+    date: str = ""
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The retention copies of a uid."""
+
+    copies: tuple[Copy, ...]
+
+
+def _routed(fact: Routed) -> str:
+    route = fact.route
+    assert route is not None
+    read = "read as a number" if route.rule == "digits" else f"hashed with CRC-32 ({zlib.crc32(fact.uid.raw)})"
+    text = (
+        f"Shard numbers have {route.n_bits} bits, as {fact.origin}. The uid, {read}, modulo 2^{route.n_bits} = "
+        f"{1 << route.n_bits} is {route.number}, in hexadecimal {route.hex}"
+    )
+    text += f", of zone {fact.zone}" if fact.zone else "" if fact.zone is None else ", which no zone has"
+    text += f"; the date is {fact.date}" if fact.date else ""
+    found = len(fact.candidates)
+    some = f"{found:,} of {plural(fact.files, 'file')}" if fact.files else plural(found, "file")
+    return f"{text}: {'the one file' if some == '1 of 1 file' else some} may contain it."
+
+
+def _uid(fact: Found) -> Span:
+    start = fact.file.entries.span(fact.row).start + UID_HEAD.size
+    return Span("", start, start + int(fact.file.entries.columns.uid_length[fact.row]))
+
+
+def _walked(fact: Found) -> str:
+    text = f"Entries differ in length, so they are walked one by one up to entry {fact.row}, which has this uid."
+    if fact.count > 1:
+        text += f" {plural(fact.count, 'entry has', 'entries have')} it, and the last one counts."
+    return text
+
+
+def _is_v2(fact: Found) -> bool:
+    return isinstance(fact.file.entries.shape, ShapeV2)
+
+
+def _is_big(fact: Found) -> bool:
+    return bool(fact.file.entries.columns.big[fact.row])
+
+
+def _flags(fact: Found) -> int:
+    return int(fact.file.entries.columns.flags[fact.row])
+
+
+def _number(name: str) -> Any:
+    return lambda fact: int(getattr(fact.file.entries.columns, name)[fact.row])
+
+
+def _codec(fact: Found) -> str:
+    code = int(fact.file.entries.columns.codec[fact.row])
+    return CODECS[code] if code < len(CODECS) else f"number {code}"
+
+
+def _hash(fact: Found) -> bytes:
+    return fact.file.entries.hash(fact.row)
+
+
+def _hash_span(fact: Found) -> Span:
+    start = _uid(fact).stop + BIGFILE_HEAD.size
+    return Span("", start, start + len(_hash(fact)))
+
+
+def _meta_span(fact: Found) -> Span:
+    entries = fact.file.entries
+    return Span("", entries.data_stop + int(entries.columns.meta_start[fact.row]), entries.span(fact.row).stop)
+
+
+def _inline(fact: Found) -> Span:
+    skip, record = (1, INLINE) if _is_v2(fact) else (0, PLACE_V1)
+    at = _uid(fact).stop
+    return Span("", at + skip, min(at + record.offsets["uncompressed_size"] + 8, fact.file.entries.span(fact.row).stop))
+
+
+def _meta(fact: Found) -> dict[str, Any]:
+    with suppress(FormatError):
+        return fact.file.entries.meta(fact.row)
+    return {}
+
+
+def _tombstone_place(fact: SidecarRead) -> Span | tuple[()]:
+    sidecar, tombstone = fact.file.sidecar, fact.file.tombstone(fact.ref.row)
+    return tombstone_span(fact.file, sidecar, tombstone) if sidecar is not None and tombstone else ()
+
+
+def _tombstone(fact: SidecarRead) -> str:
+    if (tombstone := fact.file.tombstone(fact.ref.row)) is None:
+        return "The sidecar has no tombstone for the object."
+    return f"A tombstone marks the object as deleted: {tombstone}."
+
+
+def _count_span(fact: Opened) -> Span:
+    return INDEX_HEAD.span("", fact.file.entries.data_stop)
+
+
+_COUNT = Value("entry_count", "file.entries.declared", "number of entries in the index", "entries", _count_span)
+_CANDIDATES = Value("candidates", lambda fact: fact.candidates[:100], "the files that may contain the uid")
+_SIDECAR_WHY = "A shard is never changed after it is written: later deletions are recorded in a separate file."
+_PAYLOAD = "One read at the offset returns the content, and the codec gives its decompression."
+_UNCOMPRESSED = Value("uncompressed_size", _number("size"), "size of the uncompressed content", "bytes")
+
+
+def _content(fact: ContentRead) -> str:
+    if fact.bigfile:
+        return "The external file has the size and the sha256 of the entry."
+    codec = fact.ref.codec
+    return "It is stored uncompressed." if codec == "none" else f"The {codec} frame is decompressed."
+
+
+_CONTENT = (
+    Value("size", "size", "size of the content", "bytes"),
+    Value("sha256", "sha256", "the sha256 of the uncompressed content"),
+)
+
+_ROUTED = (
+    Row(
+        "Route",
+        "n_bits is unknown: {holders} may contain the uid.",
+        "Without n_bits the shard number is unknown, so every file must be searched.",
+        (Value("n_bits", lambda _: None, "bits of a shard number", "bits"), _CANDIDATES),
+        words={
+            "holders": lambda fact: (
+                "the one file" if len(fact.candidates) == 1 else plural(len(fact.candidates), "file")
+            )
+        },
+        only=lambda fact: fact.route is None,
+    ),
+    Row(
+        "Route",
+        "{routed}",
+        "The shard number follows from the uid, so a reader needs neither a server nor a list of uids.",
+        (
+            Value("n_bits", "route.n_bits", "bits of a shard number", "bits"),
+            Value("rule", "route.rule", "number of the uid: its digits, or its CRC-32"),
+            Value("number", "route.number", "the shard number"),
+            Value("hex", "route.hex", "the shard number as printed in file names"),
+            _CANDIDATES,
+        ),
+        words={"routed": _routed},
+        only=lambda fact: fact.route is not None,
+    ),
+)
+
+_OPENED = (
+    Row(
+        "Footer",
+        f"The last {FOOTER.size} bytes give the index size, {{index_size:byte}}: it begins at {{index_start:#x}}.",
+        "The index is written last, so a reader finds it from the end of the file.",
+        (
+            Value("index_size", lambda fact: fact.file.footer["index_size"], "size of the index", "bytes"),
+            Value("index_start", "file.entries.data_stop", "offset of the index", "byte"),
+        ),
+        spans=lambda fact: FOOTER.span("", fact.file.source.size - FOOTER.size),
+    ),
+    Row(
+        "Header",
+        f"The first {HEADER.size} bytes are DES2, version {{version}}.",
+        "Magic and version identify the format and the layout of the entries.",
+        (Value("version", lambda fact: fact.file.header["version"], "the version of the format"),),
+        spans=lambda _: HEADER.span(""),
+    ),
+    Row(
+        "Count",
+        "The index has {entry_count:entry}.",
+        "The count shows when the walk ends, and whether entries are missing.",
+        (_COUNT,),
+        spans=_count_span,
+    ),
+)
+
+_NO_ENTRY = (
+    Row(
+        "Walk",
+        "No entry has this uid; {walked} walked.",
+        "Entries are unordered, so only a walk over all of them shows that a uid is missing.",
+        (
+            Value("entries", lambda fact: len(fact.file.entries), "number of entries walked", "entries"),
+            Value("uid_bytes", lambda fact: len(fact.uid.raw), "size of the uid as UTF-8", "bytes"),
+        ),
+        spans="index",
+        words={"walked": lambda fact: plural(len(fact.file.entries), "entry was", "entries were")},
+    ),
+)
+
+_FOUND = (
+    Row(
+        "Walk",
+        "{walked}",
+        "Entries differ in length, so they are walked: the end of each is the start of the next.",
+        (
+            Value("entry", "row", "the number of the entry, from 0"),
+            Value("start", lambda fact: fact.file.entries.span(fact.row).start, "offset of the entry", "byte"),
+            Value("stop", lambda fact: fact.file.entries.span(fact.row).stop, "end of the entry", "byte"),
+        ),
+        spans=lambda fact: (fact.file.entries.span(fact.row), _uid(fact)),
+        words={"walked": _walked},
+    ),
+    Row(
+        "Flags",
+        "The flags are {flags}: {kind}.",
+        "Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
+        (Value("flags", _flags, "bit 0: the content is a BigFile"),),
+        spans=lambda fact: Span("", _uid(fact).stop, _uid(fact).stop + 1),
+        words={
+            "kind": lambda fact: (
+                "bit 0 is set: the content is a BigFile"
+                if _is_big(fact)
+                else "bit 0 is not set: the content is in this file"
+            )
+        },
+        only=_is_v2,
+    ),
+    Row(
+        "Place",
+        "The content is the external file {hash}, {size:byte}.",
+        "Very large contents are separate files, named by their hash, so that shards stay small.",
+        (
+            Value(
+                "hash",
+                lambda fact: _hash(fact).decode("ascii", "backslashreplace"),
+                "the sha256 of the BigFile, which is also its name",
+                at=_hash_span,
+            ),
+            Value(
+                "size",
+                _number("size"),
+                "size of the content",
+                "bytes",
+                lambda fact: BIGFILE_TAIL.span("size", _hash_span(fact).stop),
+            ),
+        ),
+        spans=lambda fact: Span("", _uid(fact).stop + 1, _meta_span(fact).start),
+        only=_is_big,
+    ),
+    Row(
+        "Place",
+        "{uncompressed_size:uncompressed byte} stored in {length:,} from byte {offset:#x} on, codec {codec}.",
+        "With offset and length, one range request returns the content, however large the shard is.",
+        (
+            Value("offset", _number("offset"), "offset of the payload", "byte"),
+            Value("length", _number("length"), "size of the payload", "bytes"),
+            Value("codec", _codec, "the codec of the payload"),
+            Value("compressed_size", _number("compressed"), "the stored size in the entry", "bytes"),
+            _UNCOMPRESSED,
+        ),
+        spans=_inline,
+        only=lambda fact: not _is_big(fact),
+    ),
+    Row(
+        "Metadata",
+        "The entry ends with metadata, a JSON object.",
+        "The metadata of an object is in the index, so it can be read without the content.",
+        (Value("meta", _meta, "the metadata of the object", at=_meta_span),),
+        spans=_meta_span,
+        only=lambda fact: _meta_span(fact).size > 0,
+    ),
+)
+
+_SIDECAR = (
+    Row(
+        "Sidecar",
+        "The sidecar cannot be read, so deletions are unknown: {file.sidecar_error.message}.",
+        _SIDECAR_WHY,
+        spans=lambda fact: Span(str(SourceName(fact.file.sidecar_name)), 0, 0),
+        only=lambda fact: fact.file.sidecar_error is not None,
+    ),
+    Row(
+        "Sidecar",
+        "The shard has no sidecar, so no object is deleted.",
+        _SIDECAR_WHY,
+        (Value("sidecar", lambda _: False, "true if there is a sidecar"),),
+        inputs=lambda fact: fact.file.entries.span(fact.ref.row),
+        only=lambda fact: fact.file.sidecar_error is None and fact.file.sidecar is None,
+    ),
+    Row(
+        "Sidecar",
+        "{text}",
+        _SIDECAR_WHY,
+        (
+            Value(
+                "tombstone",
+                lambda fact: fact.file.tombstone(fact.ref.row) is not None,
+                "true if the sidecar has a tombstone for it",
+                at=_tombstone_place,
+            ),
+            Value(
+                "checksum", lambda fact: fact.ref.extras.get("checksum", ""), "the sha256 of the content in the sidecar"
+            ),
+        ),
+        spans=lambda fact: _tombstone_place(fact) or fact.file.sidecar.span,
+        words={"text": _tombstone},
+        only=lambda fact: fact.file.sidecar_error is None and fact.file.sidecar is not None,
+    ),
+)
+
+_SKIPPED = (
+    Row(
+        "Payload",
+        "The content is not read, because the object is or may be deleted.",
+        "A deleted object must not be returned, although its bytes are still stored.",
+        spans=lambda fact: fact.ref.spans[:1],
+        only=lambda fact: fact.deleted,
+    ),
+    Row(
+        "Payload",
+        "{ref.size:byte}: too large to be read for a trace.",
+        _PAYLOAD,
+        spans=lambda fact: fact.ref.spans[:1],
+        only=lambda fact: not fact.deleted,
+    ),
+)
+
+_MISSING = (
+    Row(
+        "Payload",
+        "{text}",
+        "The entry has only the hash; without the external file the content is not available.",
+        spans=lambda fact: fact.ref.spans[:1],
+        words={"text": lambda fact: sentence(fact.error.message)},
+    ),
+)
+
+_READ = tuple(
+    Row(
+        "Payload",
+        "{content}",
+        why,
+        _CONTENT,
+        spans=lambda fact: fact.ref.spans[:1],
+        words={"content": _content},
+        only=only,
+    )
+    for why, only in (
+        (_PAYLOAD, lambda fact: not fact.bigfile),
+        (
+            "The content is a separate file, and the sha256 in its name proves that it is intact.",
+            lambda fact: fact.bigfile,
+        ),
+    )
+)
+
+_COPIED = (
+    Row(
+        "Retention",
+        "{many}; the reference reads copies first.",
+        "A retention copy is kept even when its shard is deleted, so readers also search the copies.",
+        (Value("copies", lambda fact: [copy.name for copy in fact.copies], "the files with retention copies"),),
+        spans=lambda fact: [copy.span for copy in fact.copies],
+        words={"many": lambda fact: plural(len(fact.copies), "retention copy", "retention copies")},
+    ),
+)
+
+STEPS = Steps(
+    "des",
+    {
+        Routed: _ROUTED,
+        Opened: _OPENED,
+        NoEntry: _NO_ENTRY,
+        Found: _FOUND,
+        SidecarRead: _SIDECAR,
+        ContentSkipped: _SKIPPED,
+        BigFileMissing: _MISSING,
+        ContentRead: _READ,
+        Copied: _COPIED,
+    },
+)

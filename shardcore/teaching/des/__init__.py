@@ -1,0 +1,104 @@
+"""What teaches DES shards: drawings of files and of lookup steps, and charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
+from shardcore.formats.des.lookup import Found, NoEntry, Opened
+from shardcore.formats.des.steps import Routed
+from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
+from shardcore.model.drawing import Bits, Drawing, Item, Tone
+from shardcore.model.span import Span
+from shardcore.shards.step_content import Fields
+from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
+from shardcore.teaching.des.address_figures import bits_figure
+from shardcore.teaching.des.charts import numbers, shares
+from shardcore.teaching.des.entry_figures import walk_strip
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.file import DesFile
+    from shardcore.formats.des.folder import DesDataSet
+    from shardcore.formats.des.shard import DesShard
+    from shardcore.model.drawing import Sketch
+    from shardcore.shards.step_content import Shown
+    from shardcore.shards.trace import Trace
+
+__all__ = ["folder_sketches", "numbers", "shares", "sketches", "step_drawing", "step_figures"]
+
+
+def sketches(shard: DesShard, trace: Trace | None) -> tuple[Sketch, ...]:
+    if trace is None and not len(shard.file.entries):
+        return ()
+    return (AddressSketch(AddressScene(lambda: shard.file, trace)),)
+
+
+def folder_sketches(data_set: DesDataSet, trace: Trace | None) -> tuple[Sketch, ...]:
+    member = data_set.first_member if trace is None else last_walked(trace)
+    if not data_set.may_draw(member):
+        member = ""
+    n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
+    scene = AddressScene(
+        lambda: data_set.file_of(member),
+        trace,
+        member=member,
+        names=data_set.known_names,
+        ready=lambda: data_set.is_open(member),
+        n_bits=n_bits[0] if n_bits else data_set.known_bits,
+    )
+    return (AddressSketch(scene),)
+
+
+def step_drawing(fact: Any, title: str) -> Drawing | None:
+    if isinstance(fact, NoEntry):
+        return _walk_drawing(fact.file, None)
+    return _walk_drawing(fact.file, fact.row) if isinstance(fact, Found) and title == "Walk" else None
+
+
+def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+    if isinstance(fact, Opened) and title == "Footer":
+        return (Fields(FOOTER, fact.file.source.size - FOOTER.size, fact.file.footer),)
+    if isinstance(fact, Opened) and title == "Header":
+        return (Fields(HEADER, 0, fact.file.header),)
+    if isinstance(fact, Routed) and fact.route is not None:
+        return (bits_figure(fact.uid.text, fact.route),)
+    if isinstance(fact, Found) and title == "Flags":
+        return (_flags_figure(fact),)
+    if isinstance(fact, Found) and title == "Place" and not fact.file.entries.columns.big[fact.row]:
+        return (_place_fields(fact),)
+    return ()
+
+
+def _after_uid(fact: Found) -> int:
+    entries = fact.file.entries
+    return entries.span(fact.row).start + UID_HEAD.size + int(entries.columns.uid_length[fact.row])
+
+
+def _place_fields(fact: Found) -> Fields:
+    entries, row = fact.file.entries, fact.row
+    c, shape = entries.columns, entries.shape
+    record = PLACE_V1_SHORT if isinstance(shape, ShapeV1Short) else INLINE if isinstance(shape, ShapeV2) else PLACE_V1
+    code = int(c.codec[row])
+    values: dict[str, Any] = {
+        "offset": int(c.offset[row]),
+        "length": int(c.length[row]),
+        "codec": CODECS[code] if code < len(CODECS) else f"number {code}",
+        "compressed_size": int(c.compressed[row]),
+        "uncompressed_size": int(c.size[row]),
+    }
+    return Fields(record, _after_uid(fact), values)
+
+
+def _flags_figure(fact: Found) -> Bits:
+    at, flags = _after_uid(fact), int(fact.file.entries.columns.flags[fact.row])
+    spans = (Span("", at, at + 1),)
+    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
+    return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
+
+
+def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
+    walked = walk_strip(file, row)
+    caption = "Entries differ in length, so they are walked: the end of each is the start of the next."
+    if row is None:
+        caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
+    return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)

@@ -1,0 +1,505 @@
+"""The drawing *Slot placement*: how the displacement of a bucket gives each of its keys a slot."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.hash_section import HashLayout
+from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
+from shardcore.formats.swh.lookup import Hashed, Placed
+from shardcore.model.drawing import (
+    Cells,
+    Control,
+    ControlKind,
+    Drawing,
+    Figure,
+    Item,
+    Link,
+    Ruler,
+    Table,
+    Tone,
+    chosen,
+    window,
+)
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.teaching.swh.displacement import value_span
+from shardcore.teaching.swh.scene import HASHED_KEYS, KeyScene
+
+WHOLE_RING = 24
+"""Maximum number of slots drawn as a whole ring; of a larger index only those around the key's slot are drawn."""
+
+SLOTS_AROUND = 9
+BUCKETS = 9
+JUMPS = 8
+"""Maximum number of jumps drawn one by one; of longer paths only `FIRST_JUMPS`."""
+
+FIRST_JUMPS = 3
+MANY = "…"
+"""Prefix of the label for several jumps, which are drawn as one dashed arrow."""
+ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMove:
+    """One key of the bucket at the tried displacement.
+
+    Attributes:
+        key: Its 32 bytes.
+        first: f, its first slot.
+        step: h.
+        slot: Its slot at the tried displacement.
+        stored_slot: Its slot in the index; -1 if it is not stored.
+        spans: Location of the key in the file.
+        selected: It is the key of the drawing.
+        verdict: Text that states if it fits.
+        fits: The slot is free for it.
+    """
+
+    key: bytes
+    first: int
+    step: int
+    slot: int
+    stored_slot: int
+    spans: tuple[Span, ...]
+    selected: bool
+    verdict: str
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Key in a slot, or None; `moving` is True for keys of the bucket while another displacement is tried."""
+
+    key: bytes | None
+    moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BucketKeys:
+    moves: list[KeyMove]
+    held: dict[int, Held]
+    present: bool
+
+
+def tag(key: bytes) -> str:
+    return key.hex()[:4]
+
+
+def _short(key: bytes) -> str:
+    return key.hex()[:3]
+
+
+def mixed_figure(hashed: Hashed) -> Table:
+    key, hashing, bucket = hashed.key, hashed.hashing, hashed.bucket
+    tail = (hashing.tail,)
+    box = "Bob Jenkins' hash: three rounds mix the key into three pseudo-random numbers, a, b and c."
+    starts = f"b mod n, with n = {hashing.slots} slots: the key begins at slot {hashed.first}."
+    row = (
+        Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
+        Item("three rounds", (HASH_HEAD.span("seed", hashing.start),), tone=Tone.LOOKUP, doc=box, name="mixed"),
+        Item(f"bucket {bucket}", tail, doc=f"a mod B, with B = {hashing.buckets} buckets: bucket {bucket}.", name="g"),
+        Item(f"first slot {hashed.first}", tail, doc=starts, name="f"),
+        Item(f"step {hashed.step}", tail, doc=f"c mod (n - 1) + 1: each jump goes {hashed.step} slots on.", name="h"),
+    )
+    headings = ("key", "mixing: a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n-1) + 1")
+    return Table("The key becomes three numbers", headings, (row,))
+
+
+def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
+    states = [rounds[0].before, *(one.mixed for one in rounds)]
+    rows = tuple(
+        (Item(name), *(Item(f"{number:08x}", tone=Tone.FAINT if at == 0 else Tone.PLAIN) for number in state))
+        for at, (name, state) in enumerate(zip(ROUND_ROWS, states, strict=True))
+    )
+    return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
+
+
+def buckets_figure(placed: Placed, tried: int, known: Sequence[int] | None, *, fits: bool) -> Cells:
+    """Return the buckets around g, each with its displacement if known."""
+    hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
+    bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
+    items = []
+    for number in shown:
+        if number == bucket:
+            tone = Tone.MISS if not fits else Tone.HIT if tried == stored else Tone.KEY
+            doc = f"Bucket {bucket}: the stored displacement of all its keys is {stored}."
+            spans = (place,) if place.size else ()
+            items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
+        elif known is not None:
+            doc = f"Bucket {number}: its displacement is {int(known[number])}."
+            items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
+    title = f"Buckets {shown.start} to {shown.stop - 1}: one displacement d each"
+    return Cells(title, len(shown), tuple(items), first=shown.start)
+
+
+def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots: int) -> Table:
+    turns, probes = divmod(displacement, slots)
+    rows = tuple(
+        (
+            Item(
+                f"{tag(move.key)}…",
+                move.spans,
+                tone=Tone.KEY,
+                doc=f"The key {move.key.hex()}.",
+                here=move.selected,
+            ),
+            Item(
+                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring"
+            ),
+            Item(str(move.slot), tone=_tone_of((move,)), doc=f"Slot {move.slot}."),
+            Item(move.verdict, tone=Tone.PLAIN if move.fits else Tone.MISS),
+        )
+        for move in moves
+    )
+    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
+    return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
+
+
+def ring_figure(layout: ShardLayout, held: Sequence[Held], moves: Sequence[KeyMove], title: str) -> Cells:
+    items = tuple(slot_item(layout, slot, each, moves) for slot, each in enumerate(held))
+    return Cells(title, layout.slots, items, ring=True)
+
+
+def slot_item(layout: ShardLayout, slot: int, held: Held, moves: Sequence[KeyMove]) -> Item:
+    here = [move for move in moves if move.slot == slot]
+    span = (layout.slot_span(slot),)
+    name, selected = f"slot {slot}", any(move.selected for move in here)
+    if here:
+        absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
+        text = _short(held.key if absent and held.key is not None else here[0].key)
+        doc = f"Slot {slot}: " + "; ".join(f"{tag(move.key)}… {move.verdict}" for move in here) + "."
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=selected)
+    if held.key is None or held.moving:
+        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
+        return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
+    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+
+
+def _tone_of(moves: Sequence[KeyMove]) -> Tone:
+    if not all(move.fits for move in moves):
+        return Tone.MISS
+    return Tone.HIT if any(move.selected for move in moves) else Tone.KEY
+
+
+def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
+    """Return the slots that a key visits, each with the label of its jump, and False if jumps are left out."""
+    turns, probes = divmod(displacement, slots)
+    whole = probes <= JUMPS
+    path = [(first, "")]
+    for _ in range(probes if whole else FIRST_JUMPS):
+        at = path[-1][0] + step
+        path.append((at % slots, f"+{step}" if at < slots else f"+{step} - {slots}"))
+    if not whole:
+        left = probes - FIRST_JUMPS
+        path.append(((first + step * probes) % slots, f"{MANY} {grouped_digits(left)} more jumps"))
+    if turns:
+        path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
+    return path, whole
+
+
+def stop_name(number: int, text: str) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    if text.startswith(MANY):
+        return "last"
+    return f"{number}{endings.get(number, 'th')}" if number else "f"
+
+
+def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
+    links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY, 1, stop_text(path, 0))]
+    for number, ((before, _), (after, text)) in enumerate(itertools.pairwise(path), 1):
+        if before != after:
+            tone, stage = Tone.FAINT if text.startswith(MANY) else Tone.KEY, links[-1].stage + 1
+            links.append(Link(f"slot {before}", f"slot {after}", text, tone, stage, stop_text(path, number)))
+    return links
+
+
+def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
+    slot, text = path[number]
+    before = path[number - 1][0] if number else -1
+    return f"From slot {before} on: {text} is slot {slot}." if number else f"The key begins at slot {slot}: f."
+
+
+def slot_drawing(placed: Placed) -> Drawing:
+    first, step, slots = placed.hashed.first, placed.hashed.step, placed.slots
+    path, _ = path_of(first, step, placed.displacement, slots)
+    ruler, links = long_ring_figure(_index_start(placed.hashed.hashing), slots, path, ())
+    stage, slot = max(link.stage for link in links), path[-1][0]
+    row = (
+        Item(str(first), name="f", doc="The first slot."),
+        Item(f"+ {step} · {placed.probes}", doc="p0 jumps of h."),
+        Item(f"+ {placed.turns}", doc="p1 single slots."),
+        Item(f"mod {slots} = {slot}", tone=Tone.HIT, stage=stage, doc=f"The key belongs in slot {slot}."),
+    )
+    table = Table("The sum", ("f", "h · p0", "p1", "slot"), (row,))
+    figure: Cells | Ruler = ruler
+    if slots <= WHOLE_RING:
+        # A slot that is visited twice is one cell.
+        cells = {item.at: replace(item, size=1, here=False, tone=Tone.KEY) for item in reversed(ruler.items)}
+        names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
+        figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
+        links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
+    caption = "A key begins at f, jumps p0 times by h, then moves p1 single slots; slot 0 follows the last slot."
+    return Drawing("Path to the slot", (table, figure), tuple(links), caption)
+
+
+def long_ring_figure(
+    index_start: int, slots: int, path: Sequence[tuple[int, str]], moves: Sequence[KeyMove]
+) -> tuple[Ruler, list[Link]]:
+    items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
+    for number, (slot, text) in enumerate(path):
+        last = number == len(path) - 1
+        fits = next((move.fits for move in moves if move.selected), True)
+        tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
+        word = f"slot {slot}" if last else stop_name(number, text)
+        doc, spans, stage = stop_text(path, number), (_slot_span(index_start, slot),), number + 1
+        items.append(Item(word, spans, slot, 0, tone, doc, name=f"jump {number}", here=last, stage=stage))
+        if number:
+            arrow = Tone.FAINT if text.startswith(MANY) else Tone.KEY
+            links.append(Link(f"jump {number - 1}", f"jump {number}", text, arrow, stage, doc))
+    for move in moves:
+        if not move.selected:
+            tone = _tone_of((move,))
+            doc = f"{tag(move.key)}…, of the same bucket, {move.verdict}: slot {move.slot}."
+            items.append(Item(tag(move.key), (_slot_span(index_start, move.slot),), move.slot, 0, tone, doc))
+    title = f"All {grouped_digits(slots)} slots, a ring: after the last comes the first"
+    return Ruler(title, 0, slots, tuple(items), "slots", ring=True), links
+
+
+def around_figure(layout: ShardLayout, shown: range, held: Sequence[Held], moves: Sequence[KeyMove]) -> Cells:
+    items = tuple(slot_item(layout, slot, each, moves) for slot, each in zip(shown, held, strict=True))
+    return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)
+
+
+def _index_start(hashing: HashLayout) -> int:
+    return hashing.start - SLOT.size * hashing.slots
+
+
+def _slot_span(index_start: int, slot: int) -> Span:
+    return SLOT.span("", index_start + SLOT.size * slot)
+
+
+# --- the drawing ------------------------------------------------------------------------------------------------
+
+
+def title_of(placed: Placed, tried: int, group: BucketKeys) -> str:
+    key, slot = f"key {tag(placed.hashed.key)}…", group.moves[0].slot
+    if tried != placed.displacement:
+        return f"With d = {tried} the {key} would be in slot {slot}"
+    lives = group.present and group.moves[0].fits
+    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, but is not stored there"
+
+
+def caption_of(layout: ShardLayout, placed: Placed, tried: int, group: BucketKeys, *, few: bool) -> str:
+    limit = f" The other keys of the bucket are drawn only for shards of up to {HASHED_KEYS:,} objects."
+    own = [move for move in group.moves if move.stored_slot >= 0]
+    bucket = placed.hashed.bucket
+    if tried != placed.displacement:
+        return _tried_caption(placed.displacement, tried, own) + ("" if few else limit)
+    if lost := sum(move.slot != move.stored_slot for move in own):
+        lie, them = ("is", "it") if lost == 1 else ("are", "them")
+        return (
+            f"{lost} of the {plural(len(own), 'key')} of bucket {bucket} {lie} in other slots than d = {tried} "
+            f"gives, so no lookup finds {them}: the hash function or the index is damaged."
+        )
+    if not group.present:
+        return _absent_caption(group)
+    if few:
+        together = (
+            f"The {plural(len(own), 'key')} of bucket {bucket} share the displacement d = {tried}, and with it "
+            "each gets its own slot."
+        )
+    else:
+        together = f"The displacement d = {tried} of bucket {bucket} moves each of its keys to its own slot."
+    return (
+        f"{together} A perfect hash gives every key its own slot; {plural(layout.slots, 'slot')} for "
+        f"{plural(layout.declared, 'key')}, because without spare slots the last buckets would hardly fit."
+        f"{'' if few else limit}"
+    )
+
+
+def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
+    if own and all(move.slot == move.stored_slot for move in own):
+        return f"With d = {tried} each key is in its slot: the stored displacement {stored} is damaged."
+    losers, keys = sum(not move.fits for move in own), plural(len(own), "key")
+    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also get free slots"
+    why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
+    return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
+
+
+def _absent_caption(group: BucketKeys) -> str:
+    slot = group.moves[0].slot
+    if group.held[slot].key is None:
+        return f"This key has slot {slot}, which is unused. Every key maps to some slot, stored or not."
+    return (
+        f"This key is not in the shard, but it maps to slot {slot}, as every key maps to some slot. Only the "
+        "comparison with the stored key shows that it is absent."
+    )
+
+
+KEYS_DRAWN = 5
+"""Maximum number of keys of a bucket drawn with their sums."""
+
+KEYS_DRAWN_UNFOLDED = 2
+"""Maximum while the rounds of the hash are drawn, too, because the number of items is limited."""
+
+_SLID = 1 << 24
+"""Largest displacement for which a slider is offered; writers use smaller ones."""
+
+
+class SlotPlacementSketch:
+    name = "parking"
+    title = "Slot placement"
+
+    def __init__(self, scene: KeyScene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        mixing = Control(
+            "mixing",
+            "Show mixing rounds",
+            ControlKind.SWITCH,
+            False,
+            doc="Shows the state of the hash after each round.",
+        )
+        stored = self._scene.displacement
+        if stored is None or stored > _SLID:
+            return (mixing,)
+        doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
+        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, _highest(stored), doc=doc)
+        return (slider, mixing)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        placed = self._scene.placed
+        if placed is None:
+            chosen(self.controls, values)
+            return self._no_objects()
+        settings = chosen(self.controls, values)
+        tried, unfolded = settings.get("displacement", placed.displacement), settings["mixing"]
+        hashed, layout = placed.hashed, self._scene.file.layout
+        group = self._small_bucket(placed, tried) or self._large_bucket(placed, tried)
+        known = self._scene.displacements
+        figures: list[Figure] = [mixed_figure(hashed)]
+        if unfolded:
+            figures.append(rounds_figure(hashed.rounds))
+        buckets = buckets_figure(
+            placed,
+            tried,
+            None if known is None else [int(each) for each in known],
+            fits=all(move.fits for move in group.moves if move.stored_slot >= 0),
+        )
+        whole = layout.slots <= WHOLE_RING
+        moves = group.moves[: KEYS_DRAWN if whole or not unfolded else KEYS_DRAWN_UNFOLDED]
+        figures.append(buckets)
+        links = [Link("g", "bucket", tone=Tone.KEY)]
+        path, _ = path_of(hashed.first, hashed.step, tried, layout.slots)
+        if whole:
+            held = [group.held[slot] for slot in range(layout.slots)]
+            title = f"{layout.slots} slots, a ring: after slot {layout.slots - 1} comes slot 0"
+            figures.append(ring_figure(layout, held, group.moves, title))
+            links += ring_links(path)
+            shown = layout.slots
+        else:
+            ruler, arrows = long_ring_figure(layout.index_start, layout.slots, path, moves)
+            here = window(layout.slots, group.moves[0].slot, SLOTS_AROUND)
+            figures += [ruler, around_figure(layout, here, [group.held[slot] for slot in here], group.moves)]
+            links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {group.moves[0].slot}", tone=Tone.KEY)]
+            shown = len(here)
+        figures.append(keys_figure(moves, hashed.bucket, tried, layout.slots))
+        return Drawing(
+            title_of(placed, tried, group),
+            tuple(figures),
+            tuple(links),
+            caption_of(layout, placed, tried, group, few=self._scene.few),
+            more=layout.slots - shown,
+            what_if=tried != placed.displacement,
+            legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
+        )
+
+    def _small_bucket(self, placed: Placed, tried: int) -> BucketKeys | None:
+        all_keys, hashed = self._scene.all_keys, placed.hashed
+        if all_keys is None:
+            return None
+        layout = self._scene.file.layout
+        moving = all_keys.of_bucket(hashed.bucket)
+        bucket = set(moving)
+        keys = [all_keys.keys[at].tobytes() for at in moving]
+        places = [(int(all_keys.firsts[at]), int(all_keys.steps[at]), int(all_keys.slots[at])) for at in moving]
+        targets = [chd.slot_one(first, step, tried, layout.slots) for first, step, _ in places]
+        rivals = defaultdict[int, list[bytes]](list)
+        for key, slot in zip(keys, targets, strict=True):
+            rivals[slot].append(key)
+        moves = []
+        for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
+            other = int(all_keys.holder[slot])
+            holder = all_keys.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(rivals[slot]) > 1:
+                holder = next((rival for rival in rivals[slot] if rival != key), key)
+            lost = tried == placed.displacement and slot != own
+            verdict = f"lost: in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
+            fits = holder is None and not lost
+            span = (layout.slot_span(own, "key"),)
+            moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
+        away = bucket if tried != placed.displacement else set[int]()
+        held = {
+            slot: Held(all_keys.keys[at].tobytes() if at >= 0 else None, at in away)
+            for slot, at in self._shown(all_keys.holder.tolist(), hashed, tried)
+        }
+        member = any(move.selected for move in moves)
+        if not member:
+            slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
+            at = int(all_keys.holder[slot])
+            moves.insert(0, self._absent_key(hashed, slot, all_keys.keys[at].tobytes() if at >= 0 else None))
+        return BucketKeys(sorted(moves, key=lambda move: not move.selected), held, member)
+
+    def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
+        slots = len(holder)
+        if slots <= WHOLE_RING:
+            return list(enumerate(holder))
+        here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
+        return [(slot, holder[slot]) for slot in here]
+
+    def _large_bucket(self, placed: Placed, tried: int) -> BucketKeys:
+        file, hashed = self._scene.file, placed.hashed
+        layout = file.layout
+        slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
+        here = window(layout.slots, slot, WHOLE_RING if layout.slots <= WHOLE_RING else SLOTS_AROUND)
+        live = dict(file.live_keys(here.start, file.slots(here.start, here.stop)))
+        held = {number: Held(live.get(number)) for number in here}
+        there = held[slot].key
+        if there == hashed.key:
+            span = (layout.slot_span(slot, "key"),)
+            return BucketKeys(
+                [KeyMove(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
+            )
+        own = placed.slot
+        member = bool(file.slots(own, own + 1)["key"][0].tobytes() == hashed.key)
+        if not member:
+            return BucketKeys([self._absent_key(hashed, slot, there)], held, False)
+        verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
+        span = (layout.slot_span(own, "key"),)
+        move = KeyMove(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
+        return BucketKeys([move], held, True)
+
+    @staticmethod
+    def _absent_key(hashed: Hashed, slot: int, there: bytes | None) -> KeyMove:
+        verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
+        return KeyMove(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
+
+    def _no_objects(self) -> Drawing:
+        layout = self._scene.file.layout
+        shown = range(min(layout.slots, WHOLE_RING))
+        figure = around_figure(layout, shown, [Held(None)] * len(shown), [])
+        caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
+        return Drawing("Slots without objects", (figure,), (), caption, more=layout.slots - len(shown))
+
+
+def _highest(stored: int) -> int:
+    return max(2 * stored, 15)
