@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
 from shardcore.model.byte_strings import ByteStrings
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, Objects, ObjectSlice, Rows, State, as_array, in_states
-from shardcore.model.packages import optional
+from shardcore.model.optional_packages import optional
 
 BATCH = 1 << 16
 """Rows per batch."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
 from shardcore.model.chunk_grid import ChunkGrid
-from shardcore.model.packages import optional
+from shardcore.model.optional_packages import optional
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address

@@ -30,11 +30,11 @@ from shardcore.errors import KeyAbsent, SourceChanged, SourceError, StoreUntrust
 from shardcore.model.inside_path import inside_text
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
 from shardcore.operations.extraction.names import MAX_DEPTH, MAX_PATH_BYTES, is_relative_path
 from shardcore.operations.extraction.options import ExtractOptions
-from shardcore.shards.object_source import InnerSource, source_inside
+from shardcore.shards.inner_source import InnerSource, source_inside
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard

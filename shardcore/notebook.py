@@ -16,18 +16,16 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.pictures import encode_png
+from shardcore.codecs.images import encode_png
 from shardcore.errors import ShardError
 from shardcore.model.details import headline
 from shardcore.model.drawing import Drawing
 from shardcore.model.finding import Report
 from shardcore.model.node import Node
-from shardcore.model.number_words import long_size, plural, range_text
+from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
-from shardcore.model.text import hex_rows, said, shown, visible
-from shardcore.operations.content.geometry import GeometryContent
-from shardcore.operations.content.pictures import array_pixels
-from shardcore.operations.content.results import (
+from shardcore.model.safe_text import hex_rows, said, shown, visible
+from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,
     Content,
@@ -36,9 +34,11 @@ from shardcore.operations.content.results import (
     TensorsContent,
     TextContent,
 )
-from shardcore.operations.content.shade import picture_of_geometry
+from shardcore.operations.content.geometry import GeometryContent
+from shardcore.operations.content.pictures import array_pixels
+from shardcore.operations.content.renderer import picture_of_geometry
 from shardcore.operations.diff import ShardDiff
-from shardcore.operations.diff_sides import DiffKind
+from shardcore.operations.diff_columns import DiffKind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Step, Trace

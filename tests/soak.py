@@ -24,7 +24,7 @@ from pathlib import Path
 import shardcore
 from shardcore import ShardError
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import exercise
 from tests.window_user import WindowUser
 
@@ -110,7 +110,7 @@ def use_library(path: Path, folder: Path, dice: random.Random) -> None:
 
 def soak(minutes: float, seed: int, every: float) -> int:
     """Use everything for so many minutes; prints a row each `every` seconds, and returns the exit code."""
-    samples = [one.path for one in resources.samples()]
+    samples = [one.path for one in resource_paths.samples()]
     dice = random.Random(seed)
     began = time.monotonic()
     rows: list[Row] = []

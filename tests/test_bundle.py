@@ -15,7 +15,7 @@ import pytest
 
 from shardcore.cli.program import run
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "resources/samples"
@@ -84,7 +84,7 @@ def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture
     """`shardcore extract` of the bundle writes the files that the installed command writes."""
     codes = [
         same(bundle, capsys, "extract", sample.path, "OUT", out=tmp_path / str(number))
-        for number, sample in enumerate(resources.samples())
+        for number, sample in enumerate(resource_paths.samples())
     ]
     assert codes.count(0) >= 6
 
@@ -114,7 +114,7 @@ def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> No
         done = subprocess.run(["xdotool", *words], env=x_display, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
-    paths = [sample.path for sample in resources.samples()]
+    paths = [sample.path for sample in resource_paths.samples()]
     command = [bundle.folder / "shardscope", "--new-window", *paths]
     clean = bundle.environment | {"DISPLAY": x_display["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
     with subprocess.Popen(command, env=clean, stderr=subprocess.PIPE, text=True) as process:
@@ -136,7 +136,7 @@ def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:
     """The window shows a mesh, a picture and a lesson as the installed program does, to the pixel."""
     chart = json.loads(bundle.run("shardcore", "ls", SAMPLES / "des/contents.des", "--json")[1].splitlines()[4])
     mesh = SAMPLES / "neuroglancer/segmentation/mesh/0.shard"
-    lesson = resources.path("lessons/des-2-find-a-key.md")
+    lesson = resource_paths.path("lessons/des-2-find-a-key.md")
     looks = (
         [mesh, "--select", "7288", "--show", "preview"],
         [SAMPLES / "des/contents.des", "--select", str(chart["start"]), "--show", "preview"],

@@ -9,8 +9,8 @@ import pytest
 
 import shardcore
 from shardcore import Severity, ShardError
-from shardcore.teaching import resources
-from shardcore.teaching.resources import KeyRole, Role, Sample
+from shardcore.teaching import resource_paths
+from shardcore.teaching.resource_paths import KeyRole, Role, Sample
 from tests.samples.__main__ import RESOURCES, write_all
 
 MOST = 400_000
@@ -46,7 +46,7 @@ def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
 def test_every_format_has_a_main_a_damaged_and_an_odd_sample() -> None:
     """One of each, with a sentence that says what to see, and three keys with a sentence each."""
     roles: dict[str, list[Role]] = {}
-    for sample in resources.samples():
+    for sample in resource_paths.samples():
         roles.setdefault(sample.format, []).append(sample.role)
         assert [one.role for one in sample.keys] == list(KeyRole)
         for sentence in (sample.see, *(one.about for one in sample.keys)):
@@ -59,7 +59,7 @@ def _name(sample: Sample) -> str:
     return str(sample.path.relative_to(RESOURCES / "samples"))[:30]
 
 
-@pytest.mark.parametrize("sample", resources.samples(), ids=_name)
+@pytest.mark.parametrize("sample", resource_paths.samples(), ids=_name)
 def test_keys_do_what_is_said_of_them(sample: Sample) -> None:
     """Typical and crowded keys are found, absent ones are not, and damage shows where it is said to; verify agrees."""
     lost = next((found for start, found in LOST.items() if _name(sample).startswith(start)), {})

@@ -290,7 +290,7 @@ def test_the_environment_is_read_for_nothing_else() -> None:
         "shardcore/sources/remote/headers.py",  # those that headers.toml names
         "shardcore/system.py",  # XDG_*, APPDATA
         "shardcore/cli/program.py",  # completion
-        "app/shardscope/startup/single.py",  # of the display
+        "app/shardscope/startup/single_instance.py",  # of the display
         "app/shardscope/__main__.py",
     }
 
@@ -309,7 +309,7 @@ def test_only_sources_connect() -> None:
     found = {name for name, text in sources().items() if any(map(network.match, text.splitlines()))}
     assert {name for name in found if not name.startswith("shardcore/sources/remote/")} == {
         "app/shardscope/startup/interrupts.py",
-        "app/shardscope/startup/single.py",
+        "app/shardscope/startup/single_instance.py",
     }
     assert "QNetworkAccessManager" not in "".join(sources().values())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shardcore import Span
     from shardscope.shell.screenshot import ScreenshotRequest
-    from shardscope.startup.single import SingleWindow
+    from shardscope.startup.single_instance import SingleWindow
 
 _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
@@ -209,14 +209,14 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
 
 
 def _socket(given: argparse.Namespace) -> str:
-    from shardscope.startup.single import is_shown, socket_name
+    from shardscope.startup.single_instance import is_shown, socket_name
 
     alone = given.new_window or given.lesson is not None or given.theme
     return socket_name() if is_shown() and not alone else ""
 
 
 def _claim(name: str, files: list[tuple[str, Span | None]], given: argparse.Namespace) -> SingleWindow | None:
-    from shardscope.startup.single import Handover, claim, message_of
+    from shardscope.startup.single_instance import Handover, claim, message_of
 
     sent = [Handover(uri, given.format, place) for uri, place in files]
     return claim(name, message_of(sent) if given.remote is None else b"")

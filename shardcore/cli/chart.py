@@ -10,7 +10,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens, progress_bar
 from shardcore.cli.output import print_json, print_line
 from shardcore.errors import UsageError
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 if TYPE_CHECKING:
     from shardcore.model.byte_shares import Share
@@ -47,7 +47,7 @@ def chart(
     """
     only("with sizes and load", what in (What.SIZES, What.LOAD), of=of)
     only("with load", what is What.LOAD, spread=spread)
-    from shardcore.cli.rows import warn_unreadable
+    from shardcore.cli.object_rows import warn_unreadable
 
     with how.open(uri) as shard:
         if not shard.loaded:

@@ -10,10 +10,9 @@ import numpy as np
 from shardcore.cli.geometry_output import geometry_json, json_numbers, print_geometry
 from shardcore.cli.output import json_safe, print_line, print_rest
 from shardcore.model.array_layout import RAW
-from shardcore.model.number_words import number_text, plural, range_text
-from shardcore.model.text import visible
-from shardcore.operations.content.geometry import GeometryContent
-from shardcore.operations.content.results import (
+from shardcore.model.number_text import number_text, plural, range_text
+from shardcore.model.safe_text import visible
+from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,
     BytesContent,
@@ -25,6 +24,7 @@ from shardcore.operations.content.results import (
     TensorsContent,
     TextContent,
 )
+from shardcore.operations.content.geometry import GeometryContent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

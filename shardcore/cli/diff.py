@@ -9,7 +9,7 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import json_value, print_json, print_line, print_rest
-from shardcore.model.number_words import size_text
+from shardcore.model.number_text import size_text
 
 if TYPE_CHECKING:
     from shardcore.operations.diff import ShardDiff
@@ -72,7 +72,7 @@ def _as_json(found: ShardDiff, one: Shard, other: Shard) -> dict[str, Any]:
 
 
 def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
-    from shardcore.operations.diff_sides import DiffKind
+    from shardcore.operations.diff_columns import DiffKind
 
     for name, a, b in found.fields[:MOST_LINES]:
         print_line(f"{name}: {_value(a)} → {_value(b)}")

@@ -10,7 +10,7 @@ from shardcore.cli.options import USUAL, Opening, Uri, only, opens
 from shardcore.cli.output import print_line, write_text_to
 from shardcore.errors import UsageError
 from shardcore.model.drawing import sketch_label, sketch_named
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Sketch
@@ -59,7 +59,7 @@ def draw(
     if svg:
         _write(drawing, svg, width=width, dark=dark)
     if text or not svg:
-        from shardcore.teaching.drawing.as_text import as_text
+        from shardcore.teaching.drawing.text_output import as_text
 
         for line in as_text(drawing):
             print_line(line)

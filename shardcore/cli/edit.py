@@ -16,7 +16,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
 from shardcore.errors import UsageError
-from shardcore.model.number_words import plural, range_text
+from shardcore.model.number_text import plural, range_text
 from shardcore.writing.edit_options import TOMBSTONE
 
 if TYPE_CHECKING:

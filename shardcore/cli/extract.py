@@ -30,11 +30,11 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, with_advice
-from shardcore.cli.targets import target_of
+from shardcore.cli.output_targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
 from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def ls(
     only("without --json", not json, human=human)
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest must be sha256, not {digest!r}")
-    from shardcore.cli.rows import (
+    from shardcore.cli.object_rows import (
         list_members,
         list_rows,
         print_header,
@@ -84,7 +84,7 @@ def ls(
     )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.member_work import RowsRequest
+    from shardcore.shards.shard_work import RowsRequest
 
     errors = 0
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:

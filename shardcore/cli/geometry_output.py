@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore.cli.output import print_line, print_rest
 from shardcore.model.geometry import POLYLINE
-from shardcore.model.number_words import number_text, plural, range_text
+from shardcore.model.number_text import number_text, plural, range_text
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,

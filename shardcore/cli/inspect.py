@@ -43,8 +43,8 @@ from shardcore.cli.output import (
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_words import bits_text, long_size, plural, range_text
-from shardcore.model.text import letters_of, said, short
+from shardcore.model.number_text import bits_text, long_size, plural, range_text
+from shardcore.model.safe_text import letters_of, said, short
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
     from shardcore.shards.trace import Step, Trace
-    from shardcore.sources.cold_start import ColdCost
+    from shardcore.sources.cold_source import ColdCost
 
 
 _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
@@ -69,7 +69,7 @@ _WIDE = 36
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
-    from shardcore.teaching.drawing.as_json import drawing_json
+    from shardcore.teaching.drawing.json_output import drawing_json
 
     steps = [
         {
@@ -143,7 +143,7 @@ def _step_lines(number: int, step: Step, cost: ColdCost | None) -> Iterator[str]
 
 
 def _drawn_lines(drawing: Drawing) -> Iterator[str]:
-    from shardcore.teaching.drawing.as_text import COLUMNS, as_text
+    from shardcore.teaching.drawing.text_output import COLUMNS, as_text
 
     for line in ["", *as_text(drawing, COLUMNS - len(_INDENT)), ""]:
         yield f"{_INDENT}{line}".rstrip()
@@ -300,7 +300,7 @@ def explain(
             _load(shard)
         found = references_to(shard, Span(source, number, number + 1)) if leads else None
     if json:
-        from shardcore.model.copy_forms import node_json
+        from shardcore.model.copy_commands import node_json
 
         nodes = [node_json(node) for node in path]
         print_json(nodes if found is None else {"path": nodes} | leads_json(found))
@@ -400,7 +400,7 @@ def verify(
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
     """Verify a shard or data set; a damaged file is verified in this process instead of by workers."""
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.member_work import member_report
+    from shardcore.shards.shard_work import member_report
 
     if tasks is None or isinstance(shard, DataSet) or shard.damage is not None:
         shard.tasks = tasks

@@ -11,7 +11,7 @@ import typer
 from shardcore.cli.options import Force, Json, one_of, only
 from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import SourceError, UsageError, reason_of
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 if TYPE_CHECKING:
     from shardcore.teaching.lessons.lesson import Lesson
@@ -78,7 +78,7 @@ def _lesson_json(one: Lesson) -> dict[str, Any]:
 
 
 def _export(name: str, target: str, *, force: bool) -> None:
-    from shardcore.teaching.lessons.page import lesson_page
+    from shardcore.teaching.lessons.html_page import lesson_page
     from shardcore.writing.temporary import write_whole
 
     found = _found(name)

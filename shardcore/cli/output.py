@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reason_of
-from shardcore.model.number_words import plural
-from shardcore.model.text import visible
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Container

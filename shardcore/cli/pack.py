@@ -29,10 +29,10 @@ from shardcore.cli.options import (
     writes,
 )
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
-from shardcore.cli.targets import OutputTarget, target_of
+from shardcore.cli.output_targets import OutputTarget, target_of
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Depth, Severity
-from shardcore.model.number_words import long_size, plural, range_text
+from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import FORMATS
 

@@ -13,8 +13,8 @@ from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progr
 from shardcore.cli.output import emit_json, emit_line, stopped, warn, with_advice
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import visible
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import visible
 
 if TYPE_CHECKING:
     from shardcore.operations.recover import Salvage, Saved

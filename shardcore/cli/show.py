@@ -10,10 +10,10 @@ import typer
 from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json
 from shardcore.errors import UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 
 if TYPE_CHECKING:
-    from shardcore.operations.content.results import Content
+    from shardcore.operations.content.content_types import Content
     from shardcore.shards.shard import Shard
 
 
@@ -45,9 +45,9 @@ def show(
         shardcore show segmentation/mesh 42 --png mesh.png
     """
     from shardcore.cli.content_output import content_json, print_content
+    from shardcore.operations.content.detect_kind import content
     from shardcore.operations.content.geometry import mesh_level
     from shardcore.operations.content.nested import member_content
-    from shardcore.operations.content.recognise import content
 
     only("with --png", png, index=index, force=force)
     if level is not None and member is not None:
@@ -70,14 +70,14 @@ def show(
 
 
 def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
-    from shardcore.codecs.pictures import encode_png
+    from shardcore.codecs.images import encode_png
+    from shardcore.operations.content.content_types import ArrayContent, PictureContent
     from shardcore.operations.content.geometry import GeometryContent
     from shardcore.operations.content.pictures import pixels_of
-    from shardcore.operations.content.results import ArrayContent, PictureContent
     from shardcore.writing.temporary import write_whole
 
     if isinstance(found, GeometryContent):
-        from shardcore.operations.content.shade import picture_of_geometry
+        from shardcore.operations.content.renderer import picture_of_geometry
 
         write_whole(target, [encode_png(picture_of_geometry(found))], force=force)
         return

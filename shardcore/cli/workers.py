@@ -12,7 +12,7 @@ import typer
 
 from shardcore.cli.options import WORKERS_PANEL, only
 from shardcore.errors import UsageError
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class WorkerOptions:
             only("with --cluster", False, state=self.state, send_keys=self.send_keys)
             yield None
             return
+        from shardcore.shards.run_state import TaskState
         from shardcore.shards.task_pool import dask_cluster, local_processes
-        from shardcore.shards.task_state import TaskState
 
         with ExitStack() as ends:
             state = TaskState(self.state) if self.state is not None else None

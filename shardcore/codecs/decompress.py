@@ -15,7 +15,7 @@ from typing import IO, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.budget import charge_expanded
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.isolated import TaskRunner
+from shardcore.codecs.decoder_process import TaskRunner
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 
 MAGIC = b"DRACO"

@@ -11,7 +11,7 @@ import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.text import said
+from shardcore.model.safe_text import said
 
 MAGIC = b"\x93NUMPY"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from shardcore.errors import FormatError
 from shardcore.model.array_layout import is_length
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 LENGTH = 8
 """Size of the length field, in bytes."""

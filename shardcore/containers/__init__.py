@@ -10,7 +10,7 @@ from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.shards.format import Certainty, Format, Verdict, lazily
 
 if TYPE_CHECKING:
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 """Magic of the local header of a member, or of the end record of an empty archive."""

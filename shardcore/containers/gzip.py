@@ -21,9 +21,9 @@ from shardcore.containers.container_shard import (
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
-from shardcore.model.children import Extents, field_nodes, grouped
+from shardcore.model.computed_children import Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
@@ -31,7 +31,7 @@ from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 PAGE = "RFC 1952, GZIP file format specification"
 

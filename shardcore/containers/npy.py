@@ -15,15 +15,15 @@ from shardcore.containers.container_shard import (
     PartObjects,
 )
 from shardcore.errors import BadMagic, Truncated
-from shardcore.model.children import field_nodes
+from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout

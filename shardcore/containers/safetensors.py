@@ -21,16 +21,16 @@ from shardcore.containers.container_shard import (
 from shardcore.errors import FormatError, Truncated
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.budget import charge_items
-from shardcore.model.children import Extents, field_nodes, grouped
+from shardcore.model.computed_children import Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import Objects, object_extents
 from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.shards.open_context import OpenContext
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef

@@ -20,17 +20,17 @@ from shardcore.containers.container_shard import (
 )
 from shardcore.errors import BadMagic, FormatError, Unsupported
 from shardcore.model.budget import charge_items
-from shardcore.model.children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.shards.open_context import OpenContext
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 PAGE = "APPNOTE.TXT, .ZIP File Format Specification"
 LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"

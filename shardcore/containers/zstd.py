@@ -19,9 +19,9 @@ from shardcore.containers.container_shard import (
 )
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
-from shardcore.model.children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
@@ -29,7 +29,7 @@ from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 PAGE = "RFC 8878, Zstandard Compression"
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 
 RAW = "raw"
 """Encoding of consecutive elements without compression."""

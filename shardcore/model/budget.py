@@ -14,8 +14,8 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Remedy, ShardError
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
 
 P = ParamSpec("P")
 R = TypeVar("R")

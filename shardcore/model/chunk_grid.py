@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, LimitExceeded, ShardError, UsageError
 from shardcore.model.array_layout import RAW
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardcore.model.children import Grouped, RecordTable, RowRange
-from shardcore.model.copy_forms import DEFAULTS, OpenedWith, explain_command, get_command
-from shardcore.model.member_nodes import PlacedChildren
+from shardcore.model.computed_children import Grouped, RecordTable, RowRange
+from shardcore.model.copy_commands import DEFAULTS, OpenedWith, explain_command, get_command
+from shardcore.model.data_set_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row
-from shardcore.model.number_words import bits_text, plural, product_text, range_text
+from shardcore.model.number_text import bits_text, plural, product_text, range_text
 from shardcore.model.record import Differs, FieldRole
+from shardcore.model.safe_text import shell_line, typed, visible, without_marks
 from shardcore.model.span import Span
-from shardcore.model.text import shell_line, typed, visible, without_marks
 from shardcore.system import last_part
 
 _GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)

@@ -12,8 +12,8 @@ from typing import Any
 
 from shardcore.errors import UsageError
 from shardcore.model.budget import Budget, budget
-from shardcore.model.displayed import Displayed
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.html_display import Displayed
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 
 MAX_PER_CODE = 1000

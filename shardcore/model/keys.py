@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import SupportsIndex, TypeVar
 
 from shardcore.errors import UsageError
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 _Value = TypeVar("_Value")
 

@@ -14,9 +14,9 @@ from typing import overload
 import numpy as np
 
 from shardcore.model.budget import charge_items
-from shardcore.model.displayed import Displayed
+from shardcore.model.html_display import Displayed
 from shardcore.model.record import Differs, FieldRole, Value
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
 from shardcore.model.span import Span
 
 _STEP = 1000

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.byte_strings import ByteStrings
-from shardcore.model.children import Extents
-from shardcore.model.displayed import Displayed
-from shardcore.model.member_nodes import inside_span, placed_name, placed_span
+from shardcore.model.computed_children import Extents
+from shardcore.model.data_set_nodes import inside_span, placed_name, placed_span
+from shardcore.model.html_display import Displayed
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section
 from shardcore.model.span import Span

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from shardcore.model.children import Deferred
-from shardcore.model.member_nodes import placed_span
+from shardcore.model.computed_children import Deferred
+from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.node import Children, Node
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.model.section import Section
 from shardcore.operations.diff import ShardDiff
-from shardcore.operations.diff_sides import CODES, ROWS, DiffKind, columns_at, stored_bytes
+from shardcore.operations.diff_columns import CODES, ROWS, DiffKind, columns_at, stored_bytes
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard

@@ -15,12 +15,12 @@ from typing import Any
 from shardcore.errors import LimitExceeded, Remedy, UsageError
 from shardcore.model.budget import Budget, budgeted, taking_operation
 from shardcore.model.finding import Depth
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
-from shardcore.model.text import short, visible
+from shardcore.model.safe_text import short, visible
 from shardcore.operations.convert_source import ConvertSource, SourceObject, convert_source
-from shardcore.operations.convert_work import ObjectRecord, ObjectsRequest
+from shardcore.operations.convert_worker import ObjectRecord, ObjectsRequest
 from shardcore.operations.extraction import extract as extract_opened
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
@@ -32,8 +32,8 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
+from shardcore.writing.input_items import Content, InputItem, opened
 from shardcore.writing.inputs import LeftOut, inode_of, overwrite_error
-from shardcore.writing.items import Content, InputItem, opened
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, pieces_of

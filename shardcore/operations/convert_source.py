@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
-from shardcore.model.member_nodes import placed_error, relocating
+from shardcore.model.data_set_nodes import placed_error, relocating
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.operations.convert_work import (
+from shardcore.operations.convert_worker import (
     HeldObjects,
     ObjectRecord,
     ObjectsRequest,
@@ -34,7 +34,7 @@ from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, Work
-from shardcore.writing.items import Content
+from shardcore.writing.input_items import Content
 from shardcore.writing.writer import Data, Sized
 
 MOST_KEPT = 512

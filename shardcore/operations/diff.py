@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.displayed import Displayed
+from shardcore.model.html_display import Displayed
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
+from shardcore.operations.diff_columns import CODES, KEYS, KINDS, DiffKind, DiffSide, diff_side, equal_numbers
 from shardcore.operations.diff_contents import KeyPairs, across, compare_contents, renamed
-from shardcore.operations.diff_sides import CODES, KEYS, KINDS, DiffKind, DiffSide, diff_side, equal_numbers
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard

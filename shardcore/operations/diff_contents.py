@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, ends_reading
-from shardcore.operations.diff_sides import (
+from shardcore.operations.diff_columns import (
     CODES,
     DiffKind,
     DiffSide,

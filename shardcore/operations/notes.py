@@ -17,17 +17,17 @@ from typing import Any
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, says_absent
 from shardcore.model.node import named
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short, visible
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import short, visible
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import read_side_file
 from shardcore.sources.location import local_path
-from shardcore.sources.patched import PatchedSource
+from shardcore.sources.patched_source import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.system import last_part, user_folder
 from shardcore.writing.temporary import write_whole

@@ -14,7 +14,7 @@ from shardcore.errors import SourceError, UsageError
 from shardcore.model.budget import taking_operation
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import several
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
@@ -22,8 +22,8 @@ from shardcore.shards.opening import create, means_folder
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
+from shardcore.writing.input_items import FormatInputs, InputItem
 from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, without_replaced
-from shardcore.writing.items import FormatInputs, InputItem
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted

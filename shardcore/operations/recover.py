@@ -15,7 +15,7 @@ from typing import Any, overload
 
 from shardcore.errors import Cancelled, LimitExceeded, NotAShard, ShardError, SourceError, UsageError, ends_reading
 from shardcore.model.budget import Budget, OverBudget, budgeted
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.operations.extraction.names import Names
 from shardcore.progress import Progress, no_progress
@@ -24,12 +24,12 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import Condition, Damaged, SalvagedObject, indexed
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
-from shardcore.shards.whole_file import WholeFiles
+from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.wrapped import WrapperSource
+from shardcore.sources.wrapper_sources import WrapperSource
 from shardcore.writing.temporary import write_whole
 
 REPORT = "salvage.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from shardcore.errors import ShardError, UsageError
-from shardcore.model.member_nodes import inside_span
+from shardcore.model.data_set_nodes import inside_span
 from shardcore.model.node import named
 from shardcore.model.references import (
     MOST_REFERENCES,

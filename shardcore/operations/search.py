@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, UsageError, ends_reading
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard

@@ -25,30 +25,30 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.model.byte_shares import Share, Use
-from shardcore.model.children import GROUP_SIZE, Deferred
+from shardcore.model.computed_children import GROUP_SIZE, Deferred
 from shardcore.model.content_part import ContentParts
+from shardcore.model.data_set_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.finding import Depth, Report
-from shardcore.model.member_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.parallel import in_order
+from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
-from shardcore.shards.member_objects import JoinedObjects, Member, MemberListing, MemberNodes
-from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
-from shardcore.shards.other_files import other_file
+from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes
+from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
+from shardcore.shards.shard_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import TaskRunner
+    from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch

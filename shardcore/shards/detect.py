@@ -20,12 +20,12 @@ from shardcore.errors import (
 )
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
+from shardcore.shards.non_shard_files import other_file, other_folder
 from shardcore.shards.open_context import Draft
-from shardcore.shards.other_files import other_file, other_folder
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Folder
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 Formats = Callable[[], Iterator[Format]]
 """Function that yields the formats in detection order, and imports each just before."""

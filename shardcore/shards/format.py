@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shardcore.shards.salvage import Damaged, SalvagedObject
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Folder
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
     from shardcore.writing.declaration import Writes
 
 

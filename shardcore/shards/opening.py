@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose, OptionType, read_options
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
-from shardcore.shards.object_source import source_inside
+from shardcore.shards.inner_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, label_requests
@@ -28,7 +28,7 @@ from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.location import FolderOpener, folder_of, local_path, source_of, text_at
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.read_purpose import opens_whole
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.temporary_names import check_replaced

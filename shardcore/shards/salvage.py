@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress

@@ -21,25 +21,25 @@ from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, 
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
 from shardcore.model.content_part import ContentPart
-from shardcore.model.displayed import Displayed
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
+from shardcore.model.html_display import Displayed
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, record_lookup
-from shardcore.shards.whole_file import WholeFiles
+from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from shardcore.codecs.isolated import IsolatedDecoder, TaskRunner
+    from shardcore.codecs.decoder_process import IsolatedDecoder, TaskRunner
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
-    from shardcore.model.runs import Runs
+    from shardcore.model.role_runs import Runs
     from shardcore.shards.ticket import ShardTicket
     from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
@@ -757,7 +757,7 @@ class Shard(Displayed, ABC):
             decoder: A process owned by the caller; default: a new one.
         """
         if self.isolated is None:
-            from shardcore.codecs.isolated import IsolatedDecoder
+            from shardcore.codecs.decoder_process import IsolatedDecoder
 
             self._own_decoder = None if decoder else IsolatedDecoder()
             self.isolated = decoder or self._own_decoder
@@ -765,7 +765,7 @@ class Shard(Displayed, ABC):
     @property
     def decoder(self) -> TaskRunner:
         """Function that runs the decoders of `codecs.isolated`, in a separate process if `isolated` is set."""
-        from shardcore.codecs.isolated import run_task
+        from shardcore.codecs.decoder_process import run_task
 
         return run_task if self.isolated is None else self.isolated.run
 

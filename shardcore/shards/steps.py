@@ -12,7 +12,7 @@ from functools import reduce
 from string import Formatter
 from typing import Any
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 
 Get = str | Callable[[Any], Any]

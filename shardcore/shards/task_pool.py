@@ -14,15 +14,15 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shardcore.codecs.isolated import SafeContext
+from shardcore.codecs.decoder_process import SafeContext
 from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError
-from shardcore.model.packages import optional
+from shardcore.model.optional_packages import optional
 from shardcore.model.parallel import Call, JobThreads, completed
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.progress import stopped_by
 from shardcore.shards.dataset import DataSet
+from shardcore.shards.run_state import TaskState, mark_of
 from shardcore.shards.shard import Shard, Work
-from shardcore.shards.task_state import TaskState, mark_of
 from shardcore.shards.ticket import ShardTicket, check_keys
 from shardcore.shards.ticket_opening import TaskResult, on_shard, run_here, run_tickets, tickets_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ShardError, UsageError
-from shardcore.model.text import without_secrets
+from shardcore.model.safe_text import without_secrets
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 

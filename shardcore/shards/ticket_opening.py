@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.budget import budgeted
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import open as open_shard

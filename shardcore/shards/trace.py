@@ -13,14 +13,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
-from shardcore.model.displayed import Displayed
-from shardcore.model.member_nodes import placed_span
+from shardcore.model.data_set_nodes import placed_span
+from shardcore.model.html_display import Displayed
 from shardcore.model.objects import ObjectRef, State
+from shardcore.model.safe_text import said as value_text
+from shardcore.model.safe_text import sentence, visible
 from shardcore.model.source_name import SourceName
-from shardcore.model.text import said as value_text
-from shardcore.model.text import sentence, visible
 from shardcore.shards.step_content import Shown, StepContent, StepValue
-from shardcore.sources.wrapped import MeteredSource
+from shardcore.sources.wrapper_sources import MeteredSource
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing

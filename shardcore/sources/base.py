@@ -13,9 +13,9 @@ from typing import Self
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.model.budget import budget
-from shardcore.model.number_words import ends_text, plural
+from shardcore.model.number_text import ends_text, plural
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import check_stopped
 from shardcore.sources.read_purpose import ReadPurpose
 

@@ -14,17 +14,17 @@ from pathlib import PurePath
 
 from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown, visible
 from shardcore.model.section import Section
 from shardcore.model.span import Span
-from shardcore.model.text import shown, visible
 from shardcore.shards.shard import Shard
 from shardcore.shards.step_content import StepContent
 from shardcore.shards.trace import Step, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
-from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
-from shardcore.teaching.lessons.values import escaped
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn
+from shardcore.teaching.lessons.lesson_values import escaped
 from shardcore.teaching.step_drawing import VALUES, step_drawing
 
 MOST_SLIDES = 64

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.number_words import ends_text, plural
+from shardcore.model.number_text import ends_text, plural
 from shardcore.model.record import FieldRole
+from shardcore.model.safe_text import letters_of, said, visible
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import letters_of, said, visible
 from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
 from shardcore.teaching import part_of
 

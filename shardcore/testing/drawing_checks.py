@@ -9,10 +9,10 @@ from shardcore.model.drawing import MOST_ITEMS, Control, ControlKind, Drawing, T
 from shardcore.model.node import Node
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
-from shardcore.teaching.drawing.as_text import COLUMNS, as_text
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Box, Path, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import svg
+from shardcore.teaching.drawing.text_output import COLUMNS, as_text
 
 WIDTHS = (320, 560, 900, 1600)
 """Widths in pixels at which drawings are tested."""

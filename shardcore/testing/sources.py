@@ -10,7 +10,7 @@ import numpy as np
 from shardcore.errors import ConnectionFailed, SourceError
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.wrapped import WrapperSource
+from shardcore.sources.wrapper_sources import WrapperSource
 
 
 class CountingSource(BytesSource):

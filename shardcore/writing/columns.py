@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardcore.errors import Remedy, UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 
 
 class TextColumn:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardcore.writing.items import FormatInputs
+    from shardcore.writing.input_items import FormatInputs
     from shardcore.writing.writer import Writer
 
 

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.system import is_link_entry, listed_name
-from shardcore.writing.items import Content, InputItem
+from shardcore.writing.input_items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName, UnreadableInput
 

@@ -17,11 +17,11 @@ from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.model.objects import NoObjects
 from shardcore.model.options import Option
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
+from shardcore.writing.input_items import NOTHING_STATED, InputItem, Stated
 from shardcore.writing.inputs import LeftOut, Skipped
-from shardcore.writing.items import NOTHING_STATED, InputItem, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.sources.base import check_name
 from shardcore.system import is_link, is_own, is_special_name, open_file, replace_file, sync_file
 from shardcore.writing.temporary import is_replaceable, sync_folders

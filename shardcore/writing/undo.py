@@ -30,9 +30,9 @@ from typing import IO, Any
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import BadChecksum, FormatError, Remedy, ShardError, SourceError, Truncated, UsageError, reason_of
 from shardcore.model.finding import Findings
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shell_line, typed
 from shardcore.model.span import Span, union
-from shardcore.model.text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file

@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardscope.session.byte_pages import PageCache
+from shardscope.session.display_text import set_decimal
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.jobs import Job, Jobs
-from shardscope.session.pages import PageCache
 from shardscope.session.session import IndexState, Session
-from shardscope.session.words import set_decimal
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from tests.app.gui_thread import GuiReads, guarded

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
-from shardcore.model.children import RecordTable, field_nodes
+from shardcore.model.computed_children import RecordTable, field_nodes
 from shardcore.model.node import fields_of, path_to, runs_of
 from shardscope.session.session import Session
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.model.node import Children
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import rounds, sampled
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -47,7 +47,7 @@ def samples() -> list[str]:
             paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in NONE]
             names = [str(path.relative_to(DATA)) for path in paths if path.suffix not in (".md", ".json", ".py")]
             found += sampled(names, QUICK)
-    bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in resources.samples()]
+    bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in resource_paths.samples()]
     found += sampled([f"../../{name}" for name in bundled], QUICK)
     return sampled(list(dict.fromkeys(found)), rounds(FULL_IN_ALL, QUICK_IN_ALL), full=False)
 

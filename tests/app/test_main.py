@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from shardcore import RemoteOptions
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import sampled
 from shardscope.__main__ import main, parser, remote_options_of
 
@@ -65,7 +65,7 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     done = command("--screenshot", traced, sample, "--trace", key, "--step", 3, "--verify", "index")
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(traced))
-    lesson = resources.resources() / "lessons" / "swh-1-meet-the-file.md"
+    lesson = resource_paths.resources() / "lessons" / "swh-1-meet-the-file.md"
     done = command("--screenshot", taught, sample, "--lesson", lesson)
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(taught))

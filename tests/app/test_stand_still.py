@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, Depth, FileSource, Source, Span
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.sources.local import LocalFolder
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
@@ -68,7 +68,7 @@ def many_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("sample", ["many keys", "one shard of them", str(resources.main_samples()[0].path)])
+@pytest.mark.parametrize("sample", ["many keys", "one shard of them", str(resource_paths.main_samples()[0].path)])
 def test_held_reads_do_not_stop_the_window(
     qtbot: QtBot, settings: Settings, gate: Gate, many_keys: Path, sample: str
 ) -> None:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from shardcore import Depth
 from shardcore.sources.base import read_pieces
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import FULL
 from shardscope.session.documents import Document
 from shardscope.session.open_request import OpenRequest
@@ -105,7 +105,9 @@ class WindowMachine(RuleBasedStateMachine):
 
     def open(self, draw: Draw[Any]) -> None:
         number = draw(NUMBERS)
-        samples = [one.path for one in resources.samples() if one.path.is_file() and one.path.stat().st_size < SMALL]
+        samples = [
+            one.path for one in resource_paths.samples() if one.path.is_file() and one.path.stat().st_size < SMALL
+        ]
         sample = samples[number % len(samples)]
         path = self.home / f"{len(self.disk)}" / sample.name
         path.parent.mkdir()

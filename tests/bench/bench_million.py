@@ -14,9 +14,9 @@ from shardcore import Shard
 from shardcore.model.occupancy import Load
 from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched_source import Change, PatchedSource
+from shardcore.teaching.change_impact import MOST_OBJECTS, before, compare
 from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
-from shardcore.teaching.impact import MOST_OBJECTS, before, compare
 from tests.bench.figures import Figure, best_of, best_program, program, sharding
 
 MILLION = 1_000_000

@@ -12,9 +12,9 @@ import time
 def shardcore_reader(command: str, endpoint: str, path: str, folder: str, jobs: int | None) -> None:
     """Lists, verifies or extracts as the command line does."""
     import shardcore
-    from shardcore.cli.rows import list_members
+    from shardcore.cli.object_rows import list_members
     from shardcore.operations.extraction import extract
-    from shardcore.shards.member_work import RowsRequest
+    from shardcore.shards.shard_work import RowsRequest
     from shardcore.sources.remote.options import RemoteOptions
 
     remote = RemoteOptions(endpoint_url=endpoint, addressing="path", anonymous=True, threads=jobs or 8)

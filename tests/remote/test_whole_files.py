@@ -15,7 +15,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import LargeRead
-from shardcore.shards import whole_file
+from shardcore.shards import whole_file_reads
 from shardcore.sources.read_purpose import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
@@ -97,8 +97,8 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Sets how large a file may be that is fetched whole, and how much of all such files."""
 
     def limited(most: int, together: int) -> None:
-        monkeypatch.setattr(whole_file, "MOST_WHOLE", most)
-        monkeypatch.setattr(whole_file.WholeFiles, "room", together)
+        monkeypatch.setattr(whole_file_reads, "MOST_WHOLE", most)
+        monkeypatch.setattr(whole_file_reads.WholeFiles, "room", together)
 
     return limited
 

@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.model.objects import ObjectRef, State
-from shardcore.operations.content.results import BytesContent, TableContent, TextContent
+from shardcore.operations.content.content_types import BytesContent, TableContent, TextContent
 from tests.remote.servers import RangeServer, StoreServer
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from shardcore import Cancelled, RequestLog, Shard, Span
 from shardcore.sources.remote.address import is_address
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.opened import IndexState, OpenedShard
+from shardscope.session.opened_shard import IndexState, OpenedShard
 
 MOST_CLOSED = 20
 

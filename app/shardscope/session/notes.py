@@ -22,9 +22,9 @@ from shardcore.operations.notes import (
     remove_notes,
 )
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.opened import OpenedShard
+from shardscope.session.opened_shard import OpenedShard
 
 MOST_PLACES = 1000
 """Maximum number of notes whose fields are looked up."""

@@ -21,7 +21,7 @@ from shardcore import (
     UsageError,
     open_inside,
 )
-from shardcore.model.copy_forms import SHOWN_OPTIONS, OpenedWith
+from shardcore.model.copy_commands import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
     inside_link,
@@ -35,9 +35,9 @@ from shardcore.progress import Progress
 from shardcore.shards.opening import path_inside
 from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.location import source_of
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
-from shardcore.teaching.resources import resources
+from shardcore.teaching.resource_paths import resources
 
 SERVES_DELETED = "deleted"
 """Name of the option that returns tombstoned objects, for formats with tombstones."""

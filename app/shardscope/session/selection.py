@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.model.node import named, nearest_row
 from shardcore.model.source_name import SourceName
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 
 
 @dataclass(frozen=True, slots=True)

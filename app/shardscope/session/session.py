@@ -9,22 +9,22 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Depth, Node, Report, Shard, ShardError, SourceError, Span, UsageError, detect, open_inside
 from shardcore.model.inside_path import InsideStep
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import references_to
-from shardcore.shards.object_source import source_inside
+from shardcore.shards.inner_source import source_inside
 from shardscope.session import selection as completing
 from shardscope.session.documents import Document, Documents
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.lookup_steps import TraceWalk, trace_of_key
 from shardscope.session.notes import SessionNotes
-from shardscope.session.open_question import OpenQuestion
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.opened import IndexState, OpenFailure
+from shardscope.session.opened_shard import IndexState, OpenFailure
+from shardscope.session.pending_question import OpenQuestion
 from shardscope.session.selection import Selection
-from shardscope.session.trace_walk import TraceWalk, trace_of_key
 
 MOST = 200
 

@@ -11,15 +11,15 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
 from shardcore import Depth
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
+from shardscope.session.display_text import cut_middle
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
-from shardscope.shell.edits import EditShell
+from shardscope.shell.edit_shell import EditShell
 from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.lecture import LectureActions
 from shardscope.shell.panels import Panel
-from shardscope.shell.sandbox import SandboxShell
+from shardscope.shell.sandbox_shell import SandboxShell
 from shardscope.startup.settings import THEMES
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.diff.window import CompareShards

@@ -9,18 +9,18 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
 from shardcore import ShardError, UsageError
-from shardcore.model.number_words import plural
-from shardscope.learning.sandbox.new_bytes import MOST_TYPED, new_bytes
+from shardcore.model.number_text import plural
+from shardscope.learning.sandbox.parse_bytes import MOST_TYPED, new_bytes
 from shardscope.learning.sandbox.sandbox import Sandbox
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import offset_words
+from shardscope.session.error_messages import error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.session.words import offset_words
-from shardscope.shell.edits import EditShell
+from shardscope.shell.edit_shell import EditShell
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
 from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.hex_state import ByteEdits
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.state import ByteEdits
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 

@@ -8,15 +8,15 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QTo
 
 from shardcore.teaching.lessons.answers import AnswerVerdict
 from shardcore.teaching.lessons.lesson import Answer
+from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.lessons.prose import Prose
 from shardscope.session.debounce import Debounce
+from shardscope.session.display_text import grouped
 from shardscope.session.session import Session
-from shardscope.session.words import grouped
 from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 
 _LINES = 2
 _ROOM = 6

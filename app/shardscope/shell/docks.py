@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 from shardscope.shell.fixed_size_frame import FixedSizeFrame
@@ -452,7 +452,7 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
         button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
         button.setAutoRaise(True)
         button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))

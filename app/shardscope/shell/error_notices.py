@@ -10,17 +10,17 @@ from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead, LayerUnchosen
-from shardcore.model.number_words import size_text
+from shardcore.model.number_text import size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.connections import LoginKind, login_kind_of
-from shardscope.session.error_words import ACTIONS, error_text, failure
+from shardscope.session.display_text import grouped, sentence, short_name
+from shardscope.session.error_messages import ACTIONS, error_text, failure
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
-from shardscope.session.words import grouped, sentence, short_name
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.open_with import OpenAs, no_fit
-from shardscope.tasks.connect.connect import ConnectTask
+from shardscope.tasks.connect.connect_task import ConnectTask
 
 
 class ErrorNotices(QObject):

@@ -21,14 +21,14 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Remedy
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
-from shardscope.session.error_words import ACTIONS
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
+from shardscope.session.error_messages import ACTIONS
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.shell.notices import Button, Notice, Notices, NoticeTone
-from shardscope.tasks.extract.extract import ExtractTask, Result
+from shardscope.tasks.extract.extract_task import ExtractTask, Result
 from shardscope.widgets.plain_text import tip
 
 

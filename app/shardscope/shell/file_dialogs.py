@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from shardcore.sources.remote.address import is_address
-from shardcore.teaching.resources import resources
+from shardcore.teaching.resource_paths import resources
 from shardscope.startup.settings import Settings
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 

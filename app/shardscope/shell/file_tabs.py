@@ -14,17 +14,17 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar
 
 from shardcore import Span
 from shardcore.model.inside_path import inside_link
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.teaching import resources
-from shardcore.teaching.lessons.fresh import is_fresh
+from shardcore.teaching import resource_paths
+from shardcore.teaching.lessons.fresh_files import is_fresh
+from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.widgets.fonts import px
@@ -150,7 +150,7 @@ class FileTabs(QTabBar):
     def _close_button(self, document: Document) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName("closeFile")
-        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
         button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
         button.setAutoRaise(True)
         button.setFixedSize(px(_BUTTON), px(_BUTTON))

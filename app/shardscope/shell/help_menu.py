@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 import shardcore
 from shardcore.shards.registry import FORMATS
 from shardscope.learning.help.format_page import FormatPage
-from shardscope.learning.help.pages import GLOSSARY
+from shardscope.learning.help.help_pages import GLOSSARY
 from shardscope.learning.help.shortcuts import show_shortcuts
 from shardscope.shell.docks import PanelDocks
-from shardscope.shell.teaching import Teaching
+from shardscope.shell.lesson_menu import Teaching
 from shardscope.views.inspector.panel import Inspector
 
 PAGE = "formatPage"

@@ -24,14 +24,14 @@ from shardcore.model.drawing import Drawing
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.session.error_words import error_text
+from shardscope.session.byte_pages import PageCache
+from shardscope.session.error_messages import error_text
 from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import alive
-from shardscope.session.pages import PageCache
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
-from shardscope.widgets import fonts, motion, theme
+from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.plain_text import without_resources
 
 DARK_ROOM = "dark-room"
@@ -282,7 +282,7 @@ class LectureScreen(QWidget):
             self._play.stop()
         else:
             self.go_on()
-            if not motion.reduced():
+            if not playback.reduced():
                 self._wait()
         self._show_counter()
 
@@ -295,12 +295,12 @@ class LectureScreen(QWidget):
         last = self.slide is not None and self.at + 1 >= self.count and self.beat + 1 >= len(self.slide.beats)
         asks = self.slide is not None and self.slide.beats[self.beat].asks
         if not last and not asks:
-            self._play.start(round(BEAT_MILLISECONDS / motion.speed()))
+            self._play.start(round(BEAT_MILLISECONDS / playback.speed()))
 
     def _next_speed(self) -> None:
-        speeds = motion.SPEEDS
-        motion.set_speed(speeds[(speeds.index(motion.speed()) + 1) % len(speeds)])
-        self._settings.play_speed = motion.speed()
+        speeds = playback.SPEEDS
+        playback.set_speed(speeds[(speeds.index(playback.speed()) + 1) % len(speeds)])
+        self._settings.play_speed = playback.speed()
         self._show_counter()
 
     def _scroll(self, steps: int) -> None:
@@ -364,7 +364,7 @@ class LectureScreen(QWidget):
             return
         parts = [self.tr("{0} of {1}").format(self.at + 1, self.count), slide.title]
         if self._play.isActive():
-            parts.append(f"▶ {motion.speed():g}×")
+            parts.append(f"▶ {playback.speed():g}×")
         following = slide.beats[self.beat + 1 : self.beat + 2]
         if following and following[0].stage:
             parts.append(self.tr("What comes next?"))

@@ -32,23 +32,23 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Depth, RemoteOptions, Shard, Span
-from shardcore.model.text import shown
-from shardcore.teaching import resources
-from shardcore.teaching.lessons.fresh import is_fresh
+from shardcore.model.safe_text import shown
+from shardcore.teaching import resource_paths
+from shardcore.teaching.lessons.fresh_files import is_fresh
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.window import CompareFormats
 from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.session.display_text import set_decimal
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
-from shardscope.session.words import set_decimal
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import ANY_SIZE, PanelDocks
 from shardscope.shell.drop_targets import DropTarget, DropTargets
-from shardscope.shell.edits import EditShell
+from shardscope.shell.edit_shell import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
@@ -56,16 +56,16 @@ from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
+from shardscope.shell.lesson_menu import Teaching
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenAs
 from shardscope.shell.panels import PANELS
-from shardscope.shell.sandbox import SandboxShell
+from shardscope.shell.sandbox_shell import SandboxShell
 from shardscope.shell.status_line import StatusLine
-from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect import ConnectTask
+from shardscope.tasks.connect.connect_task import ConnectTask
 from shardscope.tasks.find_key.dialog import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
@@ -74,18 +74,18 @@ from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
-from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import KeySpaceCards, PlacesPanel
+from shardscope.views.objects.temporary_files import MOST_FILES, DraggedNode
+from shardscope.views.places.panel import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.transfers.transfers import Transfers
-from shardscope.widgets import fonts, motion, theme
+from shardscope.views.transfers.activity import Transfers
+from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
-from shardscope.widgets.picture import ask_picture
+from shardscope.widgets.save_picture import ask_picture
 
 
 class NotesShell(QObject):
@@ -114,7 +114,7 @@ class NotesShell(QObject):
 
 
 if TYPE_CHECKING:
-    from shardscope.startup.single import Handover
+    from shardscope.startup.single_instance import Handover
 
 
 _EDITING = (
@@ -213,7 +213,7 @@ class Appearance(QObject):
         assert isinstance(application, QApplication)
         self._settings, self._application = settings, application
         fonts.set_zoom(1.0)
-        motion.set_speed(settings.play_speed)
+        playback.set_speed(settings.play_speed)
         set_decimal(settings.decimal_offsets)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -231,7 +231,7 @@ class Appearance(QObject):
 
     def set_reduced_motion(self, reduced: bool) -> None:
         self._settings.reduced_motion = reduced
-        motion.reduce(self._application, reduced)
+        playback.reduce(self._application, reduced)
 
     def _system_changed(self) -> None:
         if self._settings.theme == "system":
@@ -264,7 +264,7 @@ class MainWindow(QMainWindow):
         self.appearance.set_window_theme()
         self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
-        self.setWindowIcon(QIcon(str(resources.path("icons/shardscope.svg"))))
+        self.setWindowIcon(QIcon(str(resource_paths.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
         self.setMinimumSize(LEAST.boundedTo(self._room))
         self.welcome = Welcome(settings, self.jobs, self)
@@ -321,7 +321,7 @@ class MainWindow(QMainWindow):
             self.sandbox_shell,
             self.noting.find_key,
         )
-        self.actions_.fill_samples([(one.title, str(one.path)) for one in resources.main_samples()])
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in resource_paths.main_samples()])
         self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.look_up, self)
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, self.actions_.stop)
         self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())
@@ -788,7 +788,7 @@ class MainWindow(QMainWindow):
         if self._at_work:
             self._layout.keep()
         self.tab_memory.save()
-        self.settings.play_speed, self.settings.bytes_zoom = motion.speed(), self.hex.state.zoom
+        self.settings.play_speed, self.settings.bytes_zoom = playback.speed(), self.hex.state.zoom
         self._layout.save()
         self.diffing.close()
         self.session.close_all()

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.text import shown_lines
-from shardscope.session.words import cut_middle
+from shardcore.model.safe_text import shown_lines
+from shardscope.session.display_text import cut_middle
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText

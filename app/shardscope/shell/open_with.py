@@ -19,14 +19,14 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats
+from shardscope.session.display_text import grouped
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.session.words import grouped
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.file_links import may_be_link, pasted_link
 from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button

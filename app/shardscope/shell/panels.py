@@ -10,22 +10,22 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QWidget
 
 from shardscope.learning.charts.panel import Charts
-from shardscope.learning.drawings.space import LEAST_WIDTH
+from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.findings.findings import FindingsTable
 from shardscope.views.findings.hits import HitsTable
+from shardscope.views.findings.panel import FindingsTable
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import PlacesPanel
+from shardscope.views.places.panel import PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.transfers.transfers import Transfers
+from shardscope.views.transfers.activity import Transfers
 
 Area = Qt.DockWidgetArea
 

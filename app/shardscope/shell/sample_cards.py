@@ -22,13 +22,13 @@ from PySide6.QtWidgets import (
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
-from shardcore.teaching.resources import Role, Sample
+from shardcore.teaching.resource_paths import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, px, sized
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.sample_words import sample_title
+from shardscope.widgets.sample_title import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
 from shardscope.widgets.strip_scale import widths_to_scale
 from shardscope.widgets.wrap_text import WrapText

@@ -8,10 +8,10 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000

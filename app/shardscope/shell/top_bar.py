@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QImage, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.shell.actions import WindowActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
@@ -25,7 +25,7 @@ WITH_WORDS = 940
 
 def line_icon(name: str, colours: theme.Palette) -> QIcon:
     """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text."""
-    drawing = resources.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
+    drawing = resource_paths.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())

@@ -16,14 +16,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.jobs import Jobs
 from shardscope.shell.sample_cards import SampleCards
 from shardscope.startup.settings import Settings
+from shardscope.views.places.panel import recent_places
 from shardscope.views.places.place_list import PlaceList
-from shardscope.views.places.places import recent_places
 from shardscope.widgets.fonts import TITLE, sized, zoom
-from shardscope.widgets.place_model import PlaceModel
+from shardscope.widgets.location_model import PlaceModel
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
@@ -73,7 +73,7 @@ class Welcome(QScrollArea):
         words = self.tr("Drop a file or folder to open it, or several files to pack them.")
         self.drop = WrapText(words, tone="muted")
         self.drop.setObjectName("dropArea")
-        self.samples = SampleCards(resources.samples(), jobs, self)
+        self.samples = SampleCards(resource_paths.samples(), jobs, self)
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
         self.recent = PlaceList(self._recent, self.recent_part)
@@ -91,7 +91,7 @@ class Welcome(QScrollArea):
         icon = QLabel(self)
         icon.setAccessibleName("Shardscope")
         icon.setPixmap(
-            QIcon(str(resources.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF())
+            QIcon(str(resource_paths.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF())
         )
         words = QVBoxLayout()
         words.setSpacing(2)

@@ -16,7 +16,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 from shardcore.errors import SourceError, reason_of
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.writing.temporary import write_whole
 
 ENTRY = "applications/shardscope.desktop"
@@ -66,10 +66,10 @@ def running_command() -> list[str]:
 
 
 def _files(command: list[str]) -> Iterator[tuple[str, bytes]]:
-    entry = resources.path("desktop/shardscope.desktop").read_text("utf-8")
+    entry = resource_paths.path("desktop/shardscope.desktop").read_text("utf-8")
     yield ENTRY, entry.replace("Exec=shardscope ", f"Exec={' '.join(map(_quoted, command))} ").encode()
-    yield TYPES, resources.path("desktop/shardscope-mime.xml").read_bytes()
-    drawing = resources.path("icons/shardscope.svg")
+    yield TYPES, resource_paths.path("desktop/shardscope-mime.xml").read_bytes()
+    drawing = resource_paths.path("icons/shardscope.svg")
     yield ICON, drawing.read_bytes()
     renderer = QSvgRenderer(str(drawing))
     for size in SIZES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardcore import Finding, Report, Severity
-from shardscope.session.words import grouped, span_words
+from shardscope.session.display_text import grouped, span_words
 from shardscope.widgets.table_model import Index, TableModel
 
 _ORDER = {severity: number for number, severity in enumerate(Severity)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 
 SMALL = 11
 """Font size in pixels of units, role letters and captions."""
@@ -84,4 +84,4 @@ def register() -> None:
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)
-        QFontDatabase.addApplicationFont(str(resources.path(_FILE)))
+        QFontDatabase.addApplicationFont(str(resource_paths.path(_FILE)))

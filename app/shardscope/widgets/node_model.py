@@ -9,16 +9,24 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
-from shardcore.model.children import GROUP_SIZE
+from shardcore.model.computed_children import GROUP_SIZE
 from shardcore.model.details import sum_text
-from shardcore.model.differences import differing
 from shardcore.model.node import Children
-from shardcore.model.number_words import bits_text, plural
-from shardcore.model.text import shown, without_marks
+from shardcore.model.number_text import bits_text, plural
+from shardcore.model.safe_text import shown, without_marks
+from shardcore.model.spec_differences import differing
+from shardscope.session.display_text import (
+    cut_end,
+    grouped,
+    grouped_value,
+    node_name,
+    offset_words,
+    short_name,
+    span_words,
+)
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.sections import section_at
 from shardscope.session.session import Session
-from shardscope.session.words import cut_end, grouped, grouped_value, node_name, offset_words, short_name, span_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 128

@@ -13,13 +13,13 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
-from shardcore.model.number_words import grouped_digits
-from shardcore.model.text import shown
-from shardscope.session.error_words import error_text
+from shardcore.model.number_text import grouped_digits
+from shardcore.model.safe_text import shown
+from shardscope.session.display_text import offset_words
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
-from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32

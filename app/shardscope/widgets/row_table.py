@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPoint, Qt
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
+from shardscope.widgets.dock_table_columns import ColumnFitter, ColumnRule
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table_columns import ColumnFitter, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Function called with the current and the previous row; both are equal if the current row was clicked."""

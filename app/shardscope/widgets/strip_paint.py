@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
-from shardscope.session.words import cut_end
+from shardscope.session.display_text import cut_end
 from shardscope.widgets import theme
 from shardscope.widgets.strip_scale import StripScale
 

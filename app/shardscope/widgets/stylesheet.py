@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from string import Template
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.widgets.fonts import SMALL
 
 _PIXELS = re.compile(r"\b(\d{2,}|[3-9])px\b")
@@ -146,7 +146,7 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
     """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
     # Qt does not draw the arrow of a combo box with a styled border.
-    icons = {name: resources.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
+    icons = {name: resource_paths.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:
         return sheet

@@ -20,8 +20,8 @@ from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.oklch import Rgb, contrast, from_oklch
+from shardscope.widgets.section_tints import UNDERLINED, tint
 from shardscope.widgets.stylesheet import stylesheet
-from shardscope.widgets.tints import UNDERLINED, tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""

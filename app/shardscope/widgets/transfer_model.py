@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtCore import QModelIndex, QObject, QTimer
 
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.widgets.table_model import Index, TableModel
 

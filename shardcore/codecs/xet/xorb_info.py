@@ -26,7 +26,7 @@ from shardcore.codecs.xet.xorb_layout import (
     UNPACKED_END,
 )
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 
 IDENT = b"XETBLOB"

@@ -27,7 +27,7 @@ from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADER_V3, OFFSET, UN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.shards.shard import Shard
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.temporary import STREAM_PIECE

@@ -10,8 +10,8 @@ import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.number_words import plural
-from shardcore.model.text import SHOWN, short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import SHOWN, short
 
 ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
 """Members of the metadata that describe an array."""

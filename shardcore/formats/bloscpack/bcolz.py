@@ -20,7 +20,7 @@ from shardcore.codecs.json_text import parse_json
 from shardcore.errors import ExternalMissing, FormatError, Unsupported
 from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, parse_dtype
 from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.sources.base import Folder

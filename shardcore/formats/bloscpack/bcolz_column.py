@@ -23,7 +23,7 @@ from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHI
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Findings
 from shardcore.model.keys import NUMBERS
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.span import Span

@@ -21,11 +21,11 @@ from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.children import Deferred
+from shardcore.model.computed_children import Deferred
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.node import Node
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
@@ -38,7 +38,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import FOUND, Trace
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Sketch

@@ -21,7 +21,7 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import TableObjects
 from shardcore.model.finding import Depth, Findings
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName

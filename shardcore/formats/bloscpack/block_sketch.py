@@ -14,7 +14,7 @@ from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH
 from shardcore.model.drawing import Cells, Control, ControlKind, Drawing, Item, Table, Tone, chosen
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 
 CELLS = 56

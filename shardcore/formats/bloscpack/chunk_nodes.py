@@ -11,9 +11,9 @@ from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
-from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
+from shardcore.model.computed_children import Extents, RecordTable, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 

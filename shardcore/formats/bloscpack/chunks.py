@@ -18,7 +18,7 @@ from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, ChunkArea, blosc_header_span
 from shardcore.formats.bloscpack.offsets import Slots
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once

@@ -27,10 +27,10 @@ from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.decode import decompress, split_chunk, stream_chunk
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
-from shardcore.sources.wrapped import KeptSource
+from shardcore.sources.wrapper_sources import KeptSource
 
 T = TypeVar("T")
 

@@ -32,11 +32,11 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
 from shardcore.model.budget import charge_expanded
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import IsolatedDecoder
+    from shardcore.codecs.decoder_process import IsolatedDecoder
 
 _PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.shards.trace import LookupRecorder
 

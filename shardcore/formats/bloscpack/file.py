@@ -17,15 +17,15 @@ from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, OffsetTable, blosc_header_span, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
 from shardcore.formats.bloscpack.offsets import Offsets
+from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section, tile
 from shardcore.model.span import Span
-from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import IsolatedDecoder
+    from shardcore.codecs.decoder_process import IsolatedDecoder
 
 
 class BloscpackFile:

@@ -27,7 +27,7 @@ from shardcore.formats.bloscpack.layout import (
 )
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
-from shardcore.model.number_words import grouped_digits
+from shardcore.model.number_text import grouped_digits
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
 from shardcore.model.span import Span

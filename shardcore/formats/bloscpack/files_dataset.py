@@ -21,11 +21,11 @@ from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
@@ -33,7 +33,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.undo_chain import SUFFIX as JOURNAL
 

@@ -8,7 +8,7 @@ from typing import Any
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, HeaderOption
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 

@@ -15,7 +15,7 @@ from shardcore.codecs.npy_header import npy_layout
 from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import array_info, names_array
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.writing.writer import Data, Sized, UnreadableInput, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import structure
-from shardcore.model.children import Deferred, Extents, grouped
+from shardcore.model.computed_children import Deferred, Extents, grouped
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole
 from shardcore.model.span import Span

@@ -11,7 +11,7 @@ from enum import Enum
 
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.elements import index_text, parse_index
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 ALL = "all"
 """The key of the whole content."""

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from shardcore.errors import Truncated
 from shardcore.model.byte_shares import Use
 from shardcore.model.objects import State
+from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.model.table import PointerTable
 
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)

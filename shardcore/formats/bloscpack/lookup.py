@@ -20,7 +20,7 @@ from shardcore.formats.bloscpack.layout import (
     UNKNOWN,
     blosc_header_span,
 )
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Compared, Fields

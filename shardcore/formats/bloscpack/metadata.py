@@ -14,7 +14,7 @@ from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 

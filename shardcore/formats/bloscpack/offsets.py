@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, ChunkArea
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
 

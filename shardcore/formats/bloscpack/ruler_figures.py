@@ -11,7 +11,7 @@ from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
 from shardcore.model.drawing import Band, Bits, Cells, Item, Link, Ribbon, Ruler, Table, Tone, window
-from shardcore.model.number_words import grouped_digits, plural, range_text
+from shardcore.model.number_text import grouped_digits, plural, range_text
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 

@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.ruler_figures import (
     way_figure,
 )
 from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.shards.trace import FOUND
 
 

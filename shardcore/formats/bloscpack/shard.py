@@ -33,7 +33,7 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
@@ -43,14 +43,14 @@ from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.base import PIECE
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import IsolatedDecoder
+    from shardcore.codecs.decoder_process import IsolatedDecoder
     from shardcore.formats.bloscpack.chunk_scene import ChunkScene
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.shards.trace import Trace
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 HEAD = 65536
 """Bytes of the first read; for files up to this size, opening loads all chunk headers."""

@@ -21,9 +21,9 @@ from shardcore.formats.bloscpack.layout import (
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection
-from shardcore.model.children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import grouped_digits, plural, product_text
+from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName

@@ -15,7 +15,7 @@ from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_spa
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.writing.undo import note_interrupted

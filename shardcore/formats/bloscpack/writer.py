@@ -22,7 +22,7 @@ from shardcore.formats.bloscpack.input_content import (
     spool_beside,
 )
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.sources.base import check_name
 from shardcore.writing.columns import MOST_PAIRS, twins_error
 from shardcore.writing.output import Output

@@ -9,7 +9,7 @@ from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, SourceError, says_absent
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, bigfile_name
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Folder, Source, read_pieces
 

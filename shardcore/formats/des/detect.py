@@ -11,7 +11,7 @@ from shardcore.formats.des.zones_dataset import DesZones, open_zones
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Folder
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 HEAD = 1 << 16
 """Bytes in which the keys of a zones file are searched; part of the first read."""

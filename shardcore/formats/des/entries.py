@@ -32,11 +32,11 @@ from shardcore.formats.des.layout import (
     read_uid,
 )
 from shardcore.formats.des.sidecar import created_at_of
-from shardcore.formats.des.walk import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
+from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span
-from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 
 SCANS = 8

@@ -14,10 +14,10 @@ from shardcore.formats.des.content import cut, inline_place, open_bigfile, strea
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER, read_uid, section_claims
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
+from shardcore.model.pointer_table import Links
+from shardcore.model.safe_text import short
 from shardcore.model.section import tile
 from shardcore.model.span import Span
-from shardcore.model.table import Links
-from shardcore.model.text import short
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
 

@@ -29,9 +29,9 @@ from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.tree import content_part
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.model.children import Deferred
+from shardcore.model.computed_children import Deferred
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.record import FieldRole, Value
@@ -45,7 +45,7 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
     pass

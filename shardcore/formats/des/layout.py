@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, Truncated
-from shardcore.model.number_words import ends_text, plural
+from shardcore.model.number_text import ends_text, plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.model.text import short
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"

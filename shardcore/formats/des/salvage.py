@@ -22,8 +22,8 @@ import numpy as np
 from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.entry_scan import FoundEntry, find_entries, is_nested
 from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.scan_entries import FoundEntry, find_entries, is_nested
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.sidecar_recovery import (
@@ -38,15 +38,15 @@ from shardcore.formats.des.sidecar_recovery import (
     reads_to_end,
     sidecar_of,
 )
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences, refs, unclaimed
 from shardcore.shards.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.patched import Change, PatchedSource
-from shardcore.sources.wrapped import ConcatSource
+from shardcore.sources.patched_source import Change, PatchedSource
+from shardcore.sources.wrapper_sources import ConcatSource
 
 _BY_DIGEST = "the sha256 in its entry"
 _SIZE_ONLY = "the uncompressed size is right; there is no checksum"

@@ -27,9 +27,9 @@ from shardcore.formats.des.routing import ShardName, Uid
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.sidecar_recovery import checksum_in
 from shardcore.formats.des.tree import DesTree
-from shardcore.model.children import field_nodes
+from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Record, Value
     from shardcore.shards.steps import Steps
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 MAX_INDEX = 1 << 30
 """Largest index read, 1 GiB: about ten million entries."""

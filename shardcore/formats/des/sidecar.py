@@ -24,9 +24,9 @@ from shardcore.errors import (
 )
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
+from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.sources.base import Folder
 

@@ -31,11 +31,11 @@ from shardcore.formats.des.lookup import (
 from shardcore.formats.des.retention import Copy
 from shardcore.formats.des.routing import Route, Uid
 from shardcore.formats.des.tombstone_span import tombstone_span
-from shardcore.formats.des.walk import ShapeV2
-from shardcore.model.number_words import plural
+from shardcore.formats.des.walk_entries import ShapeV2
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import sentence
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import sentence
 from shardcore.shards.steps import Row, Steps, Value
 
 

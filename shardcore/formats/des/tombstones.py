@@ -23,9 +23,9 @@ from shardcore.formats.des.sidecar import (
     time_of_day,
 )
 from shardcore.formats.des.sidecar_writer import NO_TIME, add_tombstones, new_sidecar, remove_tombstones, sidecar_bytes
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, inside_member
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder

@@ -27,16 +27,16 @@ from shardcore.formats.des.layout import (
     codec_name,
     is_hash,
 )
-from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.model.children import Extents, field_nodes, grouped, section_nodes
+from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
+from shardcore.model.computed_children import Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record, Value
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Source

@@ -19,13 +19,13 @@ from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_na
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import sidecar_name, time_of_day
 from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.text import short
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile

@@ -11,8 +11,8 @@ from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.layout import BIGFILES, RETENTION
 from shardcore.formats.des.routing import check_bits
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.model.text import short
 
 MAX_TEXT = 1 << 20
 

@@ -16,7 +16,7 @@ from shardcore.formats.des.routing import Route, ShardName, Uid
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.zones import MAX_TEXT, Zone, Zones
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName

@@ -12,7 +12,7 @@ from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, keyed
 from shardcore.codecs.xet.xorb_builder import PackedXorb
 from shardcore.formats.mdb.hashes import FILE_KEY, RANGE_KEY, file_hash, range_hash, sha256_field
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY
-from shardcore.formats.mdb.serialize import Recipes
+from shardcore.formats.mdb.serialization import Recipes
 
 
 class FileChunks:

@@ -26,9 +26,9 @@ from shardcore.formats.mdb.layout import (
     range_fault,
     size_fault,
 )
-from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
+from shardcore.formats.mdb.walk_sections import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
+from shardcore.model.pointer_table import Links
 from shardcore.model.span import Span
-from shardcore.model.table import Links
 
 MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
 """Error text of `MdbIndex.misnamed_files`."""

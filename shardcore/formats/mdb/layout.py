@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import END_MARK, SIZE, ZERO
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span

@@ -22,13 +22,13 @@ from shardcore.formats.mdb.layout import (
     ChunkFlag,
     FileFlag,
 )
-from shardcore.formats.mdb.walk import RECORDS, RecordKind, WalkedSection
+from shardcore.formats.mdb.walk_sections import RECORDS, RecordKind, WalkedSection
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
+from shardcore.model.computed_children import Extents, RecordTable, field_nodes, grouped
 from shardcore.model.node import Children, ExternalBytes, Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
 from shardcore.model.span import Span
 
 

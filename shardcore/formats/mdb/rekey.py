@@ -9,9 +9,9 @@ import numpy as np
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, words
 from shardcore.errors import FormatError, UsageError
+from shardcore.formats.mdb.footer_text import expiry_field, read_key, read_time
 from shardcore.formats.mdb.hashes import protect_many
 from shardcore.formats.mdb.layout import CHUNK, CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
-from shardcore.formats.mdb.times import expiry_field, read_key, read_time
 from shardcore.writing.in_place import check_other_file
 from shardcore.writing.output import Output
 

@@ -16,7 +16,7 @@ from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef
 from shardcore.shards.salvage import Damaged, SalvagedObject, refs
 from shardcore.shards.shard import bounded
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched_source import Change, PatchedSource
 
 _BY_HASHES = "its range hashes and its file hash"
 

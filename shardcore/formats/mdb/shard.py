@@ -31,7 +31,7 @@ from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.section import Section, SectionRole
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from shardcore.model.source_name import SourceName
     from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 SMALL = 65536
 """Size in bytes up to which a shard is completely read by detection."""

@@ -8,10 +8,10 @@ from shardcore.codecs.xet.hashes import ZERO, to_text
 from shardcore.formats.mdb.content import ContentRead, EmptyFile, Fetched, MoreSegments, NotFetched
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB_INFO
 from shardcore.formats.mdb.lookup import Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
-from shardcore.model.number_words import ends_text, plural
+from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
+from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
-from shardcore.model.text import sentence
 from shardcore.shards.steps import Row, Steps, Value
 from shardcore.shards.trace import Elsewhere
 

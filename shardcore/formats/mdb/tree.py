@@ -26,10 +26,10 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
 )
 from shardcore.formats.mdb.record_nodes import Blocks
-from shardcore.formats.mdb.walk import WalkedSection
-from shardcore.model.children import RecordTable, field_nodes, grouped, section_nodes
+from shardcore.formats.mdb.walk_sections import WalkedSection
+from shardcore.model.computed_children import RecordTable, field_nodes, grouped, section_nodes
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural, product_text
+from shardcore.model.number_text import plural, product_text
 from shardcore.model.section import Section
 from shardcore.model.span import Span
 

@@ -36,9 +36,9 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
 from shardcore.formats.mdb.verify_content import REFERENCE_COST, check_content, most_references
-from shardcore.formats.mdb.walk import RecordKind, WalkedSection
+from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress

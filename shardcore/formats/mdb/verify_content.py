@@ -15,7 +15,7 @@ from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, MdbObjects, block_of
 from shardcore.formats.mdb.xorbs import Xorb
 from shardcore.model.finding import ContentBudget, Findings
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 

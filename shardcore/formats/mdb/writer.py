@@ -17,14 +17,23 @@ from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chun
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
+from shardcore.formats.mdb.footer_text import read_key, read_time
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER, locate, read_footer, read_header
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FULL, MINIMAL, UPLOAD, FooterValues, Recipes, build, size_of
-from shardcore.formats.mdb.times import read_key, read_time
+from shardcore.formats.mdb.serialization import (
+    EMPTY_FOOTER,
+    FULL,
+    MINIMAL,
+    UPLOAD,
+    FooterValues,
+    Recipes,
+    build,
+    size_of,
+)
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
 from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output

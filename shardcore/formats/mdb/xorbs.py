@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, from_text, to_text
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.model.member_nodes import placed, placed_span
+from shardcore.model.data_set_nodes import placed, placed_span
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart
-from shardcore.shards.whole_file import WholeFiles
+from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")

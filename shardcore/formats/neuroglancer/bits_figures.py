@@ -11,7 +11,7 @@ from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mixing_steps
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 

@@ -26,13 +26,13 @@ from shardcore.formats.neuroglancer.bits_figures import (
 )
 from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.find_spec import Origin
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, ShardingSpec
-from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
 from shardcore.formats.neuroglancer.meshes import Meshes
-from shardcore.model.children import gaps
+from shardcore.model.computed_children import gaps
 from shardcore.model.record import FieldRole
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
 from shardcore.model.section import Section, SectionRole
 
 WORD = 8

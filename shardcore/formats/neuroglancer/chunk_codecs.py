@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from shardcore.codecs.isolated import TaskRunner, run_task
-from shardcore.codecs.pictures import decode_samples, picture_header
+from shardcore.codecs.decoder_process import TaskRunner, run_task
+from shardcore.codecs.images import decode_samples, picture_header
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
 from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import ContentPart
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 
 PICTURES = ("jpeg", "png")

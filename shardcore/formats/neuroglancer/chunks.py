@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.codecs.isolated import TaskRunner, run_task
+from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
 from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
@@ -18,7 +18,7 @@ from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, en
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.chunk_grid import VoxelBox
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")

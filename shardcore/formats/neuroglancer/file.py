@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from shardcore.codecs.decompress import DEFLATE_RATIO, SMALL, decompress_many, decompress_shown, decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.neuroglancer.byte_regions import WORD, sections_of
+from shardcore.formats.neuroglancer.find_spec import Origin
 from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_words import plural, range_text
+from shardcore.model.number_text import plural, range_text
+from shardcore.model.pointer_table import Links
 from shardcore.model.section import tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
-from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source, read_pieces

@@ -29,13 +29,7 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import describe_route
-from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
-from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
-from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
-from shardcore.formats.neuroglancer.spec_origin import (
+from shardcore.formats.neuroglancer.find_spec import (
     INFO_NAME,
     FoundInfo,
     Origin,
@@ -47,19 +41,25 @@ from shardcore.formats.neuroglancer.spec_origin import (
     reasons_text,
     useless_info,
 )
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
+from shardcore.formats.neuroglancer.lookup import describe_route
+from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
+from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
+from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
+from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
-from shardcore.model.children import Deferred
+from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects, Objects
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
+from shardcore.model.safe_text import visible
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.model.text import visible
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.layout import (
     ENTRY_SIZE,
     SHARD_INDEX_ENTRY,
@@ -25,6 +24,7 @@ from shardcore.formats.neuroglancer.layout import (
     range_fault,
 )
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, Numbers, entries_of
+from shardcore.formats.neuroglancer.minishard_damage import MinishardDamage
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress

@@ -17,8 +17,8 @@ from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import check_grid, grid_of
 from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE, ShardingSpec
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.sources.base import NAME_LIMIT, check_name
 
 VOLUME_TYPE = "neuroglancer_multiscale_volume"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.find_spec import given_origin
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     BESIDE,
@@ -21,8 +22,7 @@ from shardcore.formats.neuroglancer.info import (
     type_of,
 )
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
-from shardcore.formats.neuroglancer.spec_origin import given_origin
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")

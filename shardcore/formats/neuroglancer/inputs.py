@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import UsageError
-from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
+from shardcore.formats.neuroglancer.compressed_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import of_spec
 from shardcore.formats.neuroglancer.keys import key_of_name
 from shardcore.formats.neuroglancer.npy_volume import chunks, describe_volume
 from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, chunk_key, pairs, unsharded_at
+from shardcore.writing.input_items import FormatInputs, InputItem
 from shardcore.writing.inputs import LeftOut, input_files
-from shardcore.writing.items import FormatInputs, InputItem
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:

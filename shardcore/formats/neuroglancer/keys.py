@@ -10,7 +10,7 @@ import numpy as np
 
 from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, Keys
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.writing.writer import OddName
 
 _NUMBER = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.errors import FormatError
 from shardcore.model.byte_shares import Use
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import State
+from shardcore.model.pointer_table import Links, PointerTable
 from shardcore.model.record import Columns, Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.span import Span
-from shardcore.model.table import Links, PointerTable
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",

@@ -15,12 +15,12 @@ from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, source_lost
 from shardcore.formats.neuroglancer.byte_regions import WORD
 from shardcore.formats.neuroglancer.chunks import box_of, cell_of
+from shardcore.formats.neuroglancer.find_spec import Origin, given_origin
 from shardcore.formats.neuroglancer.index_levels import pair_span
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, read_manifest
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
-from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
-from shardcore.model.number_words import ends_text, plural
+from shardcore.model.number_text import ends_text, plural
 from shardcore.model.span import Span
 from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Fields

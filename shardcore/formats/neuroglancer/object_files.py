@@ -31,13 +31,13 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
-from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
+from shardcore.formats.neuroglancer.compressed_files import ENDINGS, plain_name
+from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
@@ -49,12 +49,12 @@ from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import NUMBERS, KeyForm
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
@@ -62,10 +62,10 @@ from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.wrapped import ConcatSource
+from shardcore.sources.wrapper_sources import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import TaskRunner
+    from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -288,7 +288,7 @@ class ObjectFileShard(FileShard):
         return self.file.layout
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.geometry import geometry_of
+        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
 
         return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 

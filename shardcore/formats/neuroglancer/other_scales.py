@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shardcore.errors import SourceError, UsageError
+from shardcore.formats.neuroglancer.find_spec import origin_from
 from shardcore.formats.neuroglancer.info import BESIDE, parse_info
-from shardcore.formats.neuroglancer.spec_origin import origin_from
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.format import lazily
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, SourceError, says_absent
+from shardcore.formats.neuroglancer.find_spec import find_info, read_info
 from shardcore.formats.neuroglancer.info import SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT
-from shardcore.formats.neuroglancer.spec_origin import find_info, read_info
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Folder

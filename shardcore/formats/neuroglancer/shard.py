@@ -21,32 +21,32 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.byte_regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.find_spec import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
-from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.wrapped import ConcatSource
+from shardcore.sources.prefetched_source import PrefetchedSource
+from shardcore.sources.wrapper_sources import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import TaskRunner
+    from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.content_part import ContentPart
@@ -146,7 +146,7 @@ class NeuroglancerShard(FileShard):
         return grid
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.geometry import geometry_of
+        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
 
         return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
 

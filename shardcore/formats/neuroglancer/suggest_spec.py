@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shardcore.formats.neuroglancer.morton import check_grid
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 
 MINISHARD_INDEX_BYTES = 32 << 10
 """Target size of a decoded minishard index: 1,365 keys."""

@@ -17,8 +17,8 @@ from shardcore.formats.neuroglancer.byte_regions import (
     regions_of,
 )
 from shardcore.formats.neuroglancer.chunks import box_of, cell_of
-from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_HEAD,
@@ -30,16 +30,16 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
-from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes
+from shardcore.formats.neuroglancer.minishard_damage import MinishardDamage
+from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import number_text, plural
+from shardcore.model.number_text import number_text, plural
 from shardcore.model.record import FieldRole
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource

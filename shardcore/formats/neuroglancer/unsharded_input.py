@@ -12,7 +12,8 @@ from typing import Any
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.chunks import box_of
-from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
+from shardcore.formats.neuroglancer.compressed_files import content_of, plain_name
+from shardcore.formats.neuroglancer.find_spec import INFO_NAME, LEVELS_ABOVE
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     INFO_LIMIT,
@@ -29,13 +30,12 @@ from shardcore.formats.neuroglancer.info import (
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription, spaces_of
 from shardcore.formats.neuroglancer.keys import key_number
 from shardcore.formats.neuroglancer.morton import encode
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, LEVELS_ABOVE
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
 from shardcore.sources.local import read_side_file
 from shardcore.system import is_link
+from shardcore.writing.input_items import InputItem
 from shardcore.writing.inputs import LeftOut, input_files
-from shardcore.writing.items import InputItem
 
 MANIFEST = ".index"
 LISTED = 3

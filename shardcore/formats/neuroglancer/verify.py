@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.draco import ENCODED, decode_fragments
-from shardcore.codecs.isolated import TaskRunner, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.formats.neuroglancer.byte_regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
 from shardcore.formats.neuroglancer.chunks import chunk_layout, chunk_sizes
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.geometry import (
+from shardcore.formats.neuroglancer.decode_geometry import (
     fragment_fault,
     geometry_of,
     info_members,
@@ -22,17 +21,18 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.index_levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.model.array_layout import RAW
 from shardcore.model.budget import raised
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.geometry import SkeletonGeometry
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.sources.base import Source

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ShardArrangement, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.byte_regions import sections_of
+from shardcore.formats.neuroglancer.collected_values import SpaceValues
 from shardcore.formats.neuroglancer.file import CODECS
+from shardcore.formats.neuroglancer.find_spec import INFO_NAME
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
@@ -27,16 +28,15 @@ from shardcore.formats.neuroglancer.info_writer import (
 )
 from shardcore.formats.neuroglancer.npy_volume import describe_volume
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
+from shardcore.formats.neuroglancer.shard_order import ShardArrangement, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.space_values import SpaceValues
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.spool import Spool
 from shardcore.model.keys import NUMBERS
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
 from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output

@@ -16,11 +16,11 @@ from shardcore.formats.swh import chd, hash_section
 from shardcore.formats.swh.hash_section import HashLayout
 from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, ShardLayout, SlotTable, sections_of
 from shardcore.model.budget import charge_items
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import State
+from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section, tile
 from shardcore.model.span import Span
-from shardcore.model.table import Links
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source, read_pieces

@@ -14,8 +14,8 @@ from shardcore.formats.swh.layout import NO_OBJECT, OBJECT
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.progress import no_progress
 
 I64 = NDArray[np.int64]

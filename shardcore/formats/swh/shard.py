@@ -16,7 +16,7 @@ from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects, checked_key
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.parallel import in_order
 from shardcore.model.section import laid_out
 from shardcore.shards.dataset import DataSet, Member
@@ -25,7 +25,7 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
-from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef

@@ -9,7 +9,7 @@ from shardcore.errors import KeyAbsent
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER
 from shardcore.formats.swh.lookup import Begun, Compared, Hashed, Located, Placed
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.shards.steps import Row, Steps, Value

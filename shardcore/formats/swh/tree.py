@@ -23,7 +23,7 @@ from shardcore.formats.swh.layout import (
     WHOLE_MAGIC,
     cut_sections,
 )
-from shardcore.model.children import (
+from shardcore.model.computed_children import (
     BitFields,
     Deferred,
     Extents,
@@ -34,9 +34,9 @@ from shardcore.model.children import (
     section_nodes,
 )
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import grouped_digits, plural, product_text
+from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once

@@ -16,7 +16,7 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
 from shardcore.formats.swh.hash_section import encode, write_hash_section
 from shardcore.formats.swh.objects import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
 from shardcore.model.span import Span

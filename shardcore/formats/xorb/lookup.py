@@ -13,10 +13,10 @@ from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.model.keys import KeyForm, number_or_text
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, ObjectSlice
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.model.text import short
 from shardcore.sources.base import Source
 
 ALL = "all"

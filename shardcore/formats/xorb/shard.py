@@ -16,7 +16,7 @@ from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shardcore.model.span import Span
     from shardcore.shards.steps import Steps
     from shardcore.sources.base import Source
-    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.sources.prefetched_source import PrefetchedSource
 
 
 class XorbShard(FileShard):

@@ -18,7 +18,7 @@ from shardcore.formats.xorb.lookup import (
     listed_at,
 )
 from shardcore.formats.xorb.objects import CODECS
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.steps import Row, Steps, Value

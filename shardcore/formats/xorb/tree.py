@@ -18,11 +18,11 @@ from shardcore.codecs.xet.xorb_layout import (
     read_u24,
 )
 from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, ReadMany, Records, XorbFile, read_headers, unpack
-from shardcore.model.children import Extents, field_nodes, grouped, section_leaf, section_nodes
+from shardcore.model.computed_children import Extents, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole
-from shardcore.model.runs import Runs
+from shardcore.model.role_runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span

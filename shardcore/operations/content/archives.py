@@ -16,9 +16,9 @@ from shardcore.codecs.decompress import MAX_WINDOW
 from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC, zstd_end
 from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
-from shardcore.operations.content.results import ArchiveContent, ArchiveMember, Content
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
+from shardcore.operations.content.content_types import ArchiveContent, ArchiveMember, Content
 from shardcore.shards.opening import open as open_shard
 
 MOST_MEMBERS = 100_000

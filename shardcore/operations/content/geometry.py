@@ -18,9 +18,9 @@ from shardcore.model.geometry import (
     MeshLayout,
     SkeletonGeometry,
 )
-from shardcore.model.number_words import number_text, plural
+from shardcore.model.number_text import number_text, plural
 from shardcore.model.span import Span
-from shardcore.operations.content.results import Content
+from shardcore.operations.content.content_types import Content
 
 if TYPE_CHECKING:
     from shardcore.model.keys import Key

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from shardcore.errors import LimitExceeded, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
 from shardcore.operations.content.archives import member_bytes, member_of
-from shardcore.operations.content.recognise import WHOLE, content, content_of
-from shardcore.operations.content.results import ArchiveContent, ArrayContent, Content, TensorsContent
+from shardcore.operations.content.content_types import ArchiveContent, ArrayContent, Content, TensorsContent
+from shardcore.operations.content.detect_kind import WHOLE, content, content_of
 from shardcore.operations.content.tensors import tensor_content
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.pictures import MOST_PIXELS, decode_picture, picture_header
+from shardcore.codecs.images import MOST_PIXELS, decode_picture, picture_header
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.model.number_words import plural
-from shardcore.operations.content.results import ArrayContent, Content, PictureContent
+from shardcore.model.number_text import plural
+from shardcore.operations.content.content_types import ArrayContent, Content, PictureContent
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard

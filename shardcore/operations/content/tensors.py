@@ -14,8 +14,8 @@ from shardcore.codecs.npy_header import npy_layout
 from shardcore.codecs.safetensors import DTYPES, LENGTH, METADATA, tensor_entry
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.text import short
-from shardcore.operations.content.results import ArrayContent, Content, Tensor, TensorsContent
+from shardcore.model.safe_text import short
+from shardcore.operations.content.content_types import ArrayContent, Content, Tensor, TensorsContent
 
 GGUF = b"GGUF"
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError
-from shardcore.model.number_words import plural
-from shardcore.model.packages import optional
-from shardcore.operations.content.results import Content, JsonContent, TableContent, TextContent
+from shardcore.model.number_text import plural
+from shardcore.model.optional_packages import optional
+from shardcore.operations.content.content_types import Content, JsonContent, TableContent, TextContent
 
 SAMPLE = 1 << 16
 """Bytes from which the encoding is detected."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
 from shardcore.model.objects import Objects, in_states, row_steps
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.operations.extraction.options import ExtractOptions
 from shardcore.shards.shard import Shard
 

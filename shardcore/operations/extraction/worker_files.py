@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
-from shardcore.model.member_nodes import placed_error
+from shardcore.model.data_set_nodes import placed_error
 from shardcore.model.objects import ObjectRef, State, located
 from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.operations.extraction.files import Extracted, extract_planned, files_of, send_manifest
@@ -22,7 +22,7 @@ from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Unreadable
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import RowsRequest, rows_of
+from shardcore.shards.shard_work import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import is_address, parse_address

@@ -7,7 +7,7 @@ import ssl
 from typing import Any
 
 from shardcore.errors import Remedy, TlsFailed
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 
 VARIABLES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
 

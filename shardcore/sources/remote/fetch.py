@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged, TimedOut
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import connection_callback
+from shardcore.sources.remote.cancellation import connection_callback
 from shardcore.sources.remote.connection_pool import Connection
 from shardcore.sources.remote.range_request import RangeRequest, RequestCancelled
 from shardcore.sources.remote.request_log import CANCELLED, Request
 from shardcore.sources.remote.response import Broken, RangeQuery, Reply
+from shardcore.sources.remote.response_validation import Body, Pin, body_of
 from shardcore.sources.remote.session import RemoteSession
-from shardcore.sources.remote.validate import Body, Pin, body_of
 
 ENOUGH = 256 << 10
 """Received bytes of a failed attempt that count as progress; attempts with progress are not limited."""

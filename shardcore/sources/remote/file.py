@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.sources.base import AHEAD, FAR_GAP, merged, range_cuts
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, most, priority, purpose
@@ -17,8 +17,8 @@ from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
 from shardcore.sources.remote.range_request import RangeRequest, RequestCancelled
 from shardcore.sources.remote.request_log import Request
+from shardcore.sources.remote.response_validation import Pin, packed
 from shardcore.sources.remote.session import RemoteSession
-from shardcore.sources.remote.validate import Pin, packed
 
 FIRST = 1 << 16
 """Bytes of the first range: most formats need no more of the beginning."""

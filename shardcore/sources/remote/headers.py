@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import SourceError, UsageError, reason_of
-from shardcore.model.text import short
+from shardcore.model.safe_text import short
 from shardcore.system import user_folder
 
 MOST_BYTES = 1 << 20

@@ -14,10 +14,10 @@ from urllib3 import exceptions as broken
 from urllib3.util import make_headers
 
 from shardcore.errors import CannotList, RangeRefused, RemoteError
-from shardcore.model.number_words import plural
-from shardcore.model.text import short
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import short
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import enable_callbacks
+from shardcore.sources.remote.cancellation import enable_callbacks
 from shardcore.sources.remote.certificates import web_context
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shardcore.progress import check_stopped
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
-from shardcore.sources.remote.cancel import Connection, shut_down
+from shardcore.sources.remote.cancellation import Connection, shut_down
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply

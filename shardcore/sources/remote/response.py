@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import set_deadline
+from shardcore.sources.remote.cancellation import set_deadline
 
 if TYPE_CHECKING:
     import urllib3

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.sources.read_purpose import most
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.connection_pool import CONNECTIONS, Connection

@@ -20,8 +20,8 @@ from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import Request, RequestLog
 from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused
+from shardcore.sources.remote.response_validation import refusal
 from shardcore.sources.remote.session import RemoteSession
-from shardcore.sources.remote.validate import refusal
 
 
 class FolderListing:

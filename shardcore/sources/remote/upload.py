@@ -19,12 +19,12 @@ from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import Connection, connection_callback, shut_down
+from shardcore.sources.remote.cancellation import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.response import Login
+from shardcore.sources.remote.response_validation import NOT_IMPLEMENTED, refusal
 from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
-from shardcore.sources.remote.validate import NOT_IMPLEMENTED, refusal
 
 PART = 16 << 20
 """Bytes per part; smaller files are sent in one request."""

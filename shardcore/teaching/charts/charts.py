@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.objects import Objects, State
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import Progress, no_progress

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
 from shardcore.formats.des.lookup import Found, NoEntry, Opened
 from shardcore.formats.des.steps import Routed
-from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
+from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
 from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Fields

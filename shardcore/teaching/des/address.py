@@ -19,9 +19,9 @@ from shardcore.formats.des.routing import (
     infer_n_bits,
     shard_date,
 )
+from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
-from shardcore.model.member_nodes import placed_span
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from shardcore.formats.des.routing import Route, ShardName, uid_bytes
 from shardcore.model.drawing import Bits, Cells, Item, Table, Tone
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.safe_text import visible
 from shardcore.model.span import Span
-from shardcore.model.text import visible
 
 BOARD = 256
 """Maximum number of shard numbers drawn; of more, those around the uid's number are drawn."""

@@ -9,9 +9,9 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import INDEX_HEAD
 from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.model.drawing import Item, Link, Ruler, Table, Tone
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.safe_text import visible
 from shardcore.model.span import Span
-from shardcore.model.text import visible
 from shardcore.teaching.des.address_figures import shown_uid
 
 SKIPPED = 7

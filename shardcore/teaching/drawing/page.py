@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from shardcore.model.drawing import Item, Link, Tone
-from shardcore.teaching.drawing.lettering import NORMAL, SMALL, Measure, cut
 from shardcore.teaching.drawing.picture import (
     NO_ITEM,
     Anchor,
@@ -22,6 +21,7 @@ from shardcore.teaching.drawing.picture import (
     Rect,
     Text,
 )
+from shardcore.teaching.drawing.text_metrics import NORMAL, SMALL, Measure, cut
 
 MARGIN = 18.0
 """Margin around the drawing in pixels, also used by arrows around figures."""

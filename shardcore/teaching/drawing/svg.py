@@ -7,7 +7,7 @@ import re
 from html import escape
 
 from shardcore.model.drawing import Tone
-from shardcore.model.text import visible
+from shardcore.model.safe_text import visible
 from shardcore.teaching.drawing.colours import LIGHT, UNFILLED, Colours
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching.lessons.mended import is_demand
+from shardcore.teaching.lessons.repair_check import is_demand
 
 MOST_STEPS = 40
 MOST_OBJECTS = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shardcore.errors import SourceError
 from shardcore.sources.base import check_name
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson import MOST_LETTERS, Lesson, LessonError, line_of_fact, parse
 
 FOLDER = "lessons"
@@ -18,12 +18,12 @@ NOTES = ".notes.md"
 
 def lessons() -> tuple[Lesson, ...]:
     """Return the lessons of the program, each after the lessons that it needs."""
-    return in_order(tuple(map(read_lesson, lesson_texts(resources.resources() / FOLDER))))
+    return in_order(tuple(map(read_lesson, lesson_texts(resource_paths.resources() / FOLDER))))
 
 
 def missions() -> tuple[Lesson, ...]:
     """Return the missions of the program, whose names begin with `mission-`."""
-    found = map(read_lesson, lesson_texts(resources.resources() / MISSIONS))
+    found = map(read_lesson, lesson_texts(resource_paths.resources() / MISSIONS))
     return tuple(replace(one, name=f"mission-{one.name}") for one in found)
 
 
@@ -84,7 +84,7 @@ def read_lesson(path: Path) -> Lesson:
     beside = path.parent / lesson.sample
     if lesson.sample and beside.exists():
         return replace(lesson, sample=str(beside.absolute()))
-    if lesson.sample and not (resources.resources() / "samples" / lesson.sample).exists():
+    if lesson.sample and not (resource_paths.resources() / "samples" / lesson.sample).exists():
         line = line_of_fact(text.splitlines(), "sample")
         raise LessonError(f"{lesson.sample} not found in the folder of the lesson or among the samples", line)
     return lesson
@@ -96,8 +96,8 @@ def lessons_of(format: str) -> tuple[Lesson, ...]:
 
 def sample_key(lesson: Lesson) -> str:
     """Return the sample key with the role given in the lesson; empty if there is none."""
-    place = resources.resources() / "samples" / lesson.sample
-    keys = [key for sample in resources.samples() if sample.path == place for key in sample.keys]
+    place = resource_paths.resources() / "samples" / lesson.sample
+    keys = [key for sample in resource_paths.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
 
 

@@ -10,9 +10,9 @@ from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO
-from shardcore.formats.mdb.walk import RecordKind, WalkedSection
+from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_text
 from shardcore.formats.mdb.layout import FILE, RECORD_SIZE, XORB
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 

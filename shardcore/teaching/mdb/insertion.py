@@ -16,7 +16,7 @@ from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, Tone, chosen
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.teaching.mdb.scene import MdbScene
 
 USUAL_CHUNK = 64 * 1024

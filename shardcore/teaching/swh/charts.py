@@ -11,8 +11,8 @@ from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SlotOrder, SwhFile
 from shardcore.formats.swh.layout import OBJECT, SLOT
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.children import gaps
-from shardcore.model.number_words import plural
+from shardcore.model.computed_children import gaps
+from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress

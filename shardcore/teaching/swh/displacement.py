@@ -14,7 +14,7 @@ from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
 from shardcore.formats.swh.lookup import Located, Placed
 from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.teaching.swh.scene import KeyScene
 

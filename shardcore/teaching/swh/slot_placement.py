@@ -27,7 +27,7 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.teaching.swh.displacement import value_span
 from shardcore.teaching.swh.scene import HASHED_KEYS, KeyScene

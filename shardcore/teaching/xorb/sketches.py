@@ -25,7 +25,7 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 

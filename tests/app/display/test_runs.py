@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore import State
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person, PersonFor
 
@@ -42,7 +42,7 @@ def chosen(path: Path, folder: Path) -> Wanted:
 
 
 @pytest.fixture(
-    params=sampled([one.path for one in resources.main_samples()], rounds(4, 2), full=False),
+    params=sampled([one.path for one in resource_paths.main_samples()], rounds(4, 2), full=False),
     ids=lambda path: path.stem[:12],
 )
 def wanted(request: pytest.FixtureRequest, tmp_path: Path) -> Wanted:

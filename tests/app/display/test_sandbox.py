@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.library import missions
 from shardcore.testing import rounds, sampled
@@ -25,7 +25,7 @@ def mission(request: pytest.FixtureRequest) -> Lesson:
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_person_finishes_a_mission_and_breaks_a_file(person_for: PersonFor, mission: Lesson, tmp_path: Path) -> None:
-    copy = Path(shutil.copy(resources.resources() / "samples" / mission.sample, tmp_path))
+    copy = Path(shutil.copy(resource_paths.resources() / "samples" / mission.sample, tmp_path))
     person = person_for("mission", mission.format, copy)
     person.until(lambda state: copy.name in state["title"], "the file")
     finish(person, mission)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.teaching import resources
-from shardcore.teaching.resources import Sample
+from shardcore.teaching import resource_paths
+from shardcore.teaching.resource_paths import Sample
 from shardcore.testing import sampled
 from tests.app.display.person import Person, PersonFor, State
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("sample", sampled(resources.main_samples(), 1, full=False), ids=lambda sample: sample.format)
+@pytest.mark.parametrize(
+    "sample", sampled(resource_paths.main_samples(), 1, full=False), ids=lambda sample: sample.format
+)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_the_mouse(person_for: PersonFor, sample: Sample) -> None:
     person = person_for("teaching", sample.format)

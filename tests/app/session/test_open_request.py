@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytestqt.qtbot import QtBot
 
 from shardcore import RemoteOptions
-from shardcore.teaching.resources import resources
+from shardcore.teaching.resource_paths import resources
 from shardscope.session.copy_bytes import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest

@@ -15,7 +15,7 @@ from shardcore import Depth, SourceChanged, SourceError, Span
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardscope.session.jobs import Jobs
-from shardscope.session.opened import SourceWatch
+from shardscope.session.opened_shard import SourceWatch
 from shardscope.session.session import IndexState, Session
 from tests.app.conftest import open_in
 

@@ -16,10 +16,10 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import ScreenshotError, _save, png_of, settle
 from shardscope.startup.settings import Settings
-from shardscope.views.findings.findings import FindingsTable
-from shardscope.views.hex.status import tip_text
+from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.hex.byte_status import tip_text
 from shardscope.views.inspector.panel import Inspector
-from shardscope.widgets import motion
+from shardscope.widgets import playback
 from shardscope.widgets.node_model import COLUMNS
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
@@ -107,7 +107,7 @@ def test_nothing_moves_by_itself(qapp: QApplication, qtbot: QtBot, settings: Set
     trace.play.trigger()
     assert trace.timer.isActive()
     reduced.trigger()
-    assert motion.reduced()
+    assert playback.reduced()
     assert qapp.cursorFlashTime() == 0
     assert not qapp.isEffectEnabled(Qt.UIEffect.UI_General)
     trace.timer.setInterval(1)

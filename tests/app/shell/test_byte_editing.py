@@ -13,7 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.library import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
@@ -23,7 +23,7 @@ from shardscope.views.hex.grid import HexPart
 from shardscope.views.inspector.panel import Inspector
 from tests.app.shell.conftest import press
 
-SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
+SAMPLE = resource_paths.resources() / "samples" / "swh" / "small.shard"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMenu, QToolBar,
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.library import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
@@ -29,7 +29,7 @@ from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.views.notes.panel import NotesPanel
 from shardscope.widgets import fonts
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from tests.remote.servers import RangeServer
 
 Does = Callable[[MainWindow], object]
@@ -216,7 +216,7 @@ WELCOME = (
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
-        for one in resources.main_samples()
+        for one in resource_paths.main_samples()
     ),
     theme("dark", "Dark"),
     theme("light", "Light"),
@@ -545,7 +545,7 @@ def test_with_other_files(window: MainWindow, qtbot: QtBot, data: Path, tmp_path
 def test_with_an_index_that_is_not_read(
     window: MainWindow, qtbot: QtBot, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", -1)
+    monkeypatch.setattr("shardscope.session.opened_shard.AUTO_INDEX_BYTES", -1)
     open_(window, data / "neuroglancer" / "skeletons_murmur_gzip")
     run(window, UNREAD, lambda window: None, qtbot)
 

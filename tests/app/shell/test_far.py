@@ -198,7 +198,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
     # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
-    monkeypatch.setattr("shardscope.session.opened.MUCH", 80_000)
+    monkeypatch.setattr("shardscope.session.opened_shard.MUCH", 80_000)
     large = des()[1]
     address = server.put("/large.des", large.files[large.target])
     with qtbot.waitSignal(session.failed):

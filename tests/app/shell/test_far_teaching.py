@@ -9,10 +9,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, RemoteOptions
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.library import lessons_of
 from shardcore.testing import sampled
-from shardscope.learning.charts.count import ChartKind
+from shardscope.learning.charts.chart_data import ChartKind
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
@@ -33,9 +33,9 @@ Far = tuple[OpenRequest, list[object]]
 """How it is opened, and the log of its server."""
 
 
-@pytest.fixture(params=sampled([sample.format for sample in resources.main_samples()], 3, full=False))
+@pytest.fixture(params=sampled([sample.format for sample in resource_paths.main_samples()], 3, full=False))
 def far(request: pytest.FixtureRequest, server: RangeServer, s3: Place) -> Iterator[Far]:
-    sample = next(one for one in resources.main_samples() if one.format == request.param)
+    sample = next(one for one in resource_paths.main_samples() if one.format == request.param)
     if sample.path.is_file():
         yield OpenRequest(f"{server.put(f'/{sample.path.name}', sample.path)}?signature=secret"), server.log
         return
@@ -62,7 +62,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         session.open(request)
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=PATIENCE)
     shard = session.shard
-    sample = next(one for one in resources.main_samples() if one.format == shard.format)
+    sample = next(one for one in resource_paths.main_samples() if one.format == shard.format)
 
     # Lookups, what a first reader pays, drawings, and what leads there.
     for one in reversed(sample.keys):

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from tests.app.shell.conftest import opened
@@ -78,7 +78,7 @@ def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
 
 
 def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
-    opened(window, qtbot, resources.path("samples/bloscpack/array.blp"))
+    opened(window, qtbot, resource_paths.path("samples/bloscpack/array.blp"))
     offered = entry(window, "1")
     assert offered[0].startswith("byte 0x1 ")
     assert offered[0].endswith("Enter")

@@ -17,7 +17,7 @@ from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.widgets import motion, theme
+from shardscope.widgets import playback, theme
 
 KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
 
@@ -30,7 +30,7 @@ def shown(window: MainWindow, qtbot: QtBot, qapp: QApplication, data: Path) -> I
     settle(window, 40)
     yield window
     theme.zoom(qapp, 1.0)
-    motion.set_speed(1)
+    playback.set_speed(1)
 
 
 def begun(window: MainWindow) -> LectureScreen:

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QAbstractButton, QCommandLinkButton, QMenu, QTabBa
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Node, Remedy, ShardError, Span
-from shardcore.teaching import resources
-from shardscope.session.error_words import ADVICE, error_text
+from shardcore.teaching import resource_paths
+from shardscope.session.error_messages import ADVICE, error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
@@ -57,12 +57,12 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     window.session.close()
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
-    assert window.settings.recent == [str(resources.path("samples/swh/small.shard"))]
+    assert window.settings.recent == [str(resource_paths.path("samples/swh/small.shard"))]
 
 
 @pytest.mark.thorough
 def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> None:
-    opened(window, qtbot, resources.path("samples/neuroglancer/volume/info").parent / "8_8_16")
+    opened(window, qtbot, resource_paths.path("samples/neuroglancer/volume/info").parent / "8_8_16")
     window.show_part("preview")
     view = window.panels.panel(PreviewPanel).volume
     qtbot.waitUntil(lambda: view.slice is not None and view.isVisible(), timeout=20_000)
@@ -75,7 +75,7 @@ def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> 
 
 
 def test_a_data_set_of_key_spaces_has_no_objects_yet(window: MainWindow, qtbot: QtBot) -> None:
-    opened(window, qtbot, resources.path("samples/neuroglancer/segmentation/info").parent)
+    opened(window, qtbot, resource_paths.path("samples/neuroglancer/segmentation/info").parent)
     assert why_none(window.session) == "Choose a key space first."
     cards = window.spaces.findChildren(QCommandLinkButton)
     assert window.spaces.isVisible()

@@ -15,7 +15,7 @@ from shardcore import Span
 from shardcore.operations.notes import open_notes
 from shardscope.session.jobs import IO_THREADS, Job, JobPriority
 from shardscope.shell.main_window import MainWindow
-from shardscope.startup.single import Handover
+from shardscope.startup.single_instance import Handover
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.views.notes.panel import NotesPanel
 

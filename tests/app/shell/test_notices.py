@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.errors import ShardError
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.writing import temporary
 from shardcore.writing.temporary import TemporaryFile
 from shardscope.session.jobs import Job, JobState
@@ -177,7 +177,7 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
 @pytest.mark.thorough
 def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path: Path) -> None:
     folder = tmp_path / "archive"
-    shutil.copytree(resources.resources() / "samples/des/archive", folder)
+    shutil.copytree(resource_paths.resources() / "samples/des/archive", folder)
     first = min(folder.glob("*.des"))
     first.write_bytes(first.read_bytes()[:300])
     window.open(str(folder))

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardcore.sources.patched import Change
+from shardcore.sources.patched_source import Change
 from shardscope.session.open_request import OpenRequest, file_of, name_of
 from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow

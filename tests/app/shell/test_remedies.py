@@ -14,15 +14,15 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore import Depth, RemoteOptions, State
 from shardcore.sources.remote import session as remote
-from shardscope.learning.charts.count import ChartData
-from shardscope.learning.charts.pages import ChartPages
-from shardscope.session.error_words import ACTIONS
+from shardscope.learning.charts.chart_data import ChartData
+from shardscope.learning.charts.chart_pages import ChartPages
+from shardscope.session.error_messages import ACTIONS
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.tasks.recover.dialog import RecoverTask
-from shardscope.views.findings.findings import FindingsTable
+from shardscope.views.findings.panel import FindingsTable
 from tests.app.conftest import extract_to
 from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer, StoreServer

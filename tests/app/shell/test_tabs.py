@@ -20,7 +20,7 @@ from shardscope.shell.file_tabs import titles
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.startup.single import Handover
+from shardscope.startup.single_instance import Handover
 from tests.app.shell.conftest import opened
 
 

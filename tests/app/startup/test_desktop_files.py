@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from PySide6.QtGui import QImage
 
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.__main__ import main
 from shardscope.startup import desktop_files
 from shardscope.startup.file_links import split_link
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def samples(tmp_path: Path) -> dict[Path, str | None]:
     found: dict[Path, str | None] = {}
     for name, kind in TYPES.items():
-        path = resources.path("samples.json").parent / "samples" / name
+        path = resource_paths.path("samples.json").parent / "samples" / name
         found[next(path.glob("*.mdb"), path / "0.shard") if path.is_dir() else path] = kind
     (bare := tmp_path / "bare").write_bytes(next(iter(found)).read_bytes())
     (access := tmp_path / "addresses.mdb").write_bytes(ACCESS + bytes(200))

@@ -12,7 +12,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from shardcore.shards import dataset
-from shardcore.teaching.resources import resources
+from shardcore.teaching.resource_paths import resources
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
 from tests.app.conftest import open_in

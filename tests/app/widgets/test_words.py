@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QApplication
 
-from shardcore.model.number_words import size_text
-from shardscope.session.words import grouped, share_text
-from shardscope.widgets.elided import cut_text
+from shardcore.model.number_text import size_text
+from shardscope.session.display_text import grouped, share_text
+from shardscope.widgets.elided_label import cut_text
 
 
 def test_sizes_and_shares_are_short() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.cli import rows
+from shardcore.cli import object_rows
 from shardcore.cli.program import run
 from shardcore.shards.dataset import DataSet
 from tests.shardcore.formats.des.made import Stored, write
@@ -45,8 +45,8 @@ def test_rows_come_member_by_member(
     assert [line["key"] for line in _lines(capsys)] == wanted[3:8]
     assert run([*base[:-1], "--kind", "nothing"]) == 2
     assert "no objects of kind 'nothing' (available: object, bigfile)" in capsys.readouterr().err
-    asked = rows.RowsRequest
-    monkeypatch.setattr("shardcore.shards.member_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
+    asked = object_rows.RowsRequest
+    monkeypatch.setattr("shardcore.shards.shard_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1

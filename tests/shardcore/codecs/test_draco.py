@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from shardcore import FormatError, LimitExceeded, ShardError, Unsupported
+from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.codecs.draco import check_counts, draco_task
-from shardcore.codecs.isolated import IsolatedDecoder
 from shardcore.testing import rounds
 
 POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.float32)

@@ -19,7 +19,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.wrapped import WrapperSource
+from shardcore.sources.wrapper_sources import WrapperSource
 from tests.hostile.making import gzip_bomb
 from tests.shardcore.toy import LineShard
 

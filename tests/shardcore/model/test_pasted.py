@@ -16,9 +16,16 @@ import pytest
 import shardcore
 from shardcore import Span
 from shardcore.cli.options import all_keys
-from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command, explain_line, get_command, read_lines
+from shardcore.model.copy_commands import (
+    OpenedWith,
+    curl_command,
+    explain_command,
+    explain_line,
+    get_command,
+    read_lines,
+)
 from shardcore.model.details import card_of, link_command, markdown
-from shardcore.model.text import key_text, shell_line
+from shardcore.model.safe_text import key_text, shell_line
 from tests.shardcore.formats.des.made import Stored, shard
 
 HOSTILE = (

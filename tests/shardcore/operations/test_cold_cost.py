@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
-from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
+from shardcore.sources.cold_source import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesSource
 

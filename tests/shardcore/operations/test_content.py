@@ -13,9 +13,9 @@ import shardcore
 from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.operations.content import recognise
+from shardcore.operations.content import detect_kind
+from shardcore.operations.content.content_types import ArrayContent
 from shardcore.operations.content.pictures import array_pixels, label_colours
-from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_content, tensor_layout
 from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
@@ -194,7 +194,7 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note
-    assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
+    assert isinstance(detect_kind.content_of(data, size=-1), shardcore.BytesContent)
 
 
 def test_metadata_is_json(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ import zstandard
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.codecs.pictures import decode_picture, encode_png
+from shardcore.codecs.images import decode_picture, encode_png
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.operations.content.archives import PEEK, expand
-from shardcore.operations.content.recognise import content_of
+from shardcore.operations.content.detect_kind import content_of
 from tests.hostile.neuroglancer import SHARDING
 
 COMPRESS: dict[str, Callable[[bytes], bytes]]

@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.shard import DesShard
 from shardcore.model.finding import Depth
-from shardcore.operations import convert_source, convert_work
+from shardcore.operations import convert_source, convert_worker
 from shardcore.operations.convert import convert
 from shardcore.operations.convert_source import FromShard
 from shardcore.operations.pack import pack
@@ -98,7 +98,7 @@ def test_the_same_is_planned(sets: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_same_files_come_out(
     sets: Path, tmp_path: Path, source: str, rules: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convert_work, "MOST_HELD", 1_000)
+    monkeypatch.setattr(convert_worker, "MOST_HELD", 1_000)
     for format in FORMATS:
         for keys in rules:
             name = f"{format}-{keys}"
@@ -143,7 +143,7 @@ def test_few_members_are_open(
 ) -> None:
     """No joined index is loaded, and no more shards are open than there are jobs."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
-    monkeypatch.setattr(convert_work, "MOST_HELD", held)
+    monkeypatch.setattr(convert_worker, "MOST_HELD", held)
     monkeypatch.setattr(convert_source, "MOST_KEPT", 0)
     told: list[tuple[int, int]] = []
     checked: list[tuple[int, int]] = []

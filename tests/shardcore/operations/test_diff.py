@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.operations.diff_sides import DiffKind
+from shardcore.operations.diff_columns import DiffKind
 
 SAMPLES = Path("resources/samples")
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shardcore.formats.neuroglancer.test_geometry import ANNOTATION_INFO, row
 
 import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, mesh_level
+from shardcore.operations.content.renderer import DOT, LINE, Camera, shade
 from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
-from shardcore.operations.content.shade import DOT, LINE, Camera, shade
 from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
 from tests.samples.shapes import VOXEL
-from tests.shardcore.formats.neuroglancer.test_geometry import ANNOTATION_INFO, row
 
 ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 

@@ -19,7 +19,7 @@ from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, sal
 from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched_source import Change, PatchedSource
 from tests.hostile.neuroglancer import SHARDING
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"

@@ -13,7 +13,7 @@ from shardcore import ShardError, State
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.testing import rounds
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"

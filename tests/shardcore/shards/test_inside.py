@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import shardcore
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, ShardError, UsageError
 from shardcore.model.inside_path import inside_link, inside_text, parse_inside, split_inside
-from shardcore.shards import object_source
-from shardcore.shards.object_source import DecodedSource, WindowSource
+from shardcore.shards import inner_source
+from shardcore.shards.inner_source import DecodedSource, WindowSource
 from tests.remote.servers import RangeServer
 
 DATA = Path(__file__).parents[2] / "data"
@@ -159,7 +159,7 @@ def test_what_is_no_shard_is_refused_and_nothing_stays_open(tmp_path: Path) -> N
 
 
 def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_source, "DEFAULT_LIMIT", 1 << 20)
+    monkeypatch.setattr(inner_source, "DEFAULT_LIMIT", 1 << 20)
     bomb = zipped({"bomb.z": bytes(3 << 20)})
     with shardcore.open(bomb) as outer, pytest.raises(LimitExceeded):
         shardcore.open_inside(outer, "bomb.z")
@@ -168,7 +168,7 @@ def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch:
 
 
 def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_source, "IN_MEMORY", 1000)
+    monkeypatch.setattr(inner_source, "IN_MEMORY", 1000)
     calls = []
     npy = io.BytesIO()
     np.save(npy, np.arange(10_000))

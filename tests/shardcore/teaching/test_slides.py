@@ -8,9 +8,9 @@ import pytest
 
 import shardcore
 from shardcore.model.drawing import Drawing, Item, Link, Ruler
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
+from shardcore.teaching.lessons.lesson_step import staged
 from shardcore.teaching.lessons.library import lessons, sample_key
-from shardcore.teaching.lessons.stage import staged
 from shardcore.teaching.slides import Slide, lesson_slide, section_slides, sentences, trace_slides
 from shardcore.testing import FULL
 
@@ -66,7 +66,7 @@ WALKS = {
 def test_every_format_walks() -> None:
     """Jumps, walks, halves, sums and curves have a stage each, and the last one shows the result of the lookup."""
     for place, (key, title, count) in WALKS.items():
-        with shardcore.open(str(resources.resources() / "samples" / place)) as shard:
+        with shardcore.open(str(resource_paths.resources() / "samples" / place)) as shard:
             step = next(step for step in shard.trace(key).steps if step.title == title)
         assert len(step.drawing.stages) == count, place
         assert len(set(step.drawing.stages)) == count, place
@@ -79,7 +79,7 @@ def test_sections_one_by_one(data: Path) -> None:
         assert [slide.title for slide in slides] == [section.name for section in shard.sections if section.size]
         assert [slide.spans[0].size for slide in slides] == [section.size for section in shard.sections if section.size]
         assert slides[0].beats[0].text.startswith("Contains the offsets of the sections")
-    with shardcore.open(str(resources.resources() / "samples" / "des" / "archive")) as archive:
+    with shardcore.open(str(resource_paths.resources() / "samples" / "des" / "archive")) as archive:
         assert section_slides(archive)[0].title == "20260105_2A_0000.des"
 
 
@@ -95,7 +95,7 @@ def test_fields_are_beside_each_other(data: Path) -> None:
 def _slides(number: int) -> list[Slide]:
     lesson = lessons()[number]
     found = []
-    with shardcore.open(str(resources.resources() / "samples" / lesson.sample)) as shard:
+    with shardcore.open(str(resource_paths.resources() / "samples" / lesson.sample)) as shard:
         for at in range(len(lesson.steps)):
             if any(step.fresh is not None for step in lesson.steps[: at + 1]):
                 break

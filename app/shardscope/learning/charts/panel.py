@@ -36,7 +36,7 @@ class Charts(QWidget):
     def fill(self) -> None:
         if self.pages is not None:
             return
-        from shardscope.learning.charts.pages import ChartPages
+        from shardscope.learning.charts.chart_pages import ChartPages
 
         pages = ChartPages(self.session, self)
         pages.filter_wanted.connect(self.filter_wanted)

@@ -9,10 +9,10 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore import SectionRole
-from shardcore.model.number_words import plural, size_text
-from shardcore.teaching.comparison.measure import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
+from shardcore.model.number_text import plural, size_text
+from shardcore.teaching.comparison.measurement import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
 from shardscope.learning.comparison.strips import WithTips
-from shardscope.session.words import span_words
+from shardscope.session.display_text import span_words
 from shardscope.widgets import theme
 
 _SIDE, _GAP, _BAR = 10.0, 6.0, 16.0

@@ -18,18 +18,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
-from shardcore.teaching.comparison.contents import built_in
-from shardcore.teaching.comparison.measure import HEADINGS, FormatRow, blank, cells, compared_formats, measured
+from shardcore.model.number_text import plural
+from shardcore.teaching.comparison.compared_objects import built_in
+from shardcore.teaching.comparison.measurement import HEADINGS, FormatRow, blank, cells, compared_formats, measured
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.timeline import LookupTimeline
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import grouped
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
-from shardscope.session.words import grouped
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.table_model import Index, TableModel
 
 _LAST = len(HEADINGS) - 1

@@ -13,18 +13,18 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardcore.teaching.drawing.colours import LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
 from shardcore.teaching.drawing.svg import svg
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.controls import Controls
+from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.paint import paint_picture
-from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
+from shardscope.learning.drawings.stage_player import PlaybackBar
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.learning.drawings.walk import PlaybackBar
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session

@@ -41,9 +41,9 @@ from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
-from shardscope.learning.drawings.walk import StagePlayback
+from shardscope.learning.drawings.stage_player import StagePlayback
 from shardscope.session.debounce import Debounce
-from shardscope.session.words import grouped, span_words
+from shardscope.session.display_text import grouped, span_words
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import ZOOMS

@@ -7,8 +7,8 @@ from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from shardcore import Node, Shard
+from shardscope.learning.help.help_pages import GLOSSARY, HelpPage, find_field, page, titles
 from shardscope.learning.help.page_view import PageView
-from shardscope.learning.help.pages import GLOSSARY, HelpPage, find_field, page, titles
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session

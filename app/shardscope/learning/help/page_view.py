@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QWidget
 
-from shardscope.learning.help.pages import HelpPage
+from shardscope.learning.help.help_pages import HelpPage
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, mono, points
 from shardscope.widgets.plain_text import ResourceFreeText

@@ -14,16 +14,16 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QWidget
 
 from shardcore import UsageError
-from shardcore.codecs.isolated import IsolatedDecoder
-from shardcore.codecs.pictures import decode_picture
+from shardcore.codecs.decoder_process import IsolatedDecoder
+from shardcore.codecs.images import decode_picture
+from shardcore.teaching.lessons.html_page import answer_of, lesson_page, lesson_stages
 from shardcore.teaching.lessons.lesson import Lesson, LessonError
 from shardcore.teaching.lessons.library import beside, notes_of, read_lesson
-from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
 from shardscope.widgets.plain_text import ResourceFreeText
-from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.scroll_area import scrolled
 
 T = TypeVar("T")
 _MOST_PICTURE = 4 << 20

@@ -8,12 +8,12 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.values import escaped
-from shardscope.learning.lessons.prose import Prose
+from shardcore.teaching.lessons.lesson_values import escaped
+from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
 

@@ -20,18 +20,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.teaching.lessons.lesson import Answer, Lesson
+from shardcore.teaching.lessons.lesson_values import escaped
 from shardcore.teaching.lessons.library import lessons, missions
-from shardcore.teaching.lessons.values import escaped
 from shardscope.learning.lessons.lesson_files import LessonFiles
 from shardscope.learning.lessons.list_page import LessonList
+from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.learning.lessons.prose import Prose
 from shardscope.learning.lessons.question_box import QuestionBox
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 

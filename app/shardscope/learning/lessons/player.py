@@ -12,18 +12,18 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
 from shardcore.sources.read_purpose import at_most
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
-from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
+from shardcore.teaching.lessons.fresh_files import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
+from shardcore.teaching.lessons.lesson_step import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
 from shardcore.teaching.lessons.library import sample_key
-from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
 from shardscope.session.session import OpenFailure, Session
-from shardscope.session.trace_walk import TraceWalk
 from shardscope.startup.settings import Settings
 
 
@@ -283,7 +283,7 @@ class LessonPlayer(QObject):
         return self._sample(lesson) if lesson.sample else self._session.request.uri
 
     def _sample(self, lesson: Lesson) -> str:
-        return str(resources.resources() / "samples" / lesson.sample)
+        return str(resource_paths.resources() / "samples" / lesson.sample)
 
     @property
     def can_repeat(self) -> bool:

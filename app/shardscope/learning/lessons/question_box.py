@@ -15,15 +15,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given
 from shardcore.teaching.lessons.lesson import Answer, Question
-from shardscope.learning.lessons.prose import Prose
+from shardscope.learning.lessons.markdown_paragraph import Prose
+from shardscope.session.display_text import offset_words
 from shardscope.session.selection import Selection
-from shardscope.session.words import offset_words
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 
 
 class QuestionBox(QWidget):

@@ -6,11 +6,11 @@ from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 
 _STRIPE = 18
 _FRAME = 5

@@ -17,16 +17,16 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard
-from shardcore.model.number_words import plural
-from shardcore.teaching.impact import Fate, Impact
+from shardcore.model.number_text import plural
+from shardcore.teaching.change_impact import Fate, Impact
 from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.report_tree import ReportTree
 from shardscope.learning.sandbox.sandbox import Sandbox
+from shardscope.session.display_text import offset_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.words import offset_words
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Severity, Span
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown, without_marks
-from shardcore.teaching.impact import ChangedObject, Fate, Impact
-from shardscope.session.words import cut_middle, grouped
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown, without_marks
+from shardcore.teaching.change_impact import ChangedObject, Fate, Impact
+from shardscope.session.display_text import cut_middle, grouped
 from shardscope.widgets.plain_text import tip
 
 MOST_LINES = 200

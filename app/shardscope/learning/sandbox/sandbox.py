@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
 from shardcore.model.source_name import SourceName
 from shardcore.sources.base import read_pieces
-from shardcore.sources.patched import (
+from shardcore.sources.patched_source import (
     Change,
     PatchedSource,
     check_room,
@@ -20,10 +20,10 @@ from shardcore.sources.patched import (
     steps_of,
     undo_step,
 )
-from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
+from shardcore.teaching.change_impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import listed_members
 from shardscope.session.sandbox_changes import SandboxChanges

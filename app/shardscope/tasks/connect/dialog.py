@@ -22,18 +22,18 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown_lines
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown_lines
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardscope.session.connections import ENDPOINTS, Connections, LoginKind, described, in_store
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
-from shardscope.tasks.connect.who_choice import LoginChoice
+from shardscope.tasks.connect.login_choice import LoginChoice
 from shardscope.widgets import theme
 from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox

@@ -9,10 +9,10 @@ from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.writing.edit_options import REKEY, VERBS, EditSubject, Verb
+from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, title_of
-from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip

@@ -26,15 +26,15 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.options import Option
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardscope.session.debounce import Debounce
-from shardscope.session.words import cut_end, cut_middle, range_words
-from shardscope.tasks.edit.proposal import ChangeRow, Proposal
+from shardscope.session.display_text import cut_end, cut_middle, range_words
+from shardscope.tasks.edit.edit_preview import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.table_model import Index, TableModel
 from shardscope.widgets.tick_box import TickBox
 

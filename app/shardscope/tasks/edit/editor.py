@@ -11,19 +11,19 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.options import Option
-from shardcore.sources.patched import Change
+from shardcore.sources.patched_source import Change
 from shardcore.writing.edit_options import EditSubject, Verb
 from shardcore.writing.undo import Journal
-from shardscope.session.error_words import error_text, failure
+from shardscope.session.error_messages import error_text, failure
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.tasks.edit.dialog import EditDialog
-from shardscope.tasks.edit.proposal import (
+from shardscope.tasks.edit.edit_preview import (
     WRITE,
     ChangeRow,
     EditRequest,
@@ -33,7 +33,7 @@ from shardscope.tasks.edit.proposal import (
     propose_undo,
     put_back,
 )
-from shardscope.tasks.edit.switch import EditSwitch
+from shardscope.tasks.edit.edit_switch import EditSwitch
 
 
 def title_of(verb: Verb, *, back: bool = False) -> str:

@@ -19,15 +19,15 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardcore.writing.edit_options import REKEY
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
+from shardscope.tasks.edit.edit_permission import maker
+from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import EditOutcome, title_of
-from shardscope.tasks.edit.permitted import maker
-from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE

@@ -9,13 +9,13 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
-from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
+from shardcore.sources.patched_source import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.session.session import Session
-from shardscope.tasks.edit.switch import EditSwitch
+from shardscope.tasks.edit.edit_switch import EditSwitch
 
 SOON_MILLISECONDS = 300
 """Pause in typing, in milliseconds, after which the views read the typed bytes."""

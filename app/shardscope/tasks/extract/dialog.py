@@ -21,21 +21,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural, size_text
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural, size_text
+from shardcore.model.safe_text import shown
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import cut_middle
+from shardscope.session.error_messages import error_text
 from shardscope.session.extraction import ExtractionPreview
-from shardscope.session.words import cut_middle
-from shardscope.tasks.extract.choices import ASK, Choices
+from shardscope.tasks.extract.saved_choices import ASK, Choices
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200

@@ -25,20 +25,20 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, KeyHit, find_in
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_text import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.widgets import motion, theme
+from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_columns import ColumnRule
 from shardscope.widgets.table_model import TableModel
 
 MOST_HITS = 10_000
@@ -177,7 +177,7 @@ class FindKeyDialog(QDialog):
     def show_started(self, top: str) -> None:
         self.running = True
         self.model.begin(top)
-        self.progress.setRange(0, int(motion.reduced()))
+        self.progress.setRange(0, int(playback.reduced()))
         self.state.set_text(self.tr("Searching …"))
         self._enable()
 

@@ -20,28 +20,28 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardcore.operations.convert import KeyChoice
 from shardcore.shards.format import Format
 from shardcore.shards.registry import writes_of
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.declaration import KeyRule, Writes
 from shardscope.session.open_request import OpenRequest
-from shardscope.tasks.new_shard.contents import InputCount
-from shardscope.tasks.new_shard.contents_view import ContentsView
 from shardscope.tasks.new_shard.fields import OptionForm
 from shardscope.tasks.new_shard.format_list import FormatList
+from shardscope.tasks.new_shard.inputs import InputCount
+from shardscope.tasks.new_shard.inputs_view import ContentsView
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned
 from shardscope.tasks.new_shard.target import suggested
 from shardscope.tasks.new_shard.target_view import TargetView
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, px, sized
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 RULES = (

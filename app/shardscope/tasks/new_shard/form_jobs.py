@@ -8,13 +8,13 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QTimer
 
 from shardcore import Cancelled, UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.shards.registry import writes_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
-from shardscope.tasks.new_shard.contents import InputCount, count
 from shardscope.tasks.new_shard.form import PackForm
+from shardscope.tasks.new_shard.inputs import InputCount, count
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned, Refused
 from shardscope.tasks.new_shard.target import TargetState, look
 

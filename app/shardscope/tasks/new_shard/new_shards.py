@@ -13,7 +13,7 @@ from shardcore import Cancelled, Shard
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session

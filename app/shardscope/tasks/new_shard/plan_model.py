@@ -8,10 +8,10 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from shardcore import Section
-from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.text import shown, without_marks
+from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.safe_text import shown, without_marks
 from shardcore.writing.plan import PlannedFile
-from shardscope.session.words import offset_words
+from shardscope.session.display_text import offset_words
 from shardscope.tasks.new_shard.request import Planned
 from shardscope.widgets.plain_text import tip
 

@@ -19,10 +19,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import Section
-from shardcore.model.number_words import plural, size_text
-from shardcore.model.text import without_marks
+from shardcore.model.number_text import plural, size_text
+from shardcore.model.safe_text import without_marks
 from shardcore.writing.plan import PlannedFile
-from shardscope.session.words import range_words, share_text
+from shardscope.session.display_text import range_words, share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT
 from shardscope.widgets import theme
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip

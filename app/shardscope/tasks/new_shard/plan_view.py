@@ -18,15 +18,15 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import SectionRole
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown, shown_lines
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown, shown_lines
 from shardcore.writing.plan import Plan
-from shardscope.session.words import share_text
+from shardscope.session.display_text import share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel
 from shardscope.tasks.new_shard.plan_strip import PlanStrip
 from shardscope.tasks.new_shard.request import Planned, note_lines
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
 from shardscope.widgets.strip_paint import paint_swatch
 

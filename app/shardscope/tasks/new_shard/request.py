@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shardcore import Shard, ShardError, UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.operations.convert import KeyChoice, convert
 from shardcore.operations.pack import Packed, pack
 from shardcore.progress import Progress

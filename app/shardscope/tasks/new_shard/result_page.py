@@ -7,11 +7,11 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from shardcore import Report, Severity
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.operations.pack import Packed
 from shardscope.tasks.new_shard.request import JobStage, note_lines
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText

@@ -21,14 +21,14 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, SourceError
 from shardcore.errors import source_lost
-from shardcore.model.number_words import plural, size_text
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural, size_text
+from shardcore.model.safe_text import shown
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import cut_middle, grouped
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE

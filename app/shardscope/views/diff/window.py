@@ -29,16 +29,16 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DiffDepth, DiffKind, Span
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_text import plural, size_text
 from shardcore.operations.byte_diff import DiffRun
-from shardcore.operations.diff_sides import CODES, KINDS
+from shardcore.operations.diff_columns import CODES, KINDS
+from shardscope.session.display_text import grouped, range_words
 from shardscope.session.jobs import Job, Jobs, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.session.words import grouped, range_words
-from shardscope.views.diff.aligned import AlignedHexView, AlignedState, DiffStrip
-from shardscope.views.diff.comparison_jobs import BytesSideBySide, ComparedPair, DiffJobs
-from shardscope.views.diff.tables import (
+from shardscope.views.diff.aligned_bytes import AlignedHexView, AlignedState, DiffStrip
+from shardscope.views.diff.diff_jobs import BytesSideBySide, ComparedPair, DiffJobs
+from shardscope.views.diff.diff_tables import (
     SIGNS,
     DiffFieldModel,
     DiffMemberModel,
@@ -47,7 +47,7 @@ from shardscope.views.diff.tables import (
     sorted_numbers,
 )
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.table_model import TableModel

@@ -16,17 +16,17 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard, ShardError
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardscope.session.debounce import Debounce
+from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, offset_words
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.elided import Elided
-from shardscope.widgets.picture import add_picture
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_columns import ColumnRule
+from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table_model import TableModel
 
 _PATH = 2

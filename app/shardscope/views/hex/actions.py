@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from shardscope.session.copy_bytes import CopyAs
 from shardscope.views.hex.row_width import RowChoice
-from shardscope.widgets.picture import add_picture
+from shardscope.widgets.save_picture import add_picture
 
 _WINDOW = Qt.ShortcutContext.WindowShortcut
 

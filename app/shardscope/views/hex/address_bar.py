@@ -12,13 +12,13 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Sig
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLineEdit, QListView, QSizePolicy, QWidget
 
-from shardcore.model.text import shown
-from shardcore.operations.goto import GotoError, GotoNames, evaluate
+from shardcore.model.safe_text import shown
+from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
+from shardscope.session.display_text import cut_middle, offset_words
+from shardscope.session.lookup_steps import LEAST_PREFIX
 from shardscope.session.sections import section_at
-from shardscope.session.trace_walk import LEAST_PREFIX
-from shardscope.session.words import cut_middle, offset_words
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip
 
 MOST_NAMES = 8

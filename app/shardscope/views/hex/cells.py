@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import FieldRole, Section, SectionRole
-from shardscope.session.pages import PAGE, BytePage, PageCache, PageState
+from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.layout import HexLayout
 

@@ -12,14 +12,14 @@ from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Cancelled, Node, Span
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
+from shardscope.session.byte_pages import PageCache, Readable
+from shardscope.session.display_text import cut_end, cut_middle, grouped_value, span_words
 from shardscope.session.jobs import Job
-from shardscope.session.pages import PageCache, Readable
-from shardscope.session.words import cut_end, cut_middle, grouped_value, span_words
 from shardscope.views.hex.grid import HexGrid
 from shardscope.views.hex.layout import ScreenRows
 from shardscope.widgets import fonts as type_
-from shardscope.widgets.elided import cut_text
+from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.theme import Palette
 
 STRETCH = 1024

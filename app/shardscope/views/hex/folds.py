@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shardcore import Cancelled
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.operations.search import Pattern, find_in
+from shardscope.session.byte_pages import PAGE, BytePage, PageCache, Readable
 from shardscope.session.jobs import Job
-from shardscope.session.pages import PAGE, BytePage, PageCache, Readable
 from shardscope.views.hex.layout import HexLayout, ScreenRows
 
 LOCAL = 1 << 30

@@ -11,8 +11,8 @@ from PySide6.QtGui import QKeyEvent, QWheelEvent
 
 from shardcore import Section
 from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.layout import HexLayout
-from shardscope.views.hex.state import HexState
 from shardscope.widgets import fonts
 
 _STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})

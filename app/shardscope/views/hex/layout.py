@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardscope.session.copy_bytes import GROUP
-from shardscope.session.words import offset_words
+from shardscope.session.display_text import offset_words
 
 MAX_WIDTH = 1024
 """Maximum number of bytes per row."""

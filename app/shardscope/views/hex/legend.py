@@ -11,12 +11,12 @@ from PySide6.QtGui import QAccessible, QFontMetricsF, QHelpEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import FieldRole, Section, SectionRole
-from shardcore.model.text import without_marks
-from shardscope.session.words import grouped
+from shardcore.model.safe_text import without_marks
+from shardscope.session.display_text import grouped
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.section_tints import UNDERLINED
 from shardscope.widgets.strip_paint import paint_ground
-from shardscope.widgets.tints import UNDERLINED
 
 _NAMES = MappingProxyType({FieldRole.OFFSET: "pointer"})
 _SWATCH = 15.0

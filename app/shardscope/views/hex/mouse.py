@@ -9,11 +9,11 @@ from PySide6.QtGui import QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
 from shardcore import Node
+from shardscope.views.hex.byte_status import tip_text
 from shardscope.views.hex.cells import run_at
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.state import HexState
-from shardscope.views.hex.status import tip_text
+from shardscope.views.hex.hex_state import HexState
 
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40

@@ -28,21 +28,21 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
-from shardcore.model.number_words import size_text
+from shardcore.model.number_text import size_text
+from shardcore.model.safe_text import shown, without_marks
 from shardcore.model.span import union
-from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
+from shardscope.session.byte_pages import PAGE, PageCache
+from shardscope.session.display_text import cut_end, grouped, offset_words, range_words, share_text
+from shardscope.session.finding_marks import Marks
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
-from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
-from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.sections import sections_in
-from shardscope.session.words import cut_end, grouped, offset_words, range_words, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
-from shardscope.widgets.picture import add_picture
+from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
+from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 

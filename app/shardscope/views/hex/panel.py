@@ -12,36 +12,36 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Source, Span
-from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command, read_lines
+from shardcore.model.copy_commands import OpenedWith, curl_command, explain_command, read_lines
 from shardcore.model.node import nearest_row
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.model.source_name import SourceName
-from shardcore.model.text import shown
-from shardcore.operations.goto import GotoNames, starts_of
-from shardcore.shards.object_source import InnerSource
+from shardcore.operations.offset_expression import GotoNames, starts_of
+from shardcore.shards.inner_source import InnerSource
+from shardscope.session.byte_pages import PageCache
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import headline, short_name
+from shardscope.session.error_messages import error_text
 from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import Job, JobPriority
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import listed_members
-from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import TraceWalk
-from shardscope.session.words import headline, short_name
 from shardscope.views.hex.actions import HexActions, HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.breadcrumb import Breadcrumb
+from shardscope.views.hex.byte_status import HexStatus
 from shardscope.views.hex.cells import roles_in
-from shardscope.views.hex.drawing_place import DrawingPlace
+from shardscope.views.hex.drawing_tab import DrawingPlace
+from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.legend import Legend
+from shardscope.views.hex.overlays import HexSelection, frames_of
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_width import RowChoice, RowMode
-from shardscope.views.hex.scene import HexSelection, frames_of
 from shardscope.views.hex.search_bar import ByteSearch
-from shardscope.views.hex.state import HexState
-from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts

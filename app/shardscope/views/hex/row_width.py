@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QInputDialog, QMenu
 
 from shardcore import Node
 from shardcore.model.details import record_size
-from shardscope.session.words import cut_middle
+from shardscope.session.display_text import cut_middle
 from shardscope.views.hex.grid import AUTOMATIC
+from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.layout import MAX_WIDTH
-from shardscope.views.hex.state import HexState
 
 DEFAULT = 16
 """Bytes per row by default; fewer if they do not fit."""

@@ -24,8 +24,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Shard, Source, Span, UsageError
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.operations.search import (
     MAX_HITS,
     MAX_PATTERN,
@@ -38,17 +38,17 @@ from shardcore.operations.search import (
     parse_text,
     search_contents,
 )
-from shardscope.session.error_words import error_text
+from shardscope.session.byte_pages import PageCache
+from shardscope.session.display_text import cut_middle, offset_words
+from shardscope.session.error_messages import error_text
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.pages import PageCache
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, offset_words
+from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 
 MOST = 20
 

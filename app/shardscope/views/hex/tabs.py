@@ -9,10 +9,10 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
-from shardcore.model.number_words import ends_text
+from shardcore.model.number_text import ends_text
+from shardcore.model.safe_text import shown
 from shardcore.model.source_name import SourceName
-from shardcore.model.text import shown
-from shardscope.session.words import cut_middle, numbers
+from shardscope.session.display_text import cut_middle, numbers
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 

@@ -6,14 +6,14 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 
-from shardscope.session.pages import PageCache
+from shardscope.session.byte_pages import PageCache
 from shardscope.views.hex import input as hex_input
-from shardscope.views.hex.accessible import HexAccessibility, HexAccessible
+from shardscope.views.hex.accessibility import HexAccessibility, HexAccessible
 from shardscope.views.hex.field_column import WISH, FieldColumn, FieldNames
+from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.mouse import HexMouse
-from shardscope.views.hex.paint import HexPainter
-from shardscope.views.hex.scene import Range
-from shardscope.views.hex.state import HexState
+from shardscope.views.hex.overlays import Range
+from shardscope.views.hex.painter import HexPainter
 from shardscope.widgets import theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.fonts import px

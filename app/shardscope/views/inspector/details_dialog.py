@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QV
 
 from shardcore.model.details import Card, markdown
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import ResourceFreeText
 

@@ -12,19 +12,19 @@ from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResi
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span, UsageError
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_text import plural, size_text
 from shardcore.model.source_name import SourceName
 from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import cut_middle, share_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, share_text
+from shardscope.views.inspector.detail_forms import Form
 from shardscope.views.inspector.node_details import DetailRow
 from shardscope.views.inspector.object_details import detail_text
-from shardscope.views.inspector.parts import Form
 from shardscope.views.preview.volume_slice import first_slice, is_shown
 from shardscope.views.preview.volume_view import times
 from shardscope.widgets import theme

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_words import bits_text
+from shardcore.model.number_text import bits_text
 from shardcore.model.record import Value
-from shardcore.model.text import without_marks
+from shardcore.model.safe_text import without_marks
 from shardcore.sources.base import Source
-from shardscope.session.words import grouped, headline, span_words
+from shardscope.session.display_text import grouped, headline, span_words
 
 RAW = 48
 """Maximum number of raw bytes shown."""

@@ -19,17 +19,12 @@ from PySide6.QtWidgets import (
 from shardcore import Node, Shard, Span
 from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_words import plural
-from shardcore.model.text import without_marks
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import without_marks
 from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
-from shardscope.session.highlights import ReferenceQuery
-from shardscope.session.jobs import Job
-from shardscope.session.selection import Selection
-from shardscope.session.session import IndexState, Session
-from shardscope.session.words import (
+from shardscope.session.display_text import (
     cut_end,
     grouped,
     headline,
@@ -38,12 +33,17 @@ from shardscope.session.words import (
     short_name,
     span_words,
 )
-from shardscope.views.inspector.as_numbers import MOST
+from shardscope.session.error_messages import error_text
+from shardscope.session.highlights import ReferenceQuery
+from shardscope.session.jobs import Job
+from shardscope.session.selection import Selection
+from shardscope.session.session import IndexState, Session
+from shardscope.views.inspector.data_types import MOST
+from shardscope.views.inspector.detail_forms import Form, Numbers
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
-from shardscope.views.inspector.parts import Form, Numbers
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
 from shardscope.widgets.while_visible import WhileVisible

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit,
 
 from shardcore import Span
 from shardcore.operations.notes import MOST_LETTERS
-from shardscope.session.words import span_words
-from shardscope.widgets.elided import Elided
+from shardscope.session.display_text import span_words
+from shardscope.widgets.elided_label import Elided
 
 
 class NoteDialog(QDialog):

@@ -19,18 +19,18 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span
-from shardcore.model.number_words import plural
+from shardcore.model.number_text import plural
 from shardcore.operations.notes import Note
+from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, offset_words
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.flag import BOOKMARK, FLAG
-from shardscope.widgets.picture import add_picture
+from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_columns import ColumnRule
+from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table_model import TableModel
 from shardscope.widgets.tick_box import TickBox
 

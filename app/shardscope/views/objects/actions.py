@@ -14,14 +14,14 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
-from shardcore.model.number_words import plural
-from shardcore.model.text import key_text
-from shardscope.session.error_words import error_text
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import key_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.extract.extract import ExtractTask
+from shardscope.tasks.extract.extract_task import ExtractTask
 from shardscope.views.objects.table import ObjectTable
 from shardscope.widgets.object_model import RowPage
 

@@ -12,11 +12,12 @@ from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QRe
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, NotAShard
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_text import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
 from shardscope.session.object_filter import toggled, wanted_names
 from shardscope.session.object_rows import (
@@ -31,12 +32,11 @@ from shardscope.session.object_rows import (
 )
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
-from shardscope.session.trace_walk import TraceWalk
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.columns import ColumnVisibility
 from shardscope.views.objects.table import ObjectTable
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.object_model import ObjectModel, place_in
 
 GAP = 4

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 from shardscope.session.debounce import Debounce
 from shardscope.session.row_ranges import RowRanges
-from shardscope.views.objects.paint import BAR_SPACE, MARGIN, ObjectRowPainter, row_height, selected_places
+from shardscope.views.objects.row_painter import BAR_SPACE, MARGIN, ObjectRowPainter, row_height, selected_places
 from shardscope.widgets.column_widths import MOST_ROUNDS, ColumnWidth, share_width
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.object_model import ObjectModel

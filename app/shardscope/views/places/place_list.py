@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.widgets import theme
-from shardscope.widgets.elided import cut_text
-from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceModel
+from shardscope.widgets.elided_label import cut_text
+from shardscope.widgets.location_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceModel
 
 SET_IN = 16
 """Pixels per indentation level."""

@@ -25,19 +25,19 @@ from PySide6.QtWidgets import (
 
 from shardcore import ArrayContent, Content, ObjectRef, Shard
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_words import number_text
+from shardcore.model.number_text import number_text
 from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.levels import (
+from shardscope.views.preview.control_layout import PictureFrame
+from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
+from shardscope.views.preview.value_range import (
     ArrayStatistics,
     LevelsBar,
     is_pictured,
     level_colours,
     statistics_of,
 )
-from shardscope.views.preview.picture_frame import PictureFrame
-from shardscope.views.preview.plane import PlaneView, ZoomBar
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.table_model import TableModel

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
-from shardcore.model.number_words import number_text, plural
+from shardcore.model.number_text import number_text, plural
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -19,15 +19,15 @@ from shardcore.operations.content.geometry import (
     decode_level,
 )
 from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.renderer import Camera, shade
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
-from shardcore.operations.content.shade import Camera, shade
-from shardscope.session.error_words import error_text
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.while_visible import WhileVisible
 
 

@@ -52,30 +52,30 @@ from shardcore import (
     content,
     member_content,
 )
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_text import plural, size_text
 from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import cut_middle, offset_words
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import TraceWalk
-from shardscope.session.words import cut_middle, offset_words
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
-from shardscope.views.preview.plane import PlaneView, ZoomBar
+from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
 from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip

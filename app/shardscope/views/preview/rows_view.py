@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
+from shardcore.operations.content.content_types import Tensor
 from shardcore.operations.content.geometry import AnnotationsContent
-from shardcore.operations.content.results import Tensor
+from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
-from shardscope.session.words import offset_words
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.keyboard import select_current

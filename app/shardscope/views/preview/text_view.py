@@ -24,13 +24,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Content, JsonContent, ObjectRef, Shard, TableContent, TextContent
-from shardcore.model.number_words import plural, size_text
-from shardcore.model.text import visible
+from shardcore.model.number_text import plural, size_text
+from shardcore.model.safe_text import visible
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]

@@ -16,7 +16,7 @@ from shardcore import ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
 from shardcore.operations.content.pictures import label_colours
 from shardcore.shards.cache import LruCache
-from shardscope.views.preview.levels import level_colours
+from shardscope.views.preview.value_range import level_colours
 
 MOST_EDGE = 1024
 """Maximum width and height of the window in pixels."""

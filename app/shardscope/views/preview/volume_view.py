@@ -24,19 +24,19 @@ from shardcore import DataSet, Shard, Span
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_part import part_stored_at
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown as plain
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown as plain
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import offset_words, span_words
+from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.words import offset_words, span_words
 from shardscope.views.preview.array_view import LABELS, LOOKS
-from shardscope.views.preview.levels import LevelsBar, statistics_of
-from shardscope.views.preview.picture_frame import PictureFrame
-from shardscope.views.preview.plane import PlaneView, ZoomBar
+from shardscope.views.preview.control_layout import PictureFrame
+from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
+from shardscope.views.preview.value_range import LevelsBar, statistics_of
 from shardscope.views.preview.volume_slice import (
     KEPT,
     ChunkState,
@@ -48,7 +48,7 @@ from shardscope.views.preview.volume_slice import (
     planes_of,
 )
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.while_visible import WhileVisible
 

@@ -30,22 +30,22 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, State, Trace
-from shardcore.model.number_words import plural
-from shardcore.model.text import shown
+from shardcore.model.number_text import plural
+from shardcore.model.safe_text import shown
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import error_text
+from shardscope.session.display_text import grouped, sentence
+from shardscope.session.error_messages import error_text
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import TraceWalk
-from shardscope.session.words import grouped, sentence
-from shardscope.views.trace.costs import CostSwitch, cost_text
-from shardscope.views.trace.parts import Progress, Sign
+from shardscope.views.trace.cost_switch import CostSwitch, cost_text
 from shardscope.views.trace.step_card import StepCard
+from shardscope.views.trace.step_progress import Progress, Sign
 from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
-from shardscope.widgets import motion, theme
+from shardscope.widgets import playback, theme
 from shardscope.widgets.fonts import px
-from shardscope.widgets.speed import offer_speeds
+from shardscope.widgets.speed_menu import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
@@ -351,7 +351,7 @@ class TracePanel(QWidget):
     def _toggle(self) -> None:
         if self.timer.isActive() or not self.cards:
             self.timer.stop()
-        elif motion.reduced():
+        elif playback.reduced():
             self._on()
         else:
             self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
@@ -360,11 +360,11 @@ class TracePanel(QWidget):
         self._update_controls()
 
     def _pace(self) -> None:
-        self.timer.setInterval(max(round(self.timer.interval() * self._speed / motion.speed()), 1))
-        self._speed = motion.speed()
+        self.timer.setInterval(max(round(self.timer.interval() * self._speed / playback.speed()), 1))
+        self._speed = playback.speed()
 
     def _tick(self) -> None:
-        if motion.reduced():
+        if playback.reduced():
             self.timer.stop()
             self._update_controls()
             return

@@ -10,13 +10,13 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Span, Step
-from shardcore.model.text import said, shown, without_marks
+from shardcore.model.safe_text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
-from shardcore.sources.cold_start import ColdCost
+from shardcore.sources.cold_source import ColdCost
+from shardscope.session.display_text import LONGEST_NAME, grouped, numbers, span_words
 from shardscope.session.highlights import highlights_of
-from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words
-from shardscope.views.trace.costs import cold_text, cost_text
-from shardscope.views.trace.parts import Progress, Sign
+from shardscope.views.trace.cost_switch import cold_text, cost_text
+from shardscope.views.trace.step_progress import Progress, Sign
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.fonts import SMALL, sized

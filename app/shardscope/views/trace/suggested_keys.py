@@ -13,14 +13,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Shard
-from shardcore.model.text import shown
+from shardcore.model.safe_text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.system import is_link
-from shardcore.teaching import resources
-from shardcore.teaching.resources import KeyRole, Sample
+from shardcore.teaching import resource_paths
+from shardcore.teaching.resource_paths import KeyRole, Sample
+from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -34,7 +34,7 @@ def sample_of(uri: str) -> Sample | None:
     try:
         if is_address(uri) or not path.exists():
             return None
-        here, found = path.resolve(), resources.samples()
+        here, found = path.resolve(), resource_paths.samples()
         return next((sample for sample in found if sample.path.resolve() == here), None) or _copied(path, found)
     except (OSError, ValueError):
         # A file that cannot be read again, or was changed meanwhile, is not a copy.

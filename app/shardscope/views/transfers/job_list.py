@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.widgets import theme
-from shardscope.widgets.elided import Elided
-from shardscope.widgets.table_columns import ColumnFitter, ColumnRule
+from shardscope.widgets.dock_table_columns import ColumnFitter, ColumnRule
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.table_model import THING_ROLE
 from shardscope.widgets.transfer_model import TransferModel, percent
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
-from shardcore.model.number_words import ends_text, plural, size_text
+from shardcore.model.number_text import ends_text, plural, size_text
 from shardcore.sources.remote.request_log import CANCELLED, KEPT, Request, RequestLog
 from shardcore.system import last_part
-from shardscope.session.words import numbers
+from shardscope.session.display_text import numbers
 from shardscope.widgets.request_log.costs import seconds_text
 from shardscope.widgets.table_model import TableModel
 

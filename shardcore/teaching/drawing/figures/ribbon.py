@@ -11,10 +11,10 @@ from shardcore.teaching.drawing.figures.ruler import (
     place_stretches,
     scale_of,
 )
-from shardcore.teaching.drawing.lettering import SMALL, face_of
-from shardcore.teaching.drawing.names import LANE, lanes_of, write_names
+from shardcore.teaching.drawing.name_labels import LANE, lanes_of, write_names
 from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Area, Ink, Move, Path, Rect
+from shardcore.teaching.drawing.text_metrics import SMALL, face_of
 
 _GAP = 84.0
 _BEND = 0.5

@@ -7,12 +7,12 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from shardcore.model.drawing import Item, Ruler, Tone
-from shardcore.teaching.drawing.arcs import Arcs, arcs_of
+from shardcore.teaching.drawing.arc_arrows import Arcs, arcs_of
 from shardcore.teaching.drawing.figures.lanes import lanes_of_items
-from shardcore.teaching.drawing.lettering import NORMAL, SMALL, cut, face_of
-from shardcore.teaching.drawing.names import LANE, Name, NameRequest, in_lanes, lanes_of, write_names
+from shardcore.teaching.drawing.name_labels import LANE, Name, NameRequest, in_lanes, lanes_of, write_names
 from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
+from shardcore.teaching.drawing.text_metrics import NORMAL, SMALL, cut, face_of
 
 LANE_HEIGHT = 26.0
 AXIS = 22.0

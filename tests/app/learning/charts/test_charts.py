@@ -16,8 +16,8 @@ from shardcore import Span
 from shardcore.model.occupancy import Load
 from shardcore.progress import no_progress
 from shardcore.teaching.charts.charts import AxisScale, load_chart
-from shardscope.learning.charts.count import ChartKind, count_load
-from shardscope.learning.charts.pages import ChartPages
+from shardscope.learning.charts.chart_data import ChartKind, count_load
+from shardscope.learning.charts.chart_pages import ChartPages
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.charts.plot import chart_ticks, ticks
 from shardscope.session.session import Session

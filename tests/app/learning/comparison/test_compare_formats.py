@@ -10,9 +10,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching.comparison.measure import HEADINGS, compared_formats
+from shardcore.teaching.comparison.measurement import HEADINGS, compared_formats
 from shardcore.teaching.lessons.lesson import Show
-from shardcore.teaching.lessons.stage import StepTarget
+from shardcore.teaching.lessons.lesson_step import StepTarget
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from tests.app.conftest import visible

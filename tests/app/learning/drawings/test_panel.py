@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.model.drawing import STEP
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.learning.drawings.panel import DrawingPanel
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
@@ -189,7 +189,7 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
 
 def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session, hexes: HexPanel) -> None:
     """Another chunk is selected: it is drawn. What is set by hand stays until another object is selected."""
-    open_in(session, qtbot, resources.path("samples/bloscpack/array.blp"))
+    open_in(session, qtbot, resource_paths.path("samples/bloscpack/array.blp"))
 
     def drawn(title: str) -> None:
         qtbot.waitUntil(lambda: getattr(getattr(hexes.drawings.panel, "drawing", None), "title", "") == title)

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QSlider
 from pytestqt.qtbot import QtBot
 
 from shardcore.model.drawing import Drawing
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.drawing.colours import DARK, LIGHT
 from shardcore.teaching.drawing.layout import placed
-from shardcore.teaching.resources import Sample
+from shardcore.teaching.resource_paths import Sample
 from shardcore.testing import sampled
 from shardcore.testing.drawing_checks import WIDTHS, check_picture
 from shardscope.learning.drawings.colours import Fonts, colours_of
@@ -29,7 +29,7 @@ QUICK = 2
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("sample", sampled(resources.samples(), QUICK), ids=lambda sample: sample.path.name)
+@pytest.mark.parametrize("sample", sampled(resource_paths.samples(), QUICK), ids=lambda sample: sample.path.name)
 def test_drawn(qtbot: QtBot, session: Session, hexes: HexPanel, sample: Sample) -> None:
     """Whatever there is to draw is drawn, fits the view, and every item can be pointed at."""
     open_in(session, qtbot, sample.path)
@@ -65,7 +65,7 @@ def test_a_drawing_without_a_control_for_objects_follows_the_selected_one(
     qtbot: QtBot, session: Session, hexes: HexPanel, name: str
 ) -> None:
     """The key of the row that is chosen is drawn, also after a lookup; the bytes of a step change nothing."""
-    open_in(session, qtbot, resources.resources() / "samples" / name)
+    open_in(session, qtbot, resource_paths.resources() / "samples" / name)
     hexes.drawings.show()
     qtbot.waitUntil(lambda: hexes.drawings.panel is not None and hexes.drawings.panel.drawing is not None)
     panel, shard = hexes.drawings.panel, session.shard
@@ -117,7 +117,7 @@ def test_another_lookup_begins_with_what_it_says(qtbot: QtBot, session: Session,
 
 def test_a_shared_chunk_lights_every_use(qtbot: QtBot, session: Session, hexes: HexPanel) -> None:
     """Pointing at it lights its record and the segments of both files; the slider takes another file."""
-    sample = next(one for one in resources.samples() if one.format == "mdb" and one.path.suffix == ".mdb")
+    sample = next(one for one in resource_paths.samples() if one.format == "mdb" and one.path.suffix == ".mdb")
     open_in(session, qtbot, sample.path)
     drawn = show(qtbot, session, hexes, "ribbons")
     number = next(n for n, item in enumerate(drawn.drawing.items) if item.text == "0 ×2")

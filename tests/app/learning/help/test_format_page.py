@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.learning.help.format_page import FormatPage
-from shardscope.learning.help.pages import GLOSSARY
+from shardscope.learning.help.help_pages import GLOSSARY
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from tests.app.conftest import open_in, visible
@@ -90,5 +90,5 @@ def test_a_field_of_the_page_selects_its_bytes(qtbot: QtBot, session: Session, p
 def test_nothing_is_fetched(panel: FormatPage) -> None:
     """A page asks for no file and no network, whatever stands in it."""
     for kind in (QTextDocument.ResourceType.ImageResource, QTextDocument.ResourceType.HtmlResource):
-        for name in ("https://example.org/a.png", str(resources.path("icons/shardscope.svg"))):
+        for name in ("https://example.org/a.png", str(resource_paths.path("icons/shardscope.svg"))):
             assert panel.view.document().resource(kind, QUrl(name)) == QImage()

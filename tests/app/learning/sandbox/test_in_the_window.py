@@ -18,17 +18,17 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardcore.operations.recover import REPORT
 from shardcore.shards.trace import DAMAGED
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.edit.permitted import edit_permission
+from shardscope.tasks.edit.edit_permission import edit_permission
 from tests.app.conftest import visible
 
-SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
+SAMPLE = resource_paths.resources() / "samples" / "swh" / "small.shard"
 SAMPLE_BYTES = SAMPLE.read_bytes()
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
 @pytest.mark.thorough
 def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None:
     """Of a data set the file whose bytes are selected is opened by itself, at the same byte; the menu has missions."""
-    folder = resources.resources() / "samples" / "neuroglancer" / "worked"
+    folder = resource_paths.resources() / "samples" / "neuroglancer" / "worked"
     one.open(str(folder))
     settle(one, 40)
     one.sandbox_shell.actions.missions.trigger()

@@ -10,14 +10,14 @@ import shardcore
 from shardcore.operations.recover import salvage
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
-from shardcore.sources.patched import Change, PatchedSource
-from shardcore.teaching import resources
-from shardcore.teaching.impact import Fate, before, compare
+from shardcore.sources.patched_source import Change, PatchedSource
+from shardcore.teaching import resource_paths
+from shardcore.teaching.change_impact import Fate, before, compare
 from shardcore.teaching.lessons.answers import Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson
+from shardcore.teaching.lessons.lesson_step import staged
+from shardcore.teaching.lessons.lesson_values import LessonScene
 from shardcore.teaching.lessons.library import missions, sample_key
-from shardcore.teaching.lessons.stage import staged
-from shardcore.teaching.lessons.values import LessonScene
 
 MISSIONS = missions()
 
@@ -27,7 +27,7 @@ FLIPS = {"swh": (5052, 0), "bloscpack": (726, 4), "mdb": (1764, 0), "neuroglance
 
 def sample_of(mission: Lesson) -> Path:
     """The damaged file."""
-    return resources.resources() / "samples" / mission.sample
+    return resource_paths.resources() / "samples" / mission.sample
 
 
 @pytest.mark.parametrize("mission", MISSIONS, ids=lambda mission: mission.format)

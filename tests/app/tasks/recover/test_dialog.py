@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.recover import REPORT
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
 from shardscope.tasks.recover.dialog import RecoverTask
 from tests.app.conftest import open_in
@@ -18,7 +18,7 @@ def test_objects_never_go_among_other_files(qtbot: QtBot, session: Session, tmp_
     """A folder that is not empty gets a new folder, another one each time."""
     window = QWidget()
     qtbot.addWidget(window)
-    open_in(session, qtbot, resources.resources() / "samples" / "swh" / "damaged.shard")
+    open_in(session, qtbot, resource_paths.resources() / "samples" / "swh" / "damaged.shard")
     task = RecoverTask(session, window)
     for name in ("", "damaged-recovered", "damaged-recovered-2"):
         sheet = task.ask()

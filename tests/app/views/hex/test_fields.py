@@ -14,12 +14,12 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Node, SectionRole, Span
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout
+from shardscope.views.hex.overlays import frames_of
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.row_width import RowMode, RowWidth, record_of, table_record_of
-from shardscope.views.hex.scene import frames_of
 from tests.app.hex_samples import INDEX, sample_tree, section
 from tests.app.hex_samples import SLOT as RECORD
 
@@ -89,7 +89,7 @@ def test_a_table_offers_its_record() -> None:
 
 @pytest.mark.parametrize("sample", ["swh/small.shard", "bloscpack/array.blp"])
 def test_a_thousand_rows_are_no_record(sample: str) -> None:
-    with shardcore.open(resources.path(f"samples/{sample}")) as shard:
+    with shardcore.open(resource_paths.path(f"samples/{sample}")) as shard:
         shard.load_index()
         for path in shard.fields_in(0, 4096):
             frames = frames_of(path, "")

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Finding, Runs, Severity, Span
-from shardscope.session.pages import PAGE, BytePage, PageCache
+from shardscope.session.byte_pages import PAGE, BytePage, PageCache
 from shardscope.views.hex.folds import folds_of
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.panel import HexPanel

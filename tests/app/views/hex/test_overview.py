@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import Section, SectionRole
-from shardscope.session.pages import PageCache
+from shardscope.session.byte_pages import PageCache
 from shardscope.views.hex.overview import Overview
 from shardscope.widgets.strip_scale import LEAST, StripScale, widths_to_scale
 from tests.app.conftest import visible

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, SectionRole, Span
-from shardcore.operations.goto import GotoNames
+from shardcore.operations.offset_expression import GotoNames
+from shardscope.session.byte_pages import PAGE, PageState
 from shardscope.session.copy_bytes import CopyAs
-from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import Session
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.panel import HexPanel

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Span
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
 from shardscope.session.session import Session
@@ -123,7 +123,7 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
 
 
 def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
-    open_in(session, qtbot, resources.path("samples/xorb/chunks.xorb"))
+    open_in(session, qtbot, resource_paths.path("samples/xorb/chunks.xorb"))
     bar = panel.search
     bar.look_for("Text", "abcdabcd")
     qtbot.waitUntil(lambda: "not found" in bar.status.text())

@@ -11,10 +11,10 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Section, SourceError, Span
 from shardcore.testing import PatternSource
-from shardscope.session.pages import PAGE, PageCache
-from shardscope.views.hex.accessible import NOT_LOADED
+from shardscope.session.byte_pages import PAGE, PageCache
+from shardscope.views.hex.accessibility import NOT_LOADED
 from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.scene import HexSelection
+from shardscope.views.hex.overlays import HexSelection
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import theme
 from tests.app.conftest import visible

@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, SourceError, Span
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
 from shardscope.views.inspector.node_details import PENDING, RAW
 from shardscope.views.inspector.panel import Inspector
@@ -145,7 +145,7 @@ SUMMARIES = (
 def test_the_summary_of_a_sample(
     session: Session, qtbot: QtBot, made: Inspector, sample: str, format: str, objects: str, index: str
 ) -> None:
-    open_in(session, qtbot, resources.resources() / "samples" / sample)
+    open_in(session, qtbot, resource_paths.resources() / "samples" / sample)
     qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][:2] == [format, objects])
     settle(session, qtbot)
     assert made.file.picture.isVisible() is (sample in ("bloscpack/array.blp", "neuroglancer/volume"))
@@ -170,9 +170,9 @@ def _segment(session: Session, qtbot: QtBot, path: Path) -> None:
 
 
 def test_counting_on_request(session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 0)
+    monkeypatch.setattr("shardscope.session.opened_shard.AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
-        session.open(str(resources.resources() / "samples/des/archive"))
+        session.open(str(resource_paths.resources() / "samples/des/archive"))
     settle(session, qtbot)
     assert made.file.form.rows[1].text == "not counted yet"
     made.file.load.clicked.emit()

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardscope.session import opened
+from shardscope.session import opened_shard
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.panel import ObjectPanel
@@ -158,7 +158,7 @@ def test_a_filter_before_the_index_is_read(
     qtbot: QtBot, session: Session, panel: ObjectPanel, data: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """Rows of a filter typed before the index was read are shown with their keys."""
-    monkeypatch.setattr(opened, "AUTO_INDEX_BYTES", 0)
+    monkeypatch.setattr(opened_shard, "AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
         session.open(str(data / "neuroglancer" / "skeletons_murmur_gzip"))
     assert panel.model.rowCount() == 0

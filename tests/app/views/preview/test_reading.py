@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore.sources.local import FileSource
-from shardcore.sources.patched import Change
+from shardcore.sources.patched_source import Change
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import ArrayView

@@ -15,8 +15,8 @@ import shardcore
 from shardcore import Shard, ShardError, Span, TensorsContent
 from shardcore.model.content_part import part_at
 from shardcore.progress import no_progress
-from shardcore.sources.patched import Change
-from shardcore.teaching import resources
+from shardcore.sources.patched_source import Change
+from shardcore.teaching import resource_paths
 from shardscope.session.open_request import OpenRequest
 from shardscope.views.preview.content_view import Preview
 from shardscope.views.preview.panel import preview_of, tensor_preview
@@ -89,7 +89,7 @@ def follow_elements(request: OpenRequest, key: str, exact: bool) -> None:
                 assert part.start <= at < part.stop
 
 
-VOLUME = resources.path("samples/neuroglancer/volume/8_8_16/0.shard")
+VOLUME = resource_paths.path("samples/neuroglancer/volume/8_8_16/0.shard")
 
 
 @pytest.mark.parametrize("key", ["c.npy", "f.npy", "model.safetensors", "1", "16"])
@@ -100,7 +100,7 @@ def test_an_uncompressed_element_is_its_bytes(tmp_path: Path, key: str) -> None:
 
 def test_a_block_of_bloscpack_is_its_elements(tmp_path: Path) -> None:
     """A changed byte of a block changes elements of that block only, or the block cannot be decoded."""
-    follow(OpenRequest(str(resources.path("samples/bloscpack/array.blp"))), "1", exact=False)
+    follow(OpenRequest(str(resource_paths.path("samples/bloscpack/array.blp"))), "1", exact=False)
     path, array = tmp_path / "copied.blp", np.arange(600, dtype="<i4").reshape(20, 30)
     with shardcore.create(path, format="bloscpack", level=0, checksum="None", chunk_size=1200) as writer:
         writer.add(None, array.tobytes(), dtype="<i4", shape=[20, 30], order="C")

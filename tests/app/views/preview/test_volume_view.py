@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore.model.chunk_grid import Chunk, GridCell
 from shardcore.shards.stored_grid import StoredGrid
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
@@ -283,7 +283,9 @@ def test_an_unreadable_chunk_tells_why(panel: PreviewPanel, session: Session, qt
 
 
 def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
-    view = opened(panel, session, qtbot, resources.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
+    view = opened(
+        panel, session, qtbot, resource_paths.path("samples/neuroglancer/segmentation/info").parent / "16_16_16"
+    )
     assert view.look.currentText() == "Labels"
     y, x = (int(n) for n in np.argwhere(view.slice.values == view.slice.values.max())[0])
     click(view, qtbot, x, y)

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span, Step, Trace
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
@@ -91,7 +91,7 @@ def test_a_prefix_is_looked_up_as_the_one_key_it_stands_for(panel: TracePanel, s
     for key, enabled in ((KEY, True), (ABSENT, False)):
         panel.field.setText(key)
         assert panel.band.show_object.isEnabled() is enabled
-    open_in(session, qtbot, resources.resources() / "samples" / "des" / "archive")
+    open_in(session, qtbot, resource_paths.resources() / "samples" / "des" / "archive")
     assert trace(panel, qtbot, "scan").outcome == "absent"
     assert "scan-0007.png" in panel.band.verdict.text
 
@@ -166,7 +166,7 @@ def test_a_sample_offers_its_keys(
     panel: TracePanel, session: Session, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
     """A copy of it, too, and any other file its first one."""
-    offers, sample = panel.offers, resources.main_samples()[0]
+    offers, sample = panel.offers, resource_paths.main_samples()[0]
 
     def found(start: Callable[[], object], outcome: str) -> None:
         start()
@@ -192,9 +192,9 @@ def test_a_sample_offers_its_keys(
 
 
 def test_a_sample_is_known_by_its_place_or_its_bytes(tmp_path: Path) -> None:
-    for sample in resources.samples():
+    for sample in resource_paths.samples():
         assert sample_of(str(sample.path)) == sample
-    archive = next(one for one in resources.samples() if one.path.name == "archive")
+    archive = next(one for one in resource_paths.samples() if one.path.name == "archive")
     copied, many = tmp_path / "my folder", tmp_path / "many"
     shutil.copytree(archive.path, copied)
     assert sample_of(str(copied)) == archive

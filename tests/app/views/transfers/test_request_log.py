@@ -14,8 +14,8 @@ from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
+from shardscope.views.transfers.activity import Transfers
 from shardscope.views.transfers.request_log.panel import RequestTable
-from shardscope.views.transfers.transfers import Transfers
 from shardscope.widgets.request_log.model import (
     ANSWER,
     BYTES,

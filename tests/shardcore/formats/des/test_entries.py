@@ -12,7 +12,7 @@ import pytest
 from shardcore.errors import FormatError, Truncated
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import FOOTER, INDEX_HEAD, index_start, is_hash, read_meta
-from shardcore.formats.des.walk import EntryShape, EntryWalk, ShapeV1, ShapeV1Short, ShapeV2, walk
+from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.span import Span
 from tests.shardcore.formats.des.made import Stored, shard
 

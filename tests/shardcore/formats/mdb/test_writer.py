@@ -24,7 +24,7 @@ from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import NO_EXPIRY
 from shardcore.formats.mdb.rekey import rekey
-from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FooterValues, Recipes, build
+from shardcore.formats.mdb.serialization import EMPTY_FOOTER, FooterValues, Recipes, build
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack

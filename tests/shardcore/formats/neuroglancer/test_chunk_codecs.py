@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import shardcore
-from shardcore.codecs.isolated import IsolatedDecoder
+from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.segmentation import voxel_spans

@@ -19,7 +19,7 @@ import pytest
 
 import shardcore
 from shardcore import FormatError, PackageMissing, Severity, cli
-from shardcore.codecs.isolated import IsolatedDecoder, run_task
+from shardcore.codecs.decoder_process import IsolatedDecoder, run_task
 from shardcore.formats.neuroglancer import file, index_levels
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.formats.neuroglancer.morton import encode

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.rows import shown_rows, unreadable_states
+from shardcore.cli.object_rows import shown_rows, unreadable_states
 from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh import verify
 from shardcore.formats.swh.layout import HASH_HEAD, HEADER, SLOT

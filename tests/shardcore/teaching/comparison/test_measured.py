@@ -12,8 +12,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.teaching.comparison.contents import ComparedObject, built_in
-from shardcore.teaching.comparison.measure import (
+from shardcore.teaching.comparison.compared_objects import ComparedObject, built_in
+from shardcore.teaching.comparison.measurement import (
     BYTES_PER_MS,
     HEADINGS,
     ROUND_TRIP_MS,

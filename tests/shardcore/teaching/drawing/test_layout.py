@@ -10,9 +10,9 @@ from math import ceil, hypot
 import pytest
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.teaching.drawing.as_text import as_text
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Box, Face, Path, Picture, Rect, Text
+from shardcore.teaching.drawing.text_output import as_text
 from shardcore.testing.drawing_checks import WIDTHS, check_picture
 from tests.shardcore.teaching.drawing.gallery import ALL, bits, parking, tape
 

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 import shardcore
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import Given, judged, number_of, solution
-from shardcore.teaching.lessons.fresh import make_fresh
+from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
+from shardcore.teaching.lessons.lesson_step import LessonStage, fresh_key, staged
 from shardcore.teaching.lessons.library import lessons, sample_key
-from shardcore.teaching.lessons.stage import LessonStage, fresh_key, staged
 
 LESSONS = lessons()
 LINES = (Path(__file__).parent / "answers.txt").read_text("utf-8").splitlines()
@@ -48,7 +48,7 @@ def test_every_step_is_on_its_sample_and_its_solution_is_right(lesson: Lesson, t
     """On the sample and on the fresh files: texts are filled, nodes and steps found."""
     unlisted = []
     with ExitStack() as stack:
-        shard = stack.enter_context(shardcore.open(resources.resources() / "samples" / lesson.sample))
+        shard = stack.enter_context(shardcore.open(resource_paths.resources() / "samples" / lesson.sample))
         key, on_sample = sample_key(lesson), True
         for number, step in enumerate(lesson.steps):
             if step.fresh is not None:
@@ -91,7 +91,7 @@ def test_nobody_learns_where_the_right_choice_stands() -> None:
     """Over all lessons, no place among the choices is right in more than half of the questions."""
     places: list[int] = []
     for lesson in LESSONS:
-        with shardcore.open(resources.resources() / "samples" / lesson.sample) as shard:
+        with shardcore.open(resource_paths.resources() / "samples" / lesson.sample) as shard:
             for number, step in enumerate(lesson.steps):
                 if step.question is not None and step.question.kind is Answer.CHOICE and step.fresh is None:
                     question = staged(lesson, number, shard, sample_key(lesson)).question

@@ -11,10 +11,10 @@ import pytest
 from shardcore.errors import UsageError
 from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import all_formats
-from shardcore.teaching.lessons.fresh import make_fresh
+from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Fresh, LessonError, Show, parse
 from shardcore.teaching.lessons.library import read_lesson
-from shardcore.teaching.resources import resources
+from shardcore.teaching.resource_paths import resources
 
 TEXT = """# A title
 

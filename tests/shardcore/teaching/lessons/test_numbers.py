@@ -22,14 +22,14 @@ import pytest
 
 import shardcore
 from shardcore.formats.neuroglancer.sharding import mixing_steps
-from shardcore.operations.goto import calculate
+from shardcore.operations.offset_expression import calculate
 from shardcore.shards.shard import Shard
-from shardcore.teaching import resources
+from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import number_of
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep
+from shardcore.teaching.lessons.lesson_step import staged
+from shardcore.teaching.lessons.lesson_values import LessonScene
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
-from shardcore.teaching.lessons.stage import staged
-from shardcore.teaching.lessons.values import LessonScene
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")
@@ -47,9 +47,9 @@ SHOWN = {
 TERM = r"\(*(?:0x[0-9a-f]+|\d[\d,]*)\)*"
 SUM = rf"{TERM}(?: (?:[+\-·^]|//|mod) {TERM})+"
 EQUATION = re.compile(rf"(?<![·+\-^/…] )(?<![\w.(])({SUM}) = (\d{{1,3}}(?:,\d{{3}})+|\d+)(?!\w| [·+\-])")
-DAMAGED = (resources.resources() / "samples" / "des" / "damaged" / "20260105_2A_0000.des").read_bytes()
+DAMAGED = (resource_paths.resources() / "samples" / "des" / "damaged" / "20260105_2A_0000.des").read_bytes()
 ARRAY = json.loads(
-    zlib.decompress((resources.resources() / "samples" / "bloscpack" / "array.blp").read_bytes()[64:129])
+    zlib.decompress((resource_paths.resources() / "samples" / "bloscpack" / "array.blp").read_bytes()[64:129])
 )
 CODE: dict[str, Callable[[str], int]] = {
     "crc32": lambda text: zlib.crc32(text.encode()),
@@ -196,7 +196,7 @@ class _Text:
 
 def checked(lesson: Lesson, shard: Shard, known: list[Rule]) -> Iterator[str]:
     """Numbers of a lesson that are not accounted for, or wrong."""
-    sample = resources.resources() / "samples" / lesson.sample
+    sample = resource_paths.resources() / "samples" / lesson.sample
     scene = LessonScene(shard, sample_key(lesson))
     for number, step in enumerate(lesson.steps):
         if not any(one.fresh for one in lesson.steps[: number + 1]):
@@ -216,7 +216,7 @@ def test_every_number_of_the_lessons_is_recomputed(format: str) -> None:
     known, wrong = rules(format), list[str]()
     for lesson in (*lessons(), *missions()):
         if (lesson.format or "none") == format:
-            with shardcore.open(str(resources.resources() / "samples" / lesson.sample), partial=True) as shard:
+            with shardcore.open(str(resource_paths.resources() / "samples" / lesson.sample), partial=True) as shard:
                 wrong += checked(lesson, shard, known)
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
     assert not [rule.phrase for rule in known if not rule.used]

@@ -28,14 +28,14 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.elided import Elided
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
-from shardscope.widgets.picture import add_picture
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, price_called
 from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RANGE, RequestLogModel, is_cancelled
 from shardscope.widgets.row_table import row_table
+from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.strip_paint import paint_swatch
-from shardscope.widgets.table_columns import ColumnRule
 
 SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
     {

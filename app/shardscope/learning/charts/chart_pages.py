@@ -1,0 +1,381 @@
+"""Charts of the open file: counted in jobs when they are shown, and kept until another file is opened."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Shard, Span
+from shardcore.errors import source_lost
+from shardcore.model.byte_shares import Share
+from shardcore.model.number_text import plural, size_text
+from shardcore.model.safe_text import shown
+from shardcore.teaching.charts.charts import FEW_PLACES, Chart
+from shardscope.learning.charts.byte_shares_view import BudgetView
+from shardscope.learning.charts.chart_data import (
+    BinTarget,
+    ChartData,
+    ChartKind,
+    count_budget,
+    count_load,
+    count_sizes,
+    spread_target,
+)
+from shardscope.learning.charts.plot import Plot
+from shardscope.session.debounce import Debounce
+from shardscope.session.display_text import grouped
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.session import IndexState, Session
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.wrap_text import WrapText
+
+LOW = 230
+
+
+class ChartPages(QWidget):
+    spoken_role = QAccessible.Role.Grouping
+
+    filter_wanted = Signal(object)
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Charts"))
+        self._session = session
+        self._found: dict[ChartKind, ChartData] = {}
+        self._wanted: dict[ChartKind, str] = {}
+        self._agreed: set[tuple[ChartKind, str]] = set()
+        self._by_number: bool | None = None
+        self._soon = Debounce(self, self._count)
+        self._make()
+        self._lay_out()
+        session.opened.connect(self._forget)
+        session.closed.connect(self._forget)
+        session.index_loaded.connect(self._forget_counts)
+        session.index_changed.connect(self._index_changed)
+        session.notation_changed.connect(self._show)
+        self._show()
+
+    # --- making ---
+
+    def _make(self) -> None:
+        self.kinds = QComboBox(self)
+        self.kinds.setObjectName("chartKind")
+        self.kinds.setAccessibleName(self.tr("Charts"))
+        kinds = {
+            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("Use of the bytes of the file")),
+            ChartKind.SIZES: (self.tr("Sizes"), self.tr("Sizes of the objects")),
+            ChartKind.LOAD: (self.tr("Load"), self.tr("Number of objects per slot, minishard, xorb or file")),
+        }
+        for number, (kind, (name, meaning)) in enumerate(kinds.items()):
+            self.kinds.addItem(name, kind)
+            self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
+        self.choice = QComboBox(self)
+        self.choice.setObjectName("chartChoice")
+        self.choice.setAccessibleName(self.tr("Chart data"))
+        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.turn = QToolButton(self)
+        self.turn.setObjectName("chartTurn")
+        self.turn.setCheckable(True)
+        self.turn.setText(self.tr("Spread"))
+        self.turn.setToolTip(self.tr("Number of slots or shards by load, and the numbers expected by chance"))
+        self.title = WrapText(bold=True)
+        self.note = WrapText(tone="muted")
+        self.why = WrapText(tone="muted")
+        self.budget = BudgetView(self)
+        self.plot = Plot(self)
+        self.pages = QStackedWidget(self)
+        self.read_out = Elided(greedy=True, parent=self)
+        self.read_out.setObjectName("chartReadOut")
+        self.more = QPushButton(self)
+        self.more.setObjectName("chartMore")
+        self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
+        self.choice.activated.connect(self._choose)
+        self.turn.toggled.connect(self._turn_round)
+        self.more.clicked.connect(lambda _=False: self._read_more())
+        self.budget.chosen.connect(self._go_to_share)
+        self.plot.pointed.connect(self._point)
+        self.plot.chosen.connect(self._go_to_bins)
+        self.setFocusProxy(self.kinds)
+
+    def _lay_out(self) -> None:
+        empty = QWidget(self)
+        column = QVBoxLayout(empty)
+        column.setContentsMargins(0, 8, 0, 8)
+        column.addWidget(self.why)
+        column.addStretch(1)
+        for page in (self.budget, self.plot, empty):
+            self.pages.addWidget(page)
+        self.pages.setMinimumSize(0, 0)
+        self.choices = QWidget(self)
+        row = QHBoxLayout(self.choices)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.choice, 1)
+        row.addWidget(self.turn)
+        head = QHBoxLayout()
+        head.setSpacing(6)
+        head.addWidget(self.kinds)
+        head.addWidget(self.choices, 1)
+        head.addStretch(0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 6, 10, 6)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self.title)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.read_out)
+        column.addWidget(self.note)
+        column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
+            self._make_room()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 120)
+
+    # --- what is counted ---
+
+    @property
+    def kind(self) -> ChartKind:
+        return ChartKind(self.kinds.currentData())
+
+    @property
+    def found(self) -> ChartData | None:
+        return self._found.get(self.kind)
+
+    @property
+    def chart(self) -> Chart | None:
+        found = self.found
+        if found is None:
+            return None
+        return found.second if found.second is not None and self._counts_places(found) else found.chart
+
+    def _counts_places(self, found: ChartData) -> bool:
+        if found.second is None or found.chart is None:
+            return False
+        return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
+
+    def _forget(self, *_: object) -> None:
+        self._found.clear()
+        self._wanted.clear()
+        self._agreed.clear()
+        self._by_number = None
+        self._show()
+        self._count()
+
+    def _forget_counts(self) -> None:
+        self._found = {}
+        self._show()
+        self._count(anew=True)
+
+    def _index_changed(self, _: IndexState) -> None:
+        self._show()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.kind not in self._found:
+            self._soon.start()
+
+    def _turn_to(self) -> None:
+        self._by_number = None
+        self._show()
+        self._count()
+
+    def _count(self, *, anew: bool = False) -> None:
+        if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
+            return
+        if not anew and self._session.jobs.newest(("chart", self.kind, self)) is not None:
+            return
+        kind, chosen = self.kind, self._wanted.get(self.kind, "")
+        remote = self._session.request.is_remote
+        agreed = (kind, chosen) in self._agreed
+
+        def work(shard: Shard, job: Job) -> ChartData:
+            if kind is ChartKind.BUDGET:
+                return count_budget(shard, job.progress, remote=remote, agreed=agreed)
+            if kind is ChartKind.SIZES:
+                return count_sizes(shard, chosen, job.progress)
+            return count_load(shard, chosen, job.progress, remote=remote, agreed=agreed)
+
+        self._session.ask(
+            work,
+            partial(self._take, kind),
+            failed=lambda error: self._take(kind, ChartData(why=error_text(error), lost=source_lost(error))),
+            stopped=lambda: self._stopped(kind, chosen),
+            key=("chart", kind, self),
+            pool=Pool.CPU,
+            priority=JobPriority.PREFETCH,
+            title=self.tr("Reading all bytes for a chart") if agreed else "",
+        )
+
+    def _take(self, kind: ChartKind, found: ChartData) -> None:
+        self._found[kind] = found
+        if kind is self.kind:
+            self._show()
+
+    def _stopped(self, kind: ChartKind, chosen: str) -> None:
+        if self._session.jobs.newest(("chart", kind, self)) is None:
+            self._agreed.discard((kind, chosen))
+            self._count()
+
+    # --- what is shown ---
+
+    def _show(self) -> None:
+        found, is_open = self.found, self._session.shard is not None
+        chart = self.chart
+        shares = found.shares if found is not None else ()
+        self.why.set_text(grouped(self._why(found, is_open=is_open)))
+        self._show_choices(found)
+        if shares:
+            total = sum(share.size for share in shares)
+            self.title.set_text(self.tr("{0} by use").format(plural(total, "byte")))
+            self.note.set_text(self.tr("Click a row to go to its bytes, or to the first of several ranges."))
+            self.budget.shares.show_things(shares)
+            self.budget.fit()
+            self.pages.setCurrentWidget(self.budget)
+        elif chart is not None:
+            self.title.set_text(grouped(shown(chart.title)))
+            dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
+            self.note.set_text(grouped(chart.note) + dashed)
+            self.plot.show_chart(chart)
+            self.pages.setCurrentWidget(self.plot)
+        else:
+            self.plot.show_chart(None)
+            self.pages.setCurrentIndex(2)
+        self._make_room(drawn=bool(shares) or chart is not None)
+        self.read_out.setText(self._hint())
+        self._show_more(found)
+
+    def _make_room(self, *, drawn: bool | None = None) -> None:
+        found = self.found
+        there = drawn if drawn is not None else found is not None and not found.why
+        low = self.height() < LOW
+        for part in (self.title, self.note):
+            part.setVisible(there and not low)
+        self.read_out.setVisible(self.chart is not None)
+        self.budget.horizontalHeader().setVisible(not low)
+        self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
+
+    def _why(self, found: ChartData | None, *, is_open: bool) -> str:
+        if not is_open:
+            return self.tr("Open a shard to see the use of its bytes.")
+        if found is None:
+            return self.tr("Counting …")
+        return found.why
+
+    def _hint(self) -> str:
+        return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
+
+    def _show_choices(self, found: ChartData | None) -> None:
+        choices = found.choices if found is not None else ()
+        names = [name for name, _ in choices]
+        if [self.choice.itemData(n) for n in range(self.choice.count())] != names:
+            self.choice.clear()
+            for name, title in choices:
+                self.choice.addItem(shown(title), name)
+        if found is not None and found.chosen in names:
+            self.choice.setCurrentIndex(names.index(found.chosen))
+        self.choice.setVisible(bool(choices))
+        second = found is not None and found.second is not None
+        self.turn.setVisible(second)
+        self.turn.blockSignals(True)
+        self.turn.setChecked(second and found is not None and self._counts_places(found))
+        self.turn.blockSignals(False)
+        self.choices.setVisible(bool(choices) or second)
+
+    def _show_more(self, found: ChartData | None) -> None:
+        loading = self._session.index_state is IndexState.LOADING
+        waits = self.kind is ChartKind.SIZES or (self.kind is ChartKind.BUDGET and found is not None and not found.cost)
+        shard = self._session.shard
+        if found is not None and found.lost:
+            self.more.setText(self.tr("Retry"))
+            self.more.setEnabled(True)
+            self.more.setVisible(True)
+        elif waits and shard is not None and not shard.loaded and found is not None and found.why:
+            self.more.setText(self.tr("The index is being read …") if loading else self.tr("Load index"))
+            self.more.setEnabled(not loading)
+            self.more.setVisible(True)
+        elif found is not None and found.cost:
+            self.more.setText(self.tr("Read and count ({0})").format(size_text(found.cost)))
+            self.more.setEnabled(True)
+            self.more.setVisible(True)
+        else:
+            self.more.setVisible(False)
+
+    # --- what somebody does ---
+
+    def _choose(self, number: int) -> None:
+        self._wanted[self.kind] = str(self.choice.itemData(number))
+        self._by_number = None
+        self._found.pop(self.kind, None)
+        self._count(anew=True)
+
+    def _turn_round(self, by_number: bool) -> None:
+        self._by_number = by_number
+        self._show()
+
+    def _read_more(self) -> None:
+        found, shard = self.found, self._session.shard
+        if found is None or shard is None:
+            return
+        if found.lost:
+            self._found.pop(self.kind, None)
+            self._show()
+            self._count(anew=True)
+            return
+        if not found.cost:
+            self._session.want_index()
+            return
+        what = found.why.partition(":")[0]
+        mark = (self.kind, self._wanted.get(self.kind, ""))
+
+        def go() -> None:
+            self._agreed.add(mark)
+            self._found.pop(mark[0], None)
+            self._show()
+            self._count(anew=True)
+
+        self._session.with_consent(what, found.cost, go)
+
+    def _target(self, first: int, last: int) -> BinTarget | None:
+        found, chart = self.found, self.chart
+        if found is None or chart is None or not 0 <= first < last <= len(chart):
+            return None
+        if chart is found.second:
+            return spread_target(chart, first, last)
+        return found.act(first, last) if found.act is not None else None
+
+    def _point(self, first: int, last: int) -> None:
+        target = self._target(first, last)
+        self.read_out.setText(shown(target.words) if target is not None else self._hint())
+
+    def _go_to_bins(self, first: int, last: int) -> None:
+        target = self._target(first, last)
+        if target is None:
+            return
+        if target.filter:
+            self.filter_wanted.emit(target.filter)
+        if target.row is not None:
+            self._session.select_row(target.row, self)
+        elif target.place is not None and not target.filter:
+            self._session.select_span(Span("", *target.place), self)
+
+    def _go_to_share(self, share: Share) -> None:
+        if share.span is not None:
+            self._session.select_span(share.span, self)

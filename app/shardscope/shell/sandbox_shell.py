@@ -1,0 +1,217 @@
+"""Sandbox in the window: banner, frame, marks and menus, and the confirmation before changes are discarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+
+from shardcore.model.number_text import plural
+from shardcore.operations.recover import Salvage
+from shardcore.shards.salvage import Condition
+from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
+from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.session.error_messages import failure
+from shardscope.session.lookup_steps import TraceWalk
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.shell.notices import Notices, NoticeTone
+from shardscope.tasks.edit.actions import EditChip
+from shardscope.tasks.recover.dialog import RecoverTask
+from shardscope.views.hex.panel import HexPanel
+from shardscope.widgets.file_dialogs import ask_target
+
+
+class SandboxShell(QObject):
+    def __init__(
+        self,
+        session: Session,
+        panel: SandboxPanel,
+        bytes_: HexPanel,
+        notices: Notices,
+        show: Callable[[], object],
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self.panel = panel
+        self._bytes = bytes_
+        self._notices = notices
+        self._show = show
+        self._window = window
+        self._top, self._saw_caret = 0, False
+        self._walk = TraceWalk()
+        self._again = ""
+        self._question: QMessageBox | None = None
+        self.sandbox, self.actions = panel.sandbox, panel.actions_
+        self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
+        column = bytes_.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertWidget(1, self.banner)
+        self.frame = SandboxFrame(self.sandbox, bytes_.view)
+        session.may_leave = self._may_leave
+        session.add_unsaved(lambda: self.sandbox.unsaved)
+        session.keep_view("sandbox", self.sandbox)
+        self.sandbox.changed.connect(self._changed)
+        self.sandbox.reopening.connect(self._keep_place)
+        self.sandbox.reopened.connect(self._return_to_place)
+        session.opened.connect(lambda _: self._opened())
+        session.failed.connect(lambda _: setattr(self, "_again", ""))
+        self.sandbox.saved.connect(self._saved)
+        actions = self.actions
+        actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
+        actions.switch.triggered.connect(self._show_panel)
+        actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
+        self.salvaging = RecoverTask(session, window)
+        self.salvaging.written.connect(self._salvaged)
+        actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
+        actions.save.triggered.connect(lambda _: self.ask_save())
+
+    @property
+    def stays(self) -> bool:
+        request = self._session.request
+        return (request.sandbox and not request.inside) or self.sandbox.leaving
+
+    # --- menus ---
+
+    def fill(self, menu: QMenu) -> None:
+        actions = self.actions
+        menu.addSeparator()
+        inside = menu.addMenu(self.tr("Sand&box"))
+        inside.setToolTipsVisible(True)
+        inside.addActions([actions.switch, actions.to_bits])
+        bits = inside.addMenu(self.tr("Flip &one bit"))
+        bits.addActions(list(reversed(actions.bits)))
+        inside.addActions([actions.cut, actions.cut_rest])
+        inside.addSeparator()
+        inside.addActions([actions.undo, actions.redo, actions.start_over])
+        inside.addSeparator()
+        inside.addAction(actions.save)
+        menu.addAction(actions.salvage)
+        menu.setToolTipsVisible(True)
+        menu.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
+            return watched.actionAt(event.pos()) is not self.actions.salvage
+        return super().eventFilter(watched, event)
+
+    def connect_chip(self, chip: EditChip) -> None:
+        sandbox = self.sandbox
+        sandbox.changed.connect(lambda: chip.show_sandbox(sandbox.count if sandbox.on else None))
+        chip.sandbox_wanted.connect(self._show)
+
+    # --- the bytes ---
+
+    def _changed(self) -> None:
+        marks = self.sandbox.marks
+        if marks is not self._bytes.state.sandboxed:
+            self._bytes.state.set_sandboxed(marks)
+        found = () if marks is None else (*marks.new, *((place, place) for place, _ in marks.cuts))
+        self._bytes.overview.set_changed(sorted(found))
+
+    def _keep_place(self) -> None:
+        state = self._bytes.state
+        self._top, self._saw_caret = max(state.visible_bytes[0], 0), state.caret_seen
+        walk, self._again = self._session.walk, self._session.request.uri
+        if walk.steps or walk.key != self._walk.key:
+            self._walk = walk
+
+    def _return_to_place(self) -> None:
+        state = self._bytes.state
+        state.scroll_to(self._top)
+        if self._saw_caret:
+            # The banner took some of the room.
+            state.show_caret()
+
+    def _opened(self) -> None:
+        again, self._again = self._again, ""
+        if again and again == self._session.request.uri:
+            self._session.look_up_again(self._walk)
+
+    def _show_panel(self, _: bool) -> None:
+        if self.sandbox.on or not self.sandbox.why_not:
+            self._show()
+
+    def _go(self, focus: Callable[[], object]) -> None:
+        self._show()
+        focus()
+
+    # --- leaving ---
+
+    def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        now = self._session.request
+        kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
+        if kept or not self.sandbox.unsaved:
+            return True
+        self.ask_discard(go)
+        return False
+
+    def holds(self, go: Callable[[], object]) -> bool:
+        return not self._session.may_leave(None, go)
+
+    def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
+        if self._question is not None:
+            self._question.reject()
+        box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setObjectName("discardSandbox")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Discard the sandbox?"))
+        box.setText(self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change")))
+        box.setInformativeText(self.tr("The file on disk is unchanged. Save a copy to keep the changes."))
+        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
+        save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(save)
+        box.setEscapeButton(cancel)
+
+        def dropped() -> None:
+            self.sandbox.drop()
+            go()
+
+        drop.clicked.connect(lambda _=False: dropped())
+        save.clicked.connect(lambda _=False: self.ask_save())
+        box.finished.connect(lambda _: self._answered(box))
+        box.open()
+        return box
+
+    def _answered(self, box: QMessageBox) -> None:
+        if self._question is box:
+            self._question = None
+        self.sandbox.stay()
+
+    # --- copies ---
+
+    def _salvaged(self, done: Salvage) -> None:
+        there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
+        what = self.tr("{0} from the sandbox") if self.sandbox.on else "{0}"
+        text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
+        self._session.say(text)
+
+    def ask_save(self) -> QFileDialog:
+        name = Path(self._session.request.name)
+        title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
+
+        def save(path: str) -> None:
+            self.save_to(Path(path), agreed=True)
+
+        dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
+        dialog.setObjectName("saveSandbox")
+        return dialog
+
+    def save_to(self, path: Path, *, agreed: bool) -> None:
+        def failed(error: BaseException) -> None:
+            self._notices.add_notice(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
+
+        self.sandbox.save(path, agreed=agreed, failed=failed)
+
+    def _saved(self, path: Path) -> None:
+        text = self.tr("Sandbox saved as {0}. The original file is unchanged.").format(path)
+        opens = partial(self._session.open_tab, OpenRequest(str(path)))
+        self._notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

@@ -1,0 +1,314 @@
+"""Preview of an edit, and the edit itself; called in jobs. No Qt here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+
+from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
+from shardcore.cli.edit import kept_text
+from shardcore.model.number_text import plural
+from shardcore.model.source_name import SourceName
+from shardcore.progress import Progress, no_progress, stopped_by
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.patched_source import Change as Patch
+from shardcore.sources.patched_source import PatchedSource
+from shardcore.writing.edit_options import EditSubject, Verb, compute_edit
+from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
+from shardcore.writing.lock import locked
+from shardcore.writing.undo import apply, finish, interrupted_edit, planned_undo, undo
+from shardscope.session.proposed_bytes import Proposed, ProposedRange
+from shardscope.tasks.edit.edit_permission import maker
+
+SHOWN = 64
+"""Maximum number of old and new bytes per row."""
+
+KEPT = 1 << 20
+"""Maximum number of new bytes kept for the preview of all changes, if they are computed piece by piece."""
+
+MOST_LINES = 2_000
+"""Maximum number of lines compared individually; for more, one range that differs is shown."""
+
+WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
+"""Verb that writes typed bytes; formats do not declare it."""
+
+Make = Callable[[bool, Progress], None]
+"""Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """Requested edit; `now` is the time in ISO 8601 in UTC, `back` reverts the verb."""
+
+    verb: Verb
+    keys: Sequence[str] = ()
+    paths: tuple[Path, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    now: str = ""
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One change, as a row of the preview.
+
+    Attributes:
+        source: Source that contains it; None if no source can show it.
+        old_start: Offset in the old bytes; differs from `start` after insertions and deletions.
+        old: At most `SHOWN` of the `old_size` old bytes; `new` likewise.
+    """
+
+    source: str | None
+    what: str
+    start: int
+    stop: int
+    old_start: int
+    old: bytes
+    old_size: int
+    new: bytes
+    new_size: int
+    is_text: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Changes of an edit; sizes are those of the file in bytes.
+
+    Attributes:
+        name: File that changes; empty if several do.
+        proposed: Changes by source, for the bytes view.
+        kept: Consequences without and with an undo file; empty if there is no choice.
+    """
+
+    what: str
+    rows: tuple[ChangeRow, ...]
+    name: str
+    old_size: int
+    new_size: int
+    proposed: Mapping[str, Proposed]
+    make: Make
+    kept: tuple[str, ...] = ()
+    remark: str = ""
+
+    @property
+    def total(self) -> str:
+        if not self.rows:
+            return "Nothing would change"
+        count = sum(max(row.old_size, row.new_size) for row in self.rows)
+        text = f"{plural(len(self.rows), 'change')}, {plural(count, 'byte')}"
+        if not self.name:
+            return text
+        more = self.new_size - self.old_size
+        if not more:
+            return f"{text}; the file keeps its size of {plural(self.old_size, 'byte')}"
+        verb = "grows" if more > 0 else "shrinks"
+        return f"{text}; {self.name} {verb} by {plural(abs(more), 'byte')}, from {self.old_size:,} to {self.new_size:,}"
+
+
+def propose(shard: Shard, asked: EditRequest) -> Proposal:
+    """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
+    with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
+        edit = compute_edit(
+            asked.verb,
+            maker(shard, asked.verb),
+            shard,
+            keys=asked.keys,
+            paths=asked.paths,
+            values=asked.values,
+            now=asked.now,
+            back=asked.back,
+        )
+    if not isinstance(edit, Edit):
+        return _of_rewrites(shard, edit)
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
+    """Compute the edit that writes typed bytes; raises `UsageError` if no byte changes."""
+    source = shard.source
+    if not isinstance(source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    with locked(source.path):
+        source.check_unchanged()
+        typed = PatchedSource(source, changes)
+        found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
+        new = tuple(FileChange(start, data, "typed") for start, data, old in found if data != old)
+        if not new:
+            raise UsageError("the typed bytes are the same as the file's")
+        edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def propose_undo(shard: Shard) -> Proposal:
+    if not isinstance(shard.source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    journal, edit = planned_undo(shard.source)
+    state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
+    return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
+
+
+def put_back(path: Path, progress: Progress = no_progress) -> None:
+    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
+    with stopped_by(_ignore_cancel), locked(path):
+        left = interrupted_edit(path)
+        if left is not None and not left.kept:
+            finish(path, keep=False, progress=_uncancellable(progress))
+        else:
+            undo(path, _uncancellable(progress))
+
+
+def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
+    """Run an edit; it can be cancelled only if it has an undo file."""
+    if not keep:
+        with stopped_by(_ignore_cancel):
+            apply(edit, journal=False, progress=_uncancellable(progress))
+        return
+    apply(edit, progress=progress)
+
+
+def _ignore_cancel() -> None:
+    """Ignore cancellation."""
+
+
+def _uncancellable(progress: Progress) -> Progress:
+
+    def report(done: int, total: int) -> None:
+        # Cancellation takes effect after the edit.
+        with contextlib.suppress(Cancelled):
+            progress(done, total)
+
+    return report
+
+
+# --- edits in place ---
+
+
+def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str = "") -> Proposal:
+    rows: list[ChangeRow] = []
+    stretches: list[ProposedRange] = []
+    left = KEPT
+    for described, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
+        old, new = bytes.fromhex(described["old"]), bytes.fromhex(described["new"])
+        old_size = max(min(one.stop, edit.old_size) - one.start, 0)
+        rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
+        if old_size:
+            stretch = _stretch(one, min(one.stop, edit.old_size), left)
+            left -= 0 if isinstance(one.new, bytes) else len(stretch.new or b"")
+            stretches.append(stretch)
+    if edit.new_size < edit.old_size:
+        at, cut = edit.new_size, edit.old_size - edit.new_size
+        old = edit.source.read(at, min(at + SHOWN, edit.old_size))
+        rows.append(ChangeRow("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
+        stretches.append(ProposedRange(at, edit.old_size, None))
+    proposed = {"": Proposed.of("", stretches)} if stretches else {}
+    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept, remark)
+
+
+def _stretch(change: FileChange, stop: int, most: int) -> ProposedRange:
+    if isinstance(change.new, Zeros):
+        return ProposedRange(change.start, stop, zeros=True)
+    if isinstance(change.new, bytes):
+        return ProposedRange(change.start, stop, change.new[: stop - change.start])
+    kept = bytearray()
+    for piece in change.pieces():
+        kept += piece[: min(most, stop - change.start) - len(kept)]
+        if len(kept) >= min(most, stop - change.start):
+            break
+    return ProposedRange(change.start, stop, bytes(kept))
+
+
+# --- small files beside the shard ---
+
+
+def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
+    rows: list[ChangeRow] = []
+    proposed: dict[str, Proposed] = {}
+    for one in rewrites:
+        source = _source_of(shard, one.path) if one.old else None
+        found = _changed_lines(source, one)
+        rows += found
+        if source is not None:
+            proposed[source] = _proposed_text(source, one.old or b"", one.new, found)
+    whats = list(dict.fromkeys(one.what for one in rewrites))
+    single = rewrites[0] if len(rewrites) == 1 else None
+    fresh = [one.path.name for one in rewrites if one.old is None]
+    remark = f"{', '.join(fresh[:3])} will be created." if fresh else ""
+    return Proposal(
+        whats[0] if len(whats) == 1 else f"change {plural(len(rewrites), 'file')}",
+        tuple(rows),
+        single.path.name if single is not None else "",
+        len(single.old or b"") if single is not None else 0,
+        len(single.new) if single is not None else 0,
+        proposed,
+        partial(_rewrite, rewrites),
+        remark=f"The shard itself is unchanged. {remark}".strip(),
+    )
+
+
+def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
+    old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
+    old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
+    rows = []
+    for tag, a, b, c, d in _opcodes(old, new):
+        if tag == "equal":
+            continue
+        before, after = b"".join(old[a:b]), b"".join(new[c:d])
+        lines = f"line {c + 1}" if d - c == 1 else f"lines {c + 1:,} to {d:,}" if d > c else f"after line {c}"
+        what = f"{rewrite.path.name}, {lines}"
+        sizes = len(before), len(after)
+        before, after = before.strip()[:SHOWN], after.strip()[:SHOWN]
+        rows.append(
+            ChangeRow(source, what, new_at[c], new_at[d], old_at[a], before, sizes[0], after, sizes[1], is_text=True)
+        )
+    return rows
+
+
+def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield `SequenceMatcher` opcodes for at most `MOST_LINES` lines; equal lines at both ends are skipped."""
+    first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    most = min(len(old), len(new)) - first
+    ends = zip(reversed(old), reversed(new), strict=False)
+    last = min(next((n for n, (a, b) in enumerate(ends) if a != b), most), most)
+    inner = old[first : len(old) - last], new[first : len(new) - last]
+    if max(map(len, inner)) > MOST_LINES:
+        yield "replace", first, len(old) - last, first, len(new) - last
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, *inner, autojunk=False).get_opcodes():
+        yield tag, a + first, b + first, c + first, d + first
+
+
+def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[ChangeRow]) -> Proposed:
+    stop = min(len(old), len(new))
+    found = [ProposedRange(0, stop, new[:stop])] if stop else []
+    if len(new) < len(old):
+        found.append(ProposedRange(len(new), len(old), None))
+    return Proposed(
+        source,
+        tuple(found),
+        tuple((row.old_start, row.old_start + row.old_size) for row in rows if row.old_size),
+        tuple((row.start, min(row.stop, len(old))) for row in rows if row.start < min(row.stop, len(old))),
+    )
+
+
+def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
+    make_rewrites(rewrites, progress=progress)
+
+
+def _source_of(shard: Shard, path: Path) -> str | None:
+    folder = shard.folder if isinstance(shard, DataSet) else shard.source.folder if shard.source is not None else None
+    if not isinstance(folder, LocalFolder) or path.parent.absolute() != folder.path.absolute():
+        return None
+    name = str(SourceName(path.name))
+    try:
+        shard.bytes_of(name)
+    except ShardError:
+        return None
+    return name

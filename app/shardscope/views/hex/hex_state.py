@@ -1,0 +1,587 @@
+"""State of a hex view without widgets, shared by painting, mouse, keyboard and accessibility."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QPointF, QRectF, Signal
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from shardcore import Finding, Node, Section, Span
+from shardcore.operations.notes import Note
+from shardcore.operations.search import Pattern, find_any
+from shardscope.session.byte_pages import PAGE, PageCache
+from shardscope.session.debounce import Debounce
+from shardscope.session.finding_marks import Marks
+from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
+from shardscope.session.notes import notes_in
+from shardscope.session.proposed_bytes import Proposed, about
+from shardscope.session.sandbox_changes import SandboxChanges
+from shardscope.session.sections import sections_in
+from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
+from shardscope.views.hex.change_preview import with_new
+from shardscope.views.hex.folds import RowFolds
+from shardscope.views.hex.grid import AUTOMATIC, HexGrid, HexPart, RowRule
+from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
+from shardscope.views.hex.overlays import HexScene, HexSelection, Range, frames_of
+from shardscope.views.hex.scroll import RowScroller
+from shardscope.widgets import fonts as type_
+from shardscope.widgets import theme
+
+MOST = 2000
+"""Maximum number of hits marked on one screen."""
+
+
+def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
+    """Return the ranges of loaded hits that overlap `[start, stop)`, ascending, at most `MOST`."""
+    reach = max(pattern.size for pattern in patterns) - 1
+    found: list[Range] = []
+    # A missing page separates loaded ranges.
+    for begin, end in pages.loaded(name):
+        first = max(start - reach, begin)
+        offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
+        for offset, number in zip((offsets + first).tolist(), which.tolist(), strict=True):
+            if (until := offset + patterns[number].size) > start and offset < stop:
+                found.append((offset, until))
+    return tuple(found[:MOST])
+
+
+class ByteEdits(Protocol):
+    def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrite bytes at some offsets in one step.
+
+        Args:
+            pieces: Offsets and new bytes.
+            what: Description; default: the number of bytes.
+            second: Set for the second digit of the last byte typed.
+        """
+
+
+class HexState(QObject):
+    """State of one scroll area, showing one source of a `PageCache`.
+
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
+    `edits` is None for read-only files.
+    """
+
+    read_only = Signal()
+    """A key was typed although the file is read-only."""
+    hovered = Signal(object)
+    """Carries the `Span` of the field under the pointer, or None."""
+    selection_changed = Signal(object)
+    """Carries the `HexSelection` made by the user; not emitted by `select`."""
+    caret_changed = Signal()
+    """Caret or selection changed, including by `select`."""
+    activated = Signal(object)
+    """Carries the offset at which Return was pressed."""
+    changed = Signal()
+    """The visible rows must be repainted."""
+    rows_changed = Signal(object)
+    """Carries the `Range` of bytes whose rows must be repainted, or None for all."""
+    layout_changed = Signal()
+    """`layout` and `grid` were replaced."""
+    looks_changed = Signal()
+    """Bytes, colours or marks of rows changed, so cached rows are invalid."""
+    view_changed = Signal()
+    """Visible bytes or colours changed; emitted with a short delay."""
+
+    def __init__(self, area: QAbstractScrollArea, pages: PageCache) -> None:
+        super().__init__(area)
+        self.area = area
+        self.pages = pages
+        self.name = ""
+        self.sections: Sequence[Section] = ()
+        self.marks = Marks()
+        self.part = HexPart.HEX
+        self.hover: Range | None = None
+        self.record: Range | None = None
+        self.letters = False
+        self.frames: tuple[Range, ...] = ()
+        self.patterns: Sequence[Pattern] = ()
+        self.proposed: Proposed | None = None
+        self.highlights: tuple[Highlight, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
+        self.sandboxed: SandboxChanges | None = None
+        self.notes: tuple[Note, ...] = ()
+        self.edits: ByteEdits | None = None
+        self.beside = 0.0
+        self.folding = True
+        self.folds = RowFolds(pages, self._edges, self._measured)
+        self._opens = True
+        self._half_at = -1
+        self._early: list[int] = []
+        self.layout = HexLayout(0)
+        self.zoom = 1.0
+        self._font = theme.fixed_font()
+        self.grid = HexGrid(self._font, self.layout, 1.0)
+        self._rule = AUTOMATIC
+        self._caret = self._anchor = 0
+        self._span = (0, 0)
+        self._ahead = 0
+        self._soon = Debounce(self, self.view_changed)
+        self._across = area.horizontalScrollBar()
+        self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled, self.folds.away)
+        pages.changed.connect(self._page_changed)
+        pages.cleared.connect(self._pages_cleared)
+
+    # --- what is shown ---
+
+    @property
+    def selection(self) -> HexSelection:
+        return HexSelection(Span(self.name, *self._span), self._caret)
+
+    @property
+    def top_row(self) -> int:
+        return self._scroller.top
+
+    @property
+    def page_rows(self) -> int:
+        return self._scroller.visible
+
+    @property
+    def rows_on_screen(self) -> ScreenRows:
+        """Rows that are completely visible."""
+        return self.folds.screen(self._scroller.top, self._scroller.visible)
+
+    @property
+    def visible_bytes(self) -> tuple[int, int]:
+        """Half-open byte range of the screen, including folded rows."""
+        rows = self.rows_on_screen
+        return self._bytes_of(rows.top, rows.row_at(rows.lines))
+
+    @property
+    def stretches(self) -> list[Range]:
+        """Visible byte ranges; only the first row of a fold."""
+        return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
+
+    def _bytes_of(self, row: int, stop: int) -> Range:
+        return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
+
+    def cells_of(self, top: int, rows: int) -> ByteCells:
+        found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
+        return with_new(found, about(self.proposed, self.name))
+
+    def scene(self, *, focused: bool) -> HexScene:
+        span, (start, stop), stretches = self._span, self.visible_bytes, self.stretches
+        return HexScene(
+            rows=self.rows_on_screen,
+            sections=self.sections,
+            selection=span if span[1] - span[0] > 1 else None,
+            caret=self._caret if self.layout.size else -1,
+            focused=focused,
+            part=self.part,
+            hover=self.hover,
+            record=self.record,
+            marks=self.marks,
+            letters=self.letters,
+            frames=self.frames,
+            hits=self._hits(),
+            patterns=self.patterns,
+            failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
+            proposed=about(self.proposed, self.name),
+            highlights=highlights_in(self.highlights, self.name),
+            arrows=arrows_in(self.arrows, self.name),
+            sandboxed=self.sandboxed if self.name == "" else None,
+            notes=notes_in(self.notes, start, stop),
+            half=self.half,
+        )
+
+    def _hits(self) -> tuple[Range, ...]:
+        found = (hits_in(self.pages, self.name, self.patterns, *part) for part in self.stretches if self.patterns)
+        return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
+
+    def notes_at(self, offset: int) -> list[Note]:
+        return notes_in(self.notes, offset, offset + 1)
+
+    def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
+        self.name, self.sections = name, tuple(sections)
+        self._caret = self._anchor = 0
+        self._span = (0, min(size, 1))
+        self.hover = self.record = None
+        self.frames = ()
+        self.folds.opened.clear()
+        self.marks = Marks()
+        self.notes = ()
+        self._scroller.top = 0
+        self._across.setValue(0)
+        self._relayout(size)
+
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        self.sections = tuple(sections)
+        self._look_otherwise()
+
+    def set_findings(self, findings: Iterable[Finding]) -> None:
+        self.marks = Marks(findings, self.name)
+        self._look_otherwise()
+
+    def set_notes(self, notes: Sequence[Note]) -> None:
+        self.notes = tuple(notes)
+        self._look_otherwise()
+
+    def set_patterns(self, patterns: Sequence[Pattern]) -> None:
+        self.patterns = tuple(patterns)
+        self._look_otherwise()
+
+    def set_proposed(self, proposed: Proposed | None) -> None:
+        self.proposed = proposed
+        self._look_otherwise()
+
+    def set_sandboxed(self, sandboxed: SandboxChanges | None) -> None:
+        self.sandboxed = sandboxed
+        self._look_otherwise()
+
+    def set_frames(self, frames: Iterable[Range]) -> None:
+        if (found := tuple(frames)) != self.frames:
+            self.frames = found
+            self.changed.emit()
+
+    def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
+        self.highlights, self.arrows = tuple(highlights), tuple(arrows)
+        self.changed.emit()
+
+    def _look_otherwise(self) -> None:
+        # Findings and notes split folds.
+        self._resize_bars()
+        self._request()
+        self.looks_changed.emit()
+        self.changed.emit()
+
+    def set_row_width(self, width: int, origin: int = 0) -> None:
+        self.set_row_rule(RowRule(min(max(width, 1), MAX_WIDTH), origin))
+
+    def set_row_rule(self, rule: RowRule) -> None:
+        self._rule = rule
+        self._relayout(self.layout.size)
+
+    def set_letters(self, shown: bool) -> None:
+        self.letters = shown
+        self._look_otherwise()
+
+    # --- folds ---
+
+    def set_folding(self, wanted: bool) -> None:
+        line = self._caret_line
+        self.folding = wanted
+        self.folds.opened.clear()
+        self._fold_anew(line)
+
+    def _fold_anew(self, line: int) -> None:
+        self._look_otherwise()
+        if line >= 0:
+            self._hold(line)
+
+    def unfold(self, offset: int) -> bool:
+        fold = self.folds.at(self.layout.row_of(offset))
+        if fold is None:
+            return False
+        self.folds.opened.add(self.layout.row_start(fold.start + 1))
+        top = self.top_row
+        self._look_otherwise()
+        self._scroller.go(top)
+        return True
+
+    def _show_row(self, offset: int) -> None:
+        fold = self.folds.at(self.layout.row_of(offset))
+        if self._opens and fold is not None and self.layout.row_of(offset) > fold.start:
+            self.unfold(offset)
+
+    def _measured(self) -> None:
+        self._show_row(self._caret)
+        self._look_otherwise()
+
+    def _edges(self, start: int, stop: int) -> list[int] | None:
+        if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
+            return None
+        edges = [section.start for section in sections_in(self.sections, start, stop)]
+        for mark in self.marks.inside(start, stop):
+            edges += [mark.start, mark.stop]
+        for note in notes_in(self.notes, start, stop):
+            edges += [note.span.start, note.span.stop]
+        return edges
+
+    # --- looks ---
+
+    def set_zoom(self, zoom: float) -> None:
+        self.zoom = min(max(zoom, type_.ZOOMS[0]), type_.ZOOMS[-1])
+        self.fit_font()
+
+    def fit_font(self) -> None:
+        self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
+        self._relayout(self.layout.size)
+
+    def set_hover(self, run: Range | None) -> None:
+        if run == self.hover:
+            return
+        for part in (self.hover, run):
+            self.rows_changed.emit(part)
+        self.hover = run
+        self.hovered.emit(Span(self.name, *run) if run is not None else None)
+        if run is None:
+            self._set_record(None)
+        elif self.record is None or not self.record[0] <= run[0] < self.record[1]:
+            take = partial(self._take_record, self.name, run)
+            self.pages.explain(self.name, run[0], take, key=("hover", id(self)))
+
+    def _take_record(self, name: str, run: Range, path: tuple[Node, ...]) -> None:
+        if (name, run) == (self.name, self.hover):
+            self._set_record(next(reversed(frames_of(path, name)), None))
+
+    def _set_record(self, record: Range | None) -> None:
+        for part in (self.record, record) if record != self.record else ():
+            self.rows_changed.emit(part)
+        self.record = record
+
+    # --- selection ---
+
+    def select(self, span: Span, *, reveal: bool = True) -> None:
+        """Select bytes with the caret on the first one; does not emit `selection_changed`."""
+        start = self.layout.clamp(span.start)
+        stop = min(max(span.stop, start), self.layout.size)
+        self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        self._opens = True
+        self._show_row(start)
+        if reveal:
+            self.reveal(start)
+        self._caret_changed()
+
+    def reveal(self, offset: int) -> None:
+        self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
+        self._show_column(offset)
+
+    @property
+    def caret_seen(self) -> bool:
+        return self._caret_line >= 0
+
+    @property
+    def _caret_line(self) -> int:
+        rows = self.rows_on_screen
+        line = rows.line_of(self._caret_row)
+        return line if line < rows.lines else -1
+
+    @property
+    def _caret_row(self) -> int:
+        return self.layout.row_of(self._caret)
+
+    def show_caret(self) -> None:
+        self._scroller.show(self._caret_row)
+
+    def _hold(self, line: int) -> None:
+        self._resize_bars()
+        above = line if 0 <= line < self._scroller.visible else self._scroller.visible // 3
+        self._scroller.go(self.folds.away(self._caret_row, -above))
+        self._request()
+
+    def keep_line(self, offset: int) -> None:
+        self._ahead = 1 if offset > self._caret else -1
+        if self.caret_seen:
+            self._scroller.go(self.folds.away(self.layout.row_of(offset), -self._caret_line))
+
+    def scroll_by(self, lines: float) -> None:
+        self._ahead = 1 if lines > 0 else -1
+        self._scroller.roll(lines)
+
+    def scroll_to(self, offset: int) -> None:
+        self._scroller.go(self.layout.row_of(self.layout.clamp(offset)))
+
+    def scroll_across(self, steps: float) -> None:
+        self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
+
+    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
+        self._half_at, self._opens = -1, opens
+        self.part = part or self.part
+        self._caret = self.layout.clamp(offset)
+        if not extend:
+            self._anchor = self._caret
+        low, high = sorted((self._anchor, self._caret))
+        self._span = (low, min(high + 1, self.layout.size))
+        self._show_row(self._caret)
+        self.show_caret()
+        self._show_column(self._caret)
+        self._caret_changed()
+        self.selection_changed.emit(self.selection)
+
+    # --- typing ---
+
+    @property
+    def editable(self) -> bool:
+        return self.edits is not None and not self.name and self.layout.size > 0
+
+    @property
+    def half(self) -> bool:
+        return self.editable and self._half_at == self._caret
+
+    def set_edits(self, edits: ByteEdits | None) -> None:
+        if edits is not self.edits:
+            line = self._caret_line
+            self.edits, self._half_at = edits, -1
+            self._early.clear()
+            self._fold_anew(line)
+
+    def type_digit(self, digit: int) -> None:
+        """Overwrite half of the byte at the caret; digits typed before its page is loaded are queued."""
+        at = self._begin_typing()
+        old = self.byte_at(at)
+        if self.edits is None:
+            return
+        if old is None:
+            self._early.append(digit)  # until the page is loaded
+            return
+        second = self.half
+        new = old & 0xF0 | digit if second else digit << 4 | old & 0x0F
+        self.edits.put([(at, bytes([new]))], second=second)
+        if second:
+            self.move_caret(at + 1)
+        self._half_at = -1 if second else at
+        self.changed.emit()
+
+    def type_text(self, text: str) -> None:
+        at = self._begin_typing()
+        data = text.encode("utf-8", "replace")
+        if self.edits is not None and at + len(data) <= self.layout.size:
+            self.edits.put([(at, data)])
+            self.move_caret(at + len(data))
+
+    def byte_at(self, offset: int) -> int | None:
+        data = self.pages.bytes_at(self.name, offset, offset + 1)
+        if not data:
+            return None
+        proposed = about(self.proposed, self.name)
+        return (proposed.seen(offset, data) if proposed is not None else data)[0]
+
+    def _begin_typing(self) -> int:
+        if self._span[1] - self._span[0] > 1:
+            self.move_caret(self._span[0])
+        return self._caret
+
+    def select_all(self) -> None:
+        self._choose(0, self.layout.size)
+
+    def select_field(self, offset: int) -> None:
+        """Select the run at a byte at once, then its exact field when a job has looked it up."""
+        run = run_at(self.pages, self.name, offset)
+        if run is not None:
+            self._choose(run[0], run[1])
+        self.pages.explain(self.name, offset, partial(self._take_field, self.name, offset), key=("field", id(self)))
+
+    def _take_field(self, name: str, offset: int, path: tuple[Node, ...]) -> None:
+        span = path[-1].span
+        here = name == self.name == span.source and span.covers(offset)
+        if here and self._span[0] <= offset < self._span[1]:
+            self._choose(span.start, span.stop)
+
+    def _choose(self, start: int, stop: int) -> None:
+        if (start, stop) == self._span:
+            return
+        self._anchor, self._caret, self._span = max(stop - 1, start), start, (start, stop)
+        self._caret_changed()
+        self.selection_changed.emit(self.selection)
+
+    def _caret_changed(self) -> None:
+        self.changed.emit()
+        self.caret_changed.emit()
+
+    # --- geometry ---
+
+    @property
+    def full_width(self) -> float:
+        return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
+
+    def fit_area(self) -> None:
+        ratio = self.area.devicePixelRatioF()
+        fitting = self._fitted(self.layout.size)
+        same = (fitting.layout, fitting.tight) == (self.layout, self.grid.tight)
+        if ratio != self.grid.ratio or not same:
+            self._relayout(self.layout.size)
+            return
+        seen = self.caret_seen
+        self._resize_bars()
+        if seen:
+            # Widgets above the bytes may reduce their height.
+            self.show_caret()
+        self._request()
+
+    def _relayout(self, size: int) -> None:
+        line = self._caret_line
+        self.grid = self._fitted(size)
+        self.layout = self.grid.layout
+        self.folds.use(self.name, self.layout)
+        self._hold(line)
+        self.layout_changed.emit()
+        self.changed.emit()
+
+    def _fitted(self, size: int) -> HexGrid:
+        room = self.area.viewport().width()
+        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), room, self.beside)
+
+    def _resize_bars(self) -> None:
+        grid, room = self.grid, self.area.viewport().size()
+        self._scroller.resize(self.layout.rows, int((room.height() - grid.header) // grid.row))
+        self._across.setPageStep(room.width())
+        self._across.setSingleStep(int(3 * grid.cell))
+        self._across.setRange(0, max(int(grid.width) - room.width(), 0))
+
+    def _show_column(self, offset: int) -> None:
+        bar, grid = self._across, self.grid
+        if bar.maximum() == 0:
+            return
+        cell = self.layout.column_of(offset)
+        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
+        if left - bar.value() < grid.gutter:
+            bar.setValue(int(left - grid.gutter - grid.margin))
+        elif right - bar.value() > self.area.viewport().width():
+            bar.setValue(int(right + grid.margin) - self.area.viewport().width())
+
+    def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
+        """Return the byte nearest to a point and its part; None outside the bytes unless `part` is given."""
+        grid = self.grid
+        place = QPointF(point.x() + self._across.value(), point.y())
+        cell, found = grid.cell_at(place, part)
+        rows = self.rows_on_screen
+        line = int((place.y() - grid.header) // grid.row)
+        line, below = min(line, rows.lines - 1), line >= rows.lines
+        offset = self.layout.row_start(rows.row_at(line)) + cell
+        outside = point.x() < grid.gutter or place.x() > grid.width or not 0 <= offset < self.layout.size
+        if part is None and (outside or below or place.y() < grid.header):
+            return None
+        return self.layout.clamp(offset), found
+
+    def byte_rect(self, offset: int) -> QRectF:
+        grid = self.grid
+        line, cell = self.rows_on_screen.line_of(self.layout.row_of(offset)), self.layout.column_of(offset)
+        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
+        return QRectF(left - self._across.value(), grid.row_y(line), right - left, grid.row)
+
+    # --- pages ---
+
+    def _request(self) -> None:
+        self._soon.start()
+        numbers = {number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))}
+        if numbers:
+            self.pages.want(self.name, sorted(numbers), ahead=self._ahead, pages=-(-self.layout.size // PAGE))
+        self.folds.measure(self.rows_on_screen)
+
+    def _scrolled(self) -> None:
+        self.hover = self.record = None
+        self._request()
+        self.changed.emit()
+
+    def _page_changed(self, name: str, number: int) -> None:
+        if name != self.name:
+            return
+        # Rows outside the screen may be cached, too.
+        self.looks_changed.emit()
+        self._show_row(self._caret)
+        self._resize_bars()
+        start, stop = self.visible_bytes
+        if number * PAGE < stop and (number + 1) * PAGE > start:
+            self._request()
+            self.changed.emit()
+        early, self._early = self._early, []
+        for digit in early:
+            self.type_digit(digit)
+
+    def _pages_cleared(self) -> None:
+        self._look_otherwise()

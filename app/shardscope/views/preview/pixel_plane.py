@@ -1,0 +1,279 @@
+"""Zoomable plane of pixels: a picture or a slice of an array."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+
+from shardscope.widgets import theme
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.plain_text import plain_label
+
+MOST_ZOOM = 64.0
+"""Maximum zoom, in screen pixels per image pixel."""
+
+_STEP = 1.25
+_NOTCH = 120
+"""Wheel angle of one notch; touchpads send fractions."""
+
+_CHECK = 8
+ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+"""Movement (across, down) per arrow key, in pixels."""
+
+
+class PlaneView(QWidget):
+    """Zoomable image; `pointed` and `chosen` carry a pixel, -1 for none."""
+
+    pointed = Signal(int, int)
+    chosen = Signal(int, int)
+    zoomed = Signal()
+    """The zoom changed."""
+    spoken_role = QAccessible.Role.Graphic
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewPlane")
+        self.setAccessibleName(self.tr("Picture"))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._image = QImage()
+        self._zoom = 0.0  # 0 fits
+        self._offset = QPointF()
+        self._drag: tuple[QPoint, QPointF] | None = None
+        self._moved = False
+        self._mark: tuple[int, int] | None = None
+        self._marked = (1, 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 280)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 80)
+
+    @property
+    def image(self) -> QImage:
+        return self._image
+
+    @property
+    def mark(self) -> tuple[int, int] | None:
+        return self._mark
+
+    def show_image(self, image: QImage) -> None:
+        if image.size() != self._image.size():
+            self._zoom, self._offset, self._mark = 0.0, QPointF(), None
+        self._image = image
+        self.update()
+        self.zoomed.emit()
+
+    def set_mark(self, pixel: tuple[int, int] | None, size: tuple[int, int] = (1, 1)) -> None:
+        if (pixel, size) != (self._mark, self._marked):
+            self._mark, self._marked = pixel, size
+            self.update()
+
+    def zoom(self, factor: float | None) -> None:
+        """Multiply the zoom; None fits the image into the widget, 0 sets one screen pixel per image pixel."""
+        if factor is None:
+            self._zoom, self._offset = 0.0, QPointF()
+        else:
+            real = 1 / self.devicePixelRatioF()
+            self._zoom = min(max(self._scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else real
+        self.update()
+        self.zoomed.emit()
+
+    @property
+    def fits(self) -> bool:
+        return not self._zoom
+
+    @property
+    def screen_pixels(self) -> float:
+        return self._scale * self.devicePixelRatioF()
+
+    @property
+    def _scale(self) -> float:
+        if self._zoom:
+            return self._zoom
+        if self._image.isNull():
+            return 1.0
+        room = min(self.width() / self._image.width(), self.height() / self._image.height())
+        # Enlarge pixels by whole numbers only.
+        ratio = self.devicePixelRatioF()
+        return max(float(int(room * ratio)), 1.0) / ratio if room * ratio >= 1 else room
+
+    @property
+    def _frame(self) -> QRectF:
+        width, height = self._image.width() * self._scale, self._image.height() * self._scale
+        corner = QPointF((self.width() - width) / 2, (self.height() - height) / 2) + self._offset
+        return QRectF(corner.x(), corner.y(), width, height)
+
+    def pixel_at(self, place: QPointF) -> tuple[int, int] | None:
+        frame = self._frame
+        x = int((place.x() - frame.x()) // self._scale)
+        y = int((place.y() - frame.y()) // self._scale)
+        return (x, y) if 0 <= x < self._image.width() and 0 <= y < self._image.height() else None
+
+    def place_of(self, x: int, y: int) -> QPoint:
+        frame = self._frame
+        return QPointF(frame.x() + (x + 0.5) * self._scale, frame.y() + (y + 0.5) * self._scale).toPoint()
+
+    # --- Qt ---
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._image.isNull():
+            return
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
+        if self._image.hasAlphaChannel():
+            painter.drawTiledPixmap(self._frame.intersected(QRectF(self.rect())), self._checks())
+        painter.drawImage(self._frame, self._image)
+        if self._mark is not None:
+            frame, (x, y) = self._frame, self._mark
+            wide, high = (max(count * self._scale, 5.0) for count in self._marked)
+            middle_x = frame.x() + (x + self._marked[0] / 2) * self._scale
+            middle_y = frame.y() + (y + self._marked[1] / 2) * self._scale
+            box = QRectF(middle_x - wide / 2, middle_y - high / 2, wide, high)
+            for colour, width in ((colours.base, 3.0), (colours.accent, 1.5)):
+                painter.setPen(QPen(colour, width))
+                painter.drawRect(box)
+            painter.setPen(QPen(colours.border, 1))
+            painter.drawRect(frame)
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1))
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def _checks(self) -> QPixmap:
+        colours = theme.of(self)
+        tile = QPixmap(2 * _CHECK, 2 * _CHECK)
+        tile.fill(colours.base)
+        painter = QPainter(tile)
+        for x in range(2):
+            painter.fillRect(x * _CHECK, x * _CHECK, _CHECK, _CHECK, colours.border)
+        painter.end()
+        return tile
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.zoomed.emit()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is not None:
+            start, offset = self._drag
+            moved = event.position().toPoint() - start
+            self._moved = self._moved or moved.manhattanLength() > 3
+            if self._moved and self._zoom:
+                self._offset = offset + QPointF(moved)
+                self.update()
+            return
+        self.pointed.emit(*(self.pixel_at(event.position()) or (-1, -1)))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._drag, self._moved = (event.position().toPoint(), self._offset), False
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._drag = self._drag is not None, None
+        pixel = self.pixel_at(event.position())
+        if pressed and not self._moved and pixel is not None:
+            self._choose(pixel)
+
+    def leaveEvent(self, event: object) -> None:
+        self.pointed.emit(-1, -1)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y()
+        if not turned:
+            # Horizontal scrolling on a touchpad.
+            event.accept()
+            return
+        before, place = self._scale, event.position()
+        frame = self._frame
+        self.zoom(_STEP ** (turned / _NOTCH))
+        factor = self._scale / before
+        middle = QPointF(self.width() / 2, self.height() / 2)
+        # Zoom around the pointer.
+        self._offset = place + (frame.center() - place) * factor - middle
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(_STEP)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / _STEP)
+        elif key == Qt.Key.Key_0:
+            self.zoom(None)
+        elif key == Qt.Key.Key_1:
+            self.zoom(0)
+        elif key in ARROWS and not self._image.isNull():
+            step = ARROWS[Qt.Key(key)]
+            x, y = self._mark or (0, 0)
+            if self._mark is not None:
+                x, y = x + step[0], y + step[1]
+            self._choose((min(max(x, 0), self._image.width() - 1), min(max(y, 0), self._image.height() - 1)))
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, pixel: tuple[int, int]) -> None:
+        self.set_mark(pixel)
+        self.chosen.emit(*pixel)
+
+
+class ZoomBar(QWidget):
+    def __init__(self, plane: PlaneView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewZoomBar")
+        self._plane = plane
+        self.text = Elided(greedy=True, parent=self)
+        self.text.setObjectName("previewValue")
+        self.percent = plain_label("", "previewZoom")
+        self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
+        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Actual size (1)"), 0)
+        bar = QHBoxLayout(self)
+        bar.setContentsMargins(8, 3, 8, 4)
+        bar.setSpacing(4)
+        bar.addWidget(self.text, 1)
+        bar.addWidget(self.percent)
+        bar.addWidget(self.fit)
+        bar.addWidget(self.real)
+        plane.zoomed.connect(self._follow)
+
+    def _button(self, name: str, text: str, tip: str, factor: float | None) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(lambda _: self._plane.zoom(factor))
+        return button
+
+    def set_text(self, text: str) -> None:
+        self.text.set_text(text)
+
+    def show_zoom(self, shown: bool) -> None:
+        for part in (self.percent, self.fit, self.real):
+            part.setVisible(shown)
+
+    def _follow(self) -> None:
+        share = self._plane.screen_pixels
+        self.percent.setText(f"{100 * share:,.0f} %")
+        self.fit.setChecked(self._plane.fits)
+        self.real.setChecked(not self._plane.fits and share == 1)

@@ -1,0 +1,170 @@
+"""Targets of commands: a path, or an S3 address to which complete files are sent."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shardcore.cli.options import Opening, progress_bar
+from shardcore.cli.output import warn
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.model.number_text import plural
+from shardcore.model.parallel import in_order
+from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.system import open_to_lock
+from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.address import Address
+    from shardcore.sources.remote.upload import BucketFolder, Upload
+
+FEW = 1000
+"""Maximum unfinished uploads examined: one page of a listing."""
+
+SCRATCH = "shardcore"
+"""Prefix of temporary folders for uploads."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTarget:
+    """Target of a command.
+
+    Attributes:
+        path: Local path to write to.
+        named: Returns the name of a written path for display: the path itself, or its address.
+        send: Uploads what was written; files that others refer to go first.
+        delivery: Uploads single files, for commands that write many.
+    """
+
+    path: str
+    named: Callable[[str | Path], str] = str
+    send: Callable[[], None] = lambda: None
+    delivery: BucketFolder | None = None
+
+
+@contextmanager
+def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
+    """Yield the target of a command.
+
+    Raises:
+        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
+        SourceError: The store does not respond.
+    """
+    if not is_address(out):
+        yield OutputTarget(out)
+        return
+    address = writable(out)
+    with uploading(how, force=force) as upload:
+        if not address.is_folder:
+            upload.check_free(address)
+        _warn_of_unfinished(upload, address)
+        with _scratch_folder() as folder:
+            root = address if address.is_folder else address.folder
+            try:
+                yield _remote_target(folder, address, root, upload)
+            except ShardError as error:
+                # Messages show the final address, not the temporary path.
+                error.message = error.message.replace(f"{folder}/", root.shown).replace(str(folder), root.shown)
+                raise
+
+
+def writable(out: str) -> Address:
+    address = parse_address(out)
+    if address.scheme != "s3" or not address.name or address.version:
+        raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
+    return address
+
+
+@contextmanager
+def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
+    """Yield a connection for uploading to an object store."""
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.session import RemoteSession
+    from shardcore.sources.remote.upload import AT_ONCE, Upload
+
+    options, jobs = how.remote or RemoteOptions(), how.jobs or AT_ONCE
+    remote = RemoteSession(replace(options, threads=max(options.threads, jobs)), how.tape)
+    try:
+        yield Upload(remote, force=force, jobs=jobs)
+    finally:
+        remote.close()
+
+
+def _warn_of_unfinished(upload: Upload, address: Address) -> None:
+    """Warn about unfinished uploads to the target, left by killed programs. Sends one request; ignores errors."""
+    try:
+        with closing(upload.unfinished(address)) as found:
+            left = list(islice(found, FEW))
+    except ShardError:
+        return
+    if left:
+        what = plural(len(left), "unfinished upload") + (" or more" if len(left) == FEW else "")
+        warn(f"{what} at {address.shown}: abort them with the tools of the store, because their parts are billed")
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """Yield a temporary folder; those left by killed programs are removed."""
+    parent = Path(tempfile.gettempdir()).resolve()
+    sweep(parent, SCRATCH)
+    folder, held = _locked_folder(parent)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+        if held is not None:
+            os.close(held)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int | None]:
+    try:
+        while True:
+            folder = temporary_path(parent / SCRATCH)
+            folder.mkdir(mode=0o700)
+            held = open_to_lock(folder)
+            if held is None:
+                return folder, None
+            lock(held)
+            if folder.exists():
+                return folder, held
+            # Another run removed it before it was locked.
+            os.close(held)
+    except OSError as error:
+        raise SourceError(f"no temporary files can be created on this machine: {reason_of(error)}") from error
+
+
+def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:
+    from shardcore.operations.extraction.manifest import MANIFEST
+    from shardcore.shards.registry import folder_marks
+    from shardcore.sources.remote.upload import BucketFolder
+
+    def place(path: Path) -> Address:
+        return root.inside(path.relative_to(folder).as_posix())
+
+    def sent(path: Path) -> None:
+        upload.send(path, place(path))
+
+    def send() -> None:
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        # The file that readers open is sent last: the target itself, or the one that refers to the others.
+        last = [path for path in files if path == folder / address.name or path.name in (*folder_marks(), MANIFEST)]
+        first = [path for path in files if path not in last]
+        with progress_bar("sending") as progress:
+            done = 0
+            for group in (first, *([path] for path in last)):
+                with closing(in_order(sent, group, max(upload.jobs, 2), stop=upload.stop)) as each:
+                    for _ in each:
+                        done += 1
+                        progress(done, len(files))
+
+    def named(path: str | Path) -> str:
+        return place(Path(path).resolve()).shown
+
+    out = f"{folder}/" if address.is_folder else str(folder / address.name)
+    return OutputTarget(out, named, send, BucketFolder(upload, root))

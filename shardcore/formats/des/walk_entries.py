@@ -1,0 +1,284 @@
+"""The walk over the entries of an index, vectorised.
+
+The length of an entry depends on its bytes, so entry n + 1 is known only after entry n. To avoid a slow Python loop,
+the index is cut into lanes, the first entry of each lane is guessed, and all lanes are walked together with NumPy.
+A lane counts only if the walk of the lanes before it arrives exactly at its guessed entry; otherwise entries are
+walked one by one up to the next such lane. The result equals that of a plain walk for any bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.formats.des.layout import (
+    BIGFILE_FLAG,
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    HASH_LENGTH,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    PLACE_V1_SHORT,
+    UID_HEAD,
+)
+from shardcore.model.number_text import plural
+
+Positions = NDArray[np.int64]
+
+MAX_LANES = 512
+MIN_PER_LANE = 64
+_LONGEST_GUESS = 1000  # longest uid of a guessed entry
+
+_LONGEST_LANE = 4
+"""Limit of the entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Otherwise
+one long lane would make all lanes as long."""
+
+_FOLLOWERS = 2  # entries after a guessed one that must also look like entries
+
+
+class EntryShape(ABC):
+    name: str
+    fixed: int
+    """Smallest size of an entry, in bytes."""
+
+    def __init__(self, index: bytes) -> None:
+        self.index = index
+        self.end = len(index)
+        self.bytes = np.frombuffer(index, np.uint8)
+        self._anywhere: dict[str, NDArray[Any]] = {}
+
+    @abstractmethod
+    def after(self, start: int) -> int:
+        """Return the end of the entry at `start`; -1 if the index ends before it."""
+
+    @abstractmethod
+    def after_many(self, starts: Positions) -> Positions:
+        """Return the ends of many entries; -1 if the index ends before one."""
+
+    @abstractmethod
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        """Return a mask of the offsets at which an entry probably starts, judged by the values that writers use."""
+
+    def why_cut(self, start: int) -> str:
+        """Return the error text for the entry at `start`, which does not end within the index."""
+        if start + UID_HEAD.size > self.end:
+            return "the index ends before this entry"
+        length = self._u16(start)
+        if start + UID_HEAD.size + length > self.end:
+            return f"its uid of {plural(length, 'byte')} ends after the index"
+        return "the index ends inside this entry"
+
+    def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
+        """Return integers of type `dtype` at any offsets; after the end of the index the values are undefined."""
+        numbers = self._anywhere.get(dtype)
+        if numbers is None:
+            room = max(self.end - np.dtype(dtype).itemsize + 1, 0)
+            numbers = np.ndarray((room,), dtype, self.index, strides=(1,)) if room else np.zeros(1, dtype)
+            self._anywhere[dtype] = numbers
+        return numbers[np.minimum(starts, len(numbers) - 1)].astype(np.int64)
+
+    def _u16(self, at: int) -> int:
+        return self.index[at] | self.index[at + 1] << 8
+
+
+class ShapeV2(EntryShape):
+    name = "2"
+    fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
+
+    def after(self, start: int) -> int:
+        index, end = self.index, self.end
+        if start + UID_HEAD.size > end:
+            return -1
+        flags = start + UID_HEAD.size + (index[start] | index[start + 1] << 8)
+        if flags >= end:
+            return -1
+        if index[flags] & BIGFILE_FLAG:
+            if flags + BIGFILE_HEAD.size > end:
+                return -1
+            body = flags + BIGFILE_HEAD.size + self._u16(flags + 1) + BIGFILE_TAIL.size
+        else:
+            body = flags + INLINE.size
+        if body > end:
+            return -1
+        stop = body + int.from_bytes(index[body - 4 : body], "little")
+        return stop if stop <= end else -1
+
+    def after_many(self, starts: Positions) -> Positions:
+        flags = starts + UID_HEAD.size + self.number(starts, "<u2")
+        body = flags + INLINE.size
+        big = self.bytes.take(flags, mode="clip") & BIGFILE_FLAG
+        if big.any():
+            hashes = self.number(flags + 1, "<u2")
+            body = np.where(big, flags + BIGFILE_HEAD.size + hashes + BIGFILE_TAIL.size, body)
+        stops = body + self.number(body - 4, "<u4")
+        # Values read past the end do not matter: such an entry ends after `end` in any case.
+        return np.where((body <= self.end) & (stops <= self.end), stops, -1)
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        some = starts[good]
+        flags = some + UID_HEAD.size + lengths[good]
+        kind = self.bytes.take(flags, mode="clip")
+        codec = self.bytes.take(flags + INLINE.offsets["codec"], mode="clip")
+        sizes = [self.number(flags + INLINE.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        inline = (kind == 0) & (codec <= 2) & (sizes[0] == sizes[1])
+        big = (kind == BIGFILE_FLAG) & (self.number(flags + 1, "<u2") == HASH_LENGTH)
+        good[good] = inline | big
+        return good
+
+
+class ShapeV1(EntryShape):
+    name = "1"
+    place = PLACE_V1
+    fixed = UID_HEAD.size + PLACE_V1.size
+
+    def after(self, start: int) -> int:
+        if start + UID_HEAD.size > self.end:
+            return -1
+        stop = start + self.fixed + self._u16(start)
+        return stop if stop <= self.end else -1
+
+    def after_many(self, starts: Positions) -> Positions:
+        stops = starts + self.fixed + self.number(starts, "<u2")
+        return np.where(stops <= self.end, stops, -1)
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        place = starts[good] + UID_HEAD.size + lengths[good]
+        sizes = [self.number(place + PLACE_V1.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        good[good] = sizes[0] == sizes[1]
+        return good
+
+
+class ShapeV1Short(ShapeV1):
+    name = "1 (first layout)"
+    place = PLACE_V1_SHORT
+    fixed = UID_HEAD.size + PLACE_V1_SHORT.size
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        lengths = self.number(starts, "<u2")
+        place = starts + UID_HEAD.size + lengths
+        high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS) & ((high[0] | high[1]) == 0)
+        return good
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWalk:
+    """Result of a walk.
+
+    Attributes:
+        starts: Offset of each complete entry from the start of the index.
+        stops: End of each complete entry, exclusive.
+        count: Number of entries that the index declares.
+        error: Error if fewer entries are complete; "" otherwise.
+    """
+
+    starts: Positions
+    stops: Positions
+    count: int
+    error: str
+
+    @property
+    def end(self) -> int:
+        return int(self.stops[-1]) if len(self.stops) else INDEX_HEAD.size
+
+
+def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryWalk:
+    """Walk the complete entries of an index, at most `count`."""
+    possible = min(count, max(shape.end - INDEX_HEAD.size, 0) // shape.fixed)
+    lanes = _Lanes(shape, possible, max_lanes)
+    parts: list[Positions] = []
+    at, left = INDEX_HEAD.size, count
+    while left > 0 and at >= 0:
+        lane = lanes.numbers.get(at)
+        if lane is None:
+            part, upto = _one_by_one(shape, at, left, lanes.numbers)
+        else:
+            part, upto = lanes.path(lane)
+        if not len(part):
+            break
+        parts.append(part)
+        left -= len(part)
+        at = upto
+    bounds = np.concatenate([*parts, np.array([at], np.int64)])
+    if bounds[-1] < 0 or left < 0:
+        bounds = bounds[: min(len(bounds), count + 1) if left < 0 else -1]
+    return _result(shape, bounds, count)
+
+
+def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
+    whole = len(bounds) - 1
+    error = ""
+    if whole < count:
+        error = f"{whole:,} of {plural(count, 'entry')} can be read; entry {whole}: {shape.why_cut(int(bounds[-1]))}"
+    return EntryWalk(bounds[:-1], bounds[1:], count, error)
+
+
+def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
+    found = array("q")
+    after = shape.after
+    while left > len(found) and at >= 0:
+        found.append(at)
+        at = after(at)
+        if at in known:
+            break
+    return np.frombuffer(found, np.int64), at
+
+
+class _Lanes:
+    """Lanes: guessed first entries, and the entries from each up to the next; `numbers` maps offsets to lanes."""
+
+    def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
+        self.numbers: dict[int, int] = {}
+        count = min(most, entries // MIN_PER_LANE)
+        if count < 2:
+            return
+        starts = _guess(shape, count, entries)
+        self.numbers = {start: number for number, start in enumerate(starts.tolist())}
+        if self.numbers:
+            self._walk(shape, starts, _LONGEST_LANE * entries // count)
+
+    def _walk(self, shape: EntryShape, starts: Positions, most: int) -> None:
+        limits = np.append(starts[1:], shape.end)
+        steps: list[Positions] = []
+        at = starts
+        going = np.ones(len(starts), bool)
+        while going.any() and len(steps) < most:
+            steps.append(at)
+            at = np.where(going, shape.after_many(at), at)
+            going = (at >= 0) & (at < limits)
+        self._steps = np.stack(steps, axis=1)
+        # A finished lane repeats its last offset while others continue: that is not an entry.
+        self._steps[self._steps >= limits[:, None]] = -1
+        self._ends = at
+
+    def path(self, lane: int) -> tuple[Positions, int]:
+        row = self._steps[lane]
+        return row[row >= 0], int(self._ends[lane])
+
+
+def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
+    """Return probable starts of entries, one after each of `count` offsets over the index; some may be missing."""
+    body = shape.end - INDEX_HEAD.size
+    window = min(max(4 * body // entries, 128), 4096)
+    places = INDEX_HEAD.size + np.arange(count, dtype=np.int64) * body // count
+    candidates = np.minimum(places[:, None] + np.arange(window), shape.end)
+    likely = shape.likely(candidates.ravel())
+    hits = np.flatnonzero(likely)
+    followers = candidates.ravel()[hits]
+    for _ in range(_FOLLOWERS):
+        followers = shape.after_many(followers)
+        good = followers >= 0
+        good[good] = shape.likely(followers[good]) | (followers[good] == shape.end)
+        hits, followers = hits[good], np.minimum(followers[good], shape.end)
+    _, first = np.unique(hits // window, return_index=True)
+    return np.unique(candidates.ravel()[hits[first]])

@@ -1,0 +1,260 @@
+"""Values of one key space, collected until they are written into shards."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES
+from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
+from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
+from shardcore.formats.neuroglancer.keys import key_number, key_numbers
+from shardcore.formats.neuroglancer.layout import read_manifest
+from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
+from shardcore.formats.neuroglancer.morton import decode_many
+from shardcore.formats.neuroglancer.shard_order import Rows, ShardArrangement, ShardOrder, ValueColumns, arrange_shards
+from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
+from shardcore.formats.neuroglancer.spool import KEPT, Spool
+from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
+from shardcore.model.number_text import plural
+from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import Draining
+from shardcore.writing.writer import Data, More, Sized, pieces_of
+
+
+def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
+    """Return a manifest; raise UsageError if it is invalid or `fragments` is not the size of fragments in it."""
+    parts, size = [], 0
+    for piece in pieces_of(data, who):
+        size += len(piece)
+        if size > MANIFEST_LIMIT:
+            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
+        parts.append(bytes(piece))
+    joined = b"".join(parts)
+    try:
+        manifest = read_manifest(joined)
+    except FormatError as error:
+        raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
+    if manifest.fragments_size != fragments:
+        declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
+        raise UsageError(f"{who}: the manifest declares {declared} of fragments, but the fragments have {there}")
+    return joined
+
+
+def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+    rest = pieces_of(data, who)
+    parts, size = [], 0
+    for piece in rest:
+        parts.append(bytes(piece))
+        size += len(piece)
+        if size > WHOLE:
+            return b"".join(parts), rest
+    return parts[0] if len(parts) == 1 else b"".join(parts), None
+
+
+FRAGMENTS = "fragments"
+MEMBER_SIZE = 20
+"""Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
+JOINED = 1 << 14
+"""Number of compressed values that are written to the spool together."""
+
+
+class SpaceValues:
+    """Collects values by key, in any order; their locations are computed when all are added.
+
+    `single` writes one file; `among` is the number of key spaces that share the memory. `exact`: the sizes are
+    final; `why` is the reason for a suggested specification.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        described: SpaceDescription,
+        spec: ShardingSpec | None = None,
+        order: ShardOrder = ShardOrder.BY_MINISHARD,
+        *,
+        single: bool = False,
+        among: int = 1,
+    ) -> None:
+        self.described = described
+        self.space = described.space()
+        self.spool = Spool(output, KEPT // among)
+        self.content = 0
+        self.exact = True
+        self.why = ""
+        self._planning = output.planning
+        self._spec, self._order, self._in_one = spec, order, single
+        self._keys = array("Q")
+        self._before = array("q")
+        self._sizes = array("q")
+        self._labels = Labels()
+        self._gzip: bool | None = None
+        self._made: tuple[int, ShardingSpec, list[ShardArrangement]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def is_mesh(self) -> bool:
+        return self.described.kind is SpaceKind.MESH
+
+    def add(self, key: str | None, data: Data, more: More) -> str:
+        """Add one value and return its key in decimal; raise UsageError for an invalid key or mesh."""
+        who = more.label or f"object {key}"
+        if key is None:
+            raise UsageError(f"{more.label or 'the object'} has no key; pass one")
+        number = key_number(key, more.label)
+        fragments = more.parts.get(FRAGMENTS)
+        if fragments is not None and not self.is_mesh:
+            self._become_mesh(who)
+        offset = self.spool.at
+        try:
+            before = self._copy(fragments, who) if fragments is not None else 0
+            content, stored = self._add_value(data, before, who)
+        except BaseException:
+            # After a failed input the data set stays valid.
+            self.spool.rewind(offset)
+            raise
+        self._labels.note(len(self._keys), more.label)
+        self._keys.append(number)
+        self._before.append(before)
+        self._sizes.append(stored)
+        self.content += before + content
+        return str(number)
+
+    def takes_many(self, contents: Sequence[bytes]) -> bool:
+        return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
+
+    def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
+        numbers = key_numbers(keys)
+        for first in range(0, len(contents), JOINED):
+            part = contents[first : first + JOINED]
+            stored = list(map(gzip_member, part)) if self._compressed else part
+            self.spool.write(b"".join(stored))
+            self._sizes.extend(map(len, stored))
+        self.content += sum(map(len, contents))
+        self._keys.frombytes(numbers.tobytes())
+        self._before.frombytes(bytes(8 * len(contents)))
+        return list(map(str, numbers.tolist()))
+
+    @property
+    def _compressed(self) -> bool:
+        """True if values are gzip members; fixed when the first one is added."""
+        if self._gzip is None:
+            encoding = self.space.scale.encoding if self.space.scale is not None else ""
+            # Readers treat meshes with compressed manifests differently.
+            suggested = not self.is_mesh and encoding not in COMPRESSED
+            self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
+        return self._gzip
+
+    def _become_mesh(self, who: str) -> None:
+        """Treat the values as meshes because fragments were given; the details for an info are unknown."""
+        if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
+            raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
+        self.described = SpaceDescription(SpaceKind.MESH)
+        self.space = self.described.space()
+
+    def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
+        """Spool one value; return its content size and stored size."""
+        if isinstance(data, Sized) and self._planning:
+            stored = data.size + (MEMBER_SIZE if self._compressed else 0)
+            self.exact = self.exact and not self._compressed
+            self.spool.skip(stored)
+            return data.size, stored
+        if self.is_mesh:
+            data = checked_manifest(data, fragments, who)
+        if not self._compressed:
+            size = self._copy(data, who)
+            return size, size
+        begun = self.spool.at
+        head, rest = read_small(data, who)
+        if rest is None:
+            self.spool.write(gzip_member(head))
+            return len(head), self.spool.at - begun
+        size = gzip_stream(chain((head,), rest), self.spool.write)
+        return size, self.spool.at - begun
+
+    def _copy(self, data: Data, who: str) -> int:
+        begun = self.spool.at
+        if isinstance(data, Sized) and self._planning:
+            self.spool.skip(data.size)
+        else:
+            for piece in pieces_of(data, who):
+                self.spool.write(piece)
+        return self.spool.at - begun
+
+    def arrangement(self) -> tuple[ShardingSpec, list[ShardArrangement]]:
+        """Return specification and shards of the values so far; raise UsageError for repeated or invalid keys."""
+        if self._made is not None and self._made[0] == len(self._keys):
+            return self._made[1:]
+        spec = self.suggested()
+        columns = self.columns()
+        self._check_keys(columns.keys)
+        shards = list(arrange_shards(spec, columns, self._order))
+        self._made = len(self._keys), spec, shards
+        return spec, shards
+
+    def suggested(self) -> ShardingSpec:
+        if self._spec is not None:
+            return self._spec
+        encoding = "gzip" if self._compressed else "raw"
+        scale, grid = self.space.scale, self.space.grid
+        single = self._in_one
+        if scale is not None and grid is not None:
+            voxel = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
+            size = math.prod(scale.chunk_size) * scale.num_channels * voxel
+            found = for_grid(grid, size, data_encoding=encoding, single=single)
+        else:
+            found = for_ids(len(self._keys), data_encoding=encoding, single=single)
+        self.why = found.why
+        return found.spec
+
+    def _check_keys(self, keys: Keys) -> None:
+        ordered = np.sort(keys)
+        if (ordered[1:] == ordered[:-1]).any():
+            rows = np.argsort(keys, kind="stable")
+            later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
+            pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
+            repeated = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            raise twins_error(repeated, len(later))
+        grid = self.space.grid
+        if grid is not None and len(keys):
+            _, valid = decode_many(keys, grid)
+            if not valid.all():
+                row = int(np.flatnonzero(~valid)[0])
+                shape = ", ".join(map(str, grid))
+                raise UsageError(f"{self._labels.of(row)}: Morton code {keys[row]} is outside the grid {shape}")
+
+    def columns(self) -> ValueColumns:
+        # Copied, because an array cannot grow while views of it exist.
+        return ValueColumns(
+            np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
+        )
+
+    def bounds(self) -> tuple[Rows, Rows]:
+        """Return start and end of each value, including its fragments, in the spool."""
+        columns = self.columns()
+        stops = np.cumsum(columns.before + columns.sizes)
+        return stops - columns.before - columns.sizes, stops
+
+    def write(self, file: Draining, shard: ShardArrangement, bounds: tuple[Rows, Rows]) -> None:
+        starts, stops = bounds
+        file.write(shard.head())
+        if shard.order is ShardOrder.INDICES_LAST:
+            for piece in self.spool.pieces(starts[shard.rows], stops[shard.rows]):
+                file.write(piece)
+            for index in shard.indices:
+                file.write(index)
+            return
+        for at, index in enumerate(shard.indices):
+            rows = shard.rows[shard.bounds[at] : shard.bounds[at + 1]]
+            for piece in self.spool.pieces(starts[rows], stops[rows]):
+                file.write(piece)
+            file.write(index)

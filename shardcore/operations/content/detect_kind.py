@@ -1,0 +1,272 @@
+"""Detection of the kind of a content: as declared by the format, by magic number, or as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from shardcore.codecs.draco import MAGIC as DRACO
+from shardcore.codecs.images import picture_format
+from shardcore.codecs.npy_header import MAGIC as NPY_MAGIC
+from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
+from shardcore.containers import ZIP_MAGICS
+from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, UsageError, ends_reading
+from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.content_part import part_at
+from shardcore.model.number_text import plural
+from shardcore.model.optional_packages import not_installed
+from shardcore.model.span import Span
+from shardcore.operations.content.archives import (
+    compressed_content,
+    compressed_format,
+    is_tar,
+    tar_content,
+    zip_content,
+)
+from shardcore.operations.content.content_types import (
+    ArchiveContent,
+    ArrayContent,
+    BytesContent,
+    Content,
+    ShardContent,
+    TextContent,
+)
+from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
+from shardcore.operations.content.geometry import geometry_content
+from shardcore.operations.content.pictures import picture_content
+from shardcore.operations.content.tensors import (
+    GGUF,
+    gguf_content,
+    npy_content,
+    safetensors_content,
+)
+from shardcore.operations.content.text import table_of_columns, text_content
+from shardcore.shards.registry import all_formats
+
+if TYPE_CHECKING:
+    from shardcore.model.keys import Key
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.shard import Shard
+
+HEAD = 1 << 20
+"""Bytes read to recognise a content, and first bytes of a text that are shown."""
+
+WHOLE = 64 << 20
+"""Maximum size of pictures, arrays and archives that are read whole."""
+
+WHOLE_KEY = "all"
+"""Special key for the rows of a table whose columns are the objects (bcolz)."""
+
+ROWS = 1000
+"""Maximum rows read of such a table."""
+
+HEADERS = 16 << 20
+"""Maximum bytes read of a GGUF file, for its header."""
+
+_STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
+_MOST_STRINGS = 10_000
+_BINARY = (b"%PDF-",)
+"""Magic numbers of binary files that begin like text."""
+
+_DISTINCT = 3
+"""Minimum number of distinct non-zero bytes in a magic number that is accepted."""
+
+_SHARD_MARK = 4
+"""Minimum length of a magic number by which a nested shard is recognised."""
+
+
+def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, strict: bool = False) -> Content:
+    """Read an object and return it as picture, text, table, array and so on.
+
+    Args:
+        shard: The shard.
+        ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
+        limit: Maximum bytes to read. Default: 1 MiB of text and unknown bytes; 64 MiB of pictures, arrays and
+            archives, which must be complete to be useful.
+        strict: Raise `PackageMissing` if a decoder is not installed, instead of adding a note.
+
+    Returns:
+        An instance of a class in `shardcore.operations.content.content_types`. If it cannot be decoded, it is a
+        `BytesContent` whose `note` has the reason.
+
+    Raises:
+        KeyAbsent: The key was not found.
+        FormatError: The stored bytes are corrupt.
+        SourceError: The bytes cannot be read.
+        UsageError: The limit is not positive.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be at least 1, not {limit}")
+    if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
+        return table_of_columns(columns, shard.declared_objects or 0)
+    wanted = shard.ref_of(ref)
+    layout, reason = _layout_of(shard, wanted)
+    size = wanted.size
+    head = shard.read_range(wanted, 0, min(limit or HEAD, size if size >= 0 else HEAD), limit=limit or HEAD)
+    if size < 0 and len(head) < (limit or HEAD):
+        size = len(head)
+
+    def first(count: int) -> bytes:
+        count = min(count, limit or count, size if size >= 0 else count)
+        return head if count <= len(head) else shard.read_range(wanted, 0, count, limit=count)
+
+    beginning = _Beginning(head, size, next(iter(shard.file_names(wanted).values()), ""), first, limit or WHOLE)
+    if layout is not None:
+        data = beginning.whole()
+        if layout.encoding == RAW:
+            return _array(layout, data, size)
+        try:
+            return _decoded_array(shard, wanted, layout, data, size)
+        except ShardError as error:
+            if ends_reading(error) or (strict and isinstance(error, PackageMissing)):
+                raise
+            reason = error.message
+    if (wanted.kind in GEOMETRY_KINDS or head.startswith(DRACO)) and size:
+        shape, reason = _geometry(shard, wanted, beginning.whole(), size, limit, strict)
+        if shape is not None:
+            return shape
+    return _recognised(beginning, reason)
+
+
+def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
+    """Recognise the kind of some bytes; see `content`. `size` is the total size (-1: unknown; default: `len(data)`)."""
+    return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Beginning of a content, and a callback that reads more of it.
+
+    Attributes:
+        size: Total bytes; -1 if unknown.
+        first: Reads the first `n` bytes, or fewer if the limit is lower.
+        most: Maximum size of a content that is read whole.
+        inside: Whether it is the content of a compressed file; nested compressed files are not decompressed.
+    """
+
+    head: bytes
+    size: int
+    name: str
+    first: Callable[[int], bytes]
+    most: int = WHOLE
+    inside: bool = False
+
+    def whole(self) -> bytes:
+        return self.first(self.size) if 0 <= self.size <= self.most else self.head
+
+
+def _recognised(beginning: _Beginning, reason: str = "") -> Content:
+    head, size = beginning.head, beginning.size
+    if size == 0:
+        return _bytes(head, size, reason)
+    try:
+        found = _by_magic(beginning) or text_content(head, size, beginning.name)
+        if isinstance(found, TextContent) and head.startswith(_BINARY) and not found.encoding.startswith("utf-"):
+            found = None
+    except (FormatError, PackageMissing) as error:
+        found, reason = None, error.message
+    found = found or _bytes(head, size, reason)
+    return replace(found, note=reason) if reason and not found.note else found
+
+
+def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
+    """Return the span that stores the bytes `[start, stop)` of a content; None if the shard does not store them.
+
+    For uncompressed contents it is the exact span in the file. Otherwise it is a span of the decoded bytes
+    (`Span.source`) if the shard has them as a source, or the stored block or object that contains the first byte.
+
+    Raises:
+        FormatError: The stored bytes are corrupt.
+        SourceError: They cannot be read.
+    """
+    part = part_at(shard.content_parts(ref), start)
+    return part.span_of(start, stop) if part is not None else None
+
+
+def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
+    try:
+        return shard.array_layout(ref), ""
+    except FormatError as error:
+        return None, error.message
+
+
+def _geometry(
+    shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None, strict: bool
+) -> tuple[Content | None, str]:
+    if len(data) != size:
+        return None, f"only {plural(len(data), 'byte')} were read; the whole {ref.kind} is needed"
+    try:
+        return geometry_content(shard, ref, data, limit=limit, strict=strict), ""
+    except FormatError as error:
+        return None, error.message
+
+
+def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    if size >= 0 and layout.start + layout.nbytes != size:
+        return _bytes(data, size, f"expected an array of {layout.nbytes:,} bytes; the content has {size:,}")
+    return ArrayContent(title, size, data, "", layout)
+
+
+def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
+    if size != len(data):
+        raise LimitExceeded(f"decoding {layout.encoding} needs the whole content of {plural(size, 'byte')}")
+    decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
+
+
+def _by_magic(beginning: _Beginning) -> Content | None:
+    head, size, whole = beginning.head, beginning.size, beginning.whole
+    if picture_format(head):
+        return picture_content(whole(), size)
+    if head.startswith(NPY_MAGIC):
+        return npy_content(whole(), size)
+    if head.startswith(GGUF):
+        return gguf_content(beginning.first(HEADERS), size)
+    if stop := header_stop(head):
+        return safetensors_content(beginning.first(min(stop, LENGTH + MOST_HEADER)), size)
+    if head.startswith(ZIP_MAGICS):
+        return zip_content(whole(), size)
+    if is_tar(head):
+        return tar_content(whole(), size)
+    if format := compressed_format(head):
+        if beginning.inside:
+            return ArchiveContent(f"{format} file", size, head, "", format)
+        return compressed_content(head, size, beginning.name, _inside)
+    for one in all_formats():
+        marks = tuple(mark for mark in (*one.begins, *one.marks) if len(mark) >= _SHARD_MARK)
+        if marks and head.startswith(marks):
+            return ShardContent(f"shard: {one.title}", size, head, "", one.name, f"begins with the magic of {one.name}")
+    return None
+
+
+def _inside(data: bytes, size: int, name: str) -> Content:
+    return _recognised(_Beginning(data, size, name, lambda count: data[:count], inside=True))
+
+
+def _bytes(data: bytes, size: int, note: str) -> BytesContent:
+    found = []
+    for match in _STRING.finditer(data):
+        found.append((match.start(), match[0].decode("ascii")))
+        if len(found) >= _MOST_STRINGS:
+            break
+    try:
+        kind = _kind_of(data)
+    except ModuleNotFoundError:
+        kind, note = "", note or not_installed("puremagic")
+    title = kind or ("Empty" if size == 0 else "Bytes")
+    return BytesContent(title, size, data, note, tuple(found))
+
+
+def _kind_of(data: bytes) -> str:
+    """Return the kind of file by magic number; empty if the match is weak, such as 16 zeros."""
+    import puremagic
+
+    try:
+        matches = puremagic.magic_string(data[:4096])
+    except (puremagic.PureError, ValueError, LookupError):
+        return ""
+    return next((one.name for one in matches if len({*(one.byte_match or b"")} - {0}) >= _DISTINCT), "")

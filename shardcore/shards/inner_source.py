@@ -1,0 +1,284 @@
+"""Sources inside a shard: the content of an object, or decoded bytes, opened like a file."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING
+
+from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, SourceError, reason_of
+from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
+from shardcore.model.number_text import plural
+from shardcore.model.objects import State
+from shardcore.model.safe_text import short
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
+from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.base import RANGE, Source
+
+if TYPE_CHECKING:
+    from shardcore.model.objects import ObjectRef
+    from shardcore.sources.remote.request_log import RequestLog
+
+IN_MEMORY = 64 << 20
+"""Maximum decoded bytes kept in memory; larger contents go to a temporary file."""
+
+CHEAP = 16 << 20
+"""Maximum decoded bytes of a content that is decoded only for detecting its format."""
+
+BLOCK = 1 << 20
+"""Bytes decoded at once if the format can decode ranges."""
+
+
+class InnerSource(Source):
+    """Bytes inside a shard; `base` stores them. Closing it also closes the shard if `owned`."""
+
+    charged = False
+
+    def __init__(self, outer: Shard, step: InsideStep, base: Source, *, owned: bool) -> None:
+        self.outer, self.base, self._owned = outer, base, owned
+        self.name = last_name(step)
+        root = outer.source.uri if outer.source is not None else getattr(outer, "folder", base).uri
+        self.uri = inside_link(root, (step,))
+        self.near, self.merge_gap, self.head_size = base.near, base.merge_gap, base.head_size
+        self.watchable = base.watchable
+        self._step = step
+
+    @property
+    def title(self) -> str:
+        """Path for display: `archive.des › 2090 › model.safetensors`."""
+        outer = self.outer.source
+        if outer is None:
+            return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
+        return shown_inside(outer.title if isinstance(outer, InnerSource) else outer.name, (self._step,))
+
+    @property
+    def cheap(self) -> bool:
+        """True if the first bytes can be decoded at low cost, to detect their format."""
+        return True
+
+    @property
+    def root(self) -> Source:
+        return self.base.root if isinstance(self.base, InnerSource) else self.base
+
+    @property
+    def identity(self) -> str:
+        return f"{self.base.identity}{inside_text((self._step,))}#{self.size}"
+
+    @property
+    def tape(self) -> RequestLog | None:
+        return self.outer.tape
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()
+
+    def release(self) -> None:
+        """Discard the decoded bytes."""
+
+    def close(self) -> None:
+        self.release()
+        if self._owned:
+            self.outer.close()
+
+
+class WindowSource(InnerSource):
+    def __init__(self, outer: Shard, step: InsideStep, base: Source, start: int, stop: int, *, owned: bool) -> None:
+        super().__init__(outer, step, base, owned=owned)
+        self._start, self._size = start, stop - start
+        self.base.check_range(start, stop)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def stored(self) -> int:
+        """Stored bytes; in a sparse file at most the bytes that the file occupies."""
+        return min(self._size, self.base.stored)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        found = self.base.loaded(start + self._start, stop + self._start)
+        return tuple((first - self._start, last - self._start) for first, last in found)
+
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
+        self.base.prefetch(max(start, 0) + self._start, min(stop, self._size) + self._start, most)
+
+    def _read(self, start: int, stop: int) -> bytes:
+        return self.base.read(start + self._start, stop + self._start)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        return self.base.read_many([(start + self._start, stop + self._start) for start, stop in ranges])
+
+
+class DecodedSource(InnerSource):
+    """Decoded content of an object.
+
+    It is decoded once, on first read, into memory or an unnamed temporary file. If the format can decode ranges, only
+    the blocks that are read are decoded.
+    """
+
+    def __init__(self, outer: Shard, step: InsideStep, ref: ObjectRef, base: Source, *, owned: bool) -> None:
+        super().__init__(outer, step, base, owned=owned)
+        self._ref = ref
+        self._whole: Once[_Kept] = Once()
+        self._ranged = ref.size > 0 and outer.reads_ranges(ref)
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """Number of decoded bytes; decodes the content if the size is not stored."""
+        return self._ref.size if self._ref.size >= 0 else self._kept().size
+
+    @property
+    def cheap(self) -> bool:
+        return self._ranged or 0 <= self._ref.size <= CHEAP
+
+    @property
+    def stored(self) -> int:
+        return self._ref.stored_size if self._ref.stored_size >= 0 else min(self.size, self.base.stored)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """Return the decoded ranges."""
+        if self.near or self._whole.value is not None:
+            return ((start, stop),)
+        if not self._ranged:
+            return ()
+        with self._lock:
+            blocks = sorted(self._blocks)
+        found = [(max(at * BLOCK, start), min((at + 1) * BLOCK, stop)) for at in blocks]
+        return tuple((first, last) for first, last in found if first < last)
+
+    def release(self) -> None:
+        if (kept := self._whole.value) is not None:
+            kept.close()
+        with self._lock:
+            self._blocks.clear()
+
+    def _read(self, start: int, stop: int) -> bytes:
+        if not self._ranged:
+            return self._kept().read(start, stop)
+        parts = []
+        for number in range(start // BLOCK, -(-stop // BLOCK)):
+            at = number * BLOCK
+            parts.append(self._block(number)[max(start - at, 0) : stop - at])
+        return b"".join(parts)
+
+    def _block(self, number: int) -> bytes:
+        with self._lock:
+            if (found := self._blocks.get(number)) is not None:
+                self._blocks.move_to_end(number)
+                return found
+        first, last = number * BLOCK, min((number + 1) * BLOCK, self.size)
+        data = self.outer.read_range(self._ref, first, last)
+        if len(data) != last - first:
+            ends = f"{short(self.name)} is truncated: it has no byte {first + len(data):#x}"
+            raise FormatError(ends, span=_first(self._ref))
+        with self._lock:
+            self._blocks[number] = data
+            while len(self._blocks) * BLOCK > IN_MEMORY:
+                self._blocks.popitem(last=False)
+        return data
+
+    def _kept(self) -> _Kept:
+        return self._whole.get(lambda: _Kept.of(bounded(self.outer, self._ref, DEFAULT_LIMIT), self._ref))
+
+
+class _Kept:
+    def __init__(self, data: bytes, file: IO[bytes] | None, size: int) -> None:
+        self.size = size
+        self._data, self._file = data, file
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, pieces: Iterator[bytes], ref: ObjectRef) -> _Kept:
+        held, size = bytearray(), 0
+        file: IO[bytes] | None = None
+        try:
+            for piece in pieces:
+                size += len(piece)
+                if file is None and size > IN_MEMORY:
+                    file = tempfile.TemporaryFile(prefix="shardcore-")  # noqa: SIM115 - closed with the source
+                    file.write(held)
+                    held = bytearray()
+                if file is None:
+                    held += piece
+                else:
+                    file.write(piece)
+            if ref.size not in (-1, size):
+                found = f"{short(ref.key)} has {plural(size, 'byte')}; {ref.size:,} declared"
+                raise FormatError(found, span=_first(ref))
+        except OSError as error:
+            _close(file)
+            raise SourceError(f"cannot store decoded bytes: {reason_of(error)}") from error
+        except BaseException:
+            _close(file)
+            raise
+        return cls(bytes(held), file, size)
+
+    def read(self, start: int, stop: int) -> bytes:
+        if self._file is None:
+            return self._data[start:stop]
+        with self._lock:
+            try:
+                self._file.seek(start)
+                return self._file.read(stop - start)
+            except (OSError, ValueError) as error:
+                raise SourceError("the decoded bytes are no longer available") from error
+
+    def close(self) -> None:
+        _close(self._file)
+
+
+def _close(file: IO[bytes] | None) -> None:
+    if file is not None:
+        file.close()
+
+
+def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> InnerSource:
+    """Return an object, or named decoded bytes, as a source; nothing is decoded before the first read.
+
+    Raises:
+        KeyAbsent: The key was not found.
+        UsageError: The key is malformed, or there are no bytes of that name.
+        FormatError: The object is damaged.
+        LimitExceeded: The content is larger than 1 GiB and must be decoded as a whole.
+        SourceError: The bytes cannot be read.
+    """
+    if isinstance(step, SourceName):
+        part = shard.bytes_of(str(step))
+        return WindowSource(shard, step, part, 0, part.size, owned=owned)
+    ref = shard.find(step)
+    if ref.error:
+        raise FormatError(ref.error, span=ref.record or _first(ref))
+    if ref.state not in (State.LIVE, State.EXTERNAL):
+        # The format decides whether deleted objects are returned.
+        next(shard.stream(ref), b"")
+    stored = _stored_span(shard, ref)
+    if stored is not None:
+        return WindowSource(shard, step, shard.bytes_of(stored.source), stored.start, stored.stop, owned=owned)
+    if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
+        limit = plural(DEFAULT_LIMIT, "byte")
+        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
+    return DecodedSource(shard, step, ref, _base(shard, ref), owned=owned)
+
+
+def _stored_span(shard: Shard, ref: ObjectRef) -> Span | None:
+    if ref.codec != "none" or not ref.spans or ref.spans[0].size != ref.size or ref.size <= 0:
+        return None
+    try:
+        parts = shard.content_parts(ref)
+    except ShardError:
+        return None
+    return parts[0].stored if len(parts) == 1 and parts[0].exact else None
+
+
+def _base(shard: Shard, ref: ObjectRef) -> Source:
+    return shard.source if shard.source is not None else shard.bytes_of(str(SourceName(ref.shard)))
+
+
+def _first(ref: ObjectRef) -> Span | None:
+    return ref.spans[0] if ref.spans else ref.record

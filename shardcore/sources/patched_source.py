@@ -1,0 +1,279 @@
+"""A source with changes in memory: overwritten and removed bytes. The underlying file does not change."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from shardcore.errors import LimitExceeded, SourceChanged, UsageError
+from shardcore.model.number_text import ends_text, plural
+from shardcore.sources.base import RANGE, PurposeAt, Source
+from shardcore.sources.wrapper_sources import WrapperSource
+
+MOST_CHANGES = 1000
+"""Maximum changes of one source."""
+
+MOST_NEW = 16 << 20
+"""Maximum new bytes of all changes together, which are in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change; its offsets count the bytes after all earlier changes. `data` None removes the bytes.
+
+    `joined`: it is undone together with the change before it.
+    """
+
+    start: int
+    stop: int
+    data: bytes | None
+    what: str = ""
+    joined: bool = False
+
+    @staticmethod
+    def overwrite(start: int, data: bytes) -> Change:
+        return Change(start, start + len(data), data, f"{plural(len(data), 'byte')} overwritten at {start}")
+
+    @staticmethod
+    def flip(offset: int, bit: int, old: int) -> Change:
+        """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
+        if not 0 <= bit < 8:
+            raise UsageError(f"a bit of a byte is a number from 0 to 7, not {bit}")
+        return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
+
+    @staticmethod
+    def cut(start: int, stop: int) -> Change:
+        return Change(start, stop, None, f"{plural(stop - start, 'byte')} cut at {start}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Consecutive bytes: from offset `at` of the base source, or new bytes that replace those at `at`."""
+
+    at: int
+    size: int
+    data: bytes | None = None
+
+    def part(self, start: int, stop: int) -> _Piece:
+        data = None if self.data is None else self.data[start:stop]
+        return _Piece(self.at + start, stop - start, data)
+
+
+class PatchedSource(WrapperSource):
+    """A source with changes applied; `base` is only read.
+
+    Name, address and folder are those of `base`, so that files beside it are found. The identity changes with every
+    change, so that caches do not mix. If `base` is empty, bytes may be written past the end.
+
+    Raises:
+        UsageError: A change is outside the bytes.
+        LimitExceeded: There are too many changes or new bytes.
+        SourceChanged: The identity of `base` is not `expects`, if given.
+    """
+
+    def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
+        super().__init__(base)
+        if expects and base.identity != expects:
+            raise SourceChanged(f"{base.name} was changed by another program: start over")
+        self.near = base.near
+        self.changes = tuple(changes)
+        check_room(self.changes)
+        pieces = [_Piece(0, base.size)] if base.size else []
+        for change in self.changes:
+            pieces = _applied(pieces, change)
+        self._pieces = pieces
+        self._starts = [0, *accumulate(piece.size for piece in pieces)]
+        self._identity = ""
+
+    @property
+    def size(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def identity(self) -> str:
+        if not self.changes:
+            return self.base.identity
+        if not self._identity:
+            digest = hashlib.blake2b(digest_size=16)
+            for change in self.changes:
+                digest.update(f"{change.start}-{change.stop}-{change.data is None};".encode())
+                digest.update(change.data or b"")
+            self._identity = f"{self.base.identity}+{digest.hexdigest()}"
+        return self._identity
+
+    @property
+    def new_ranges(self) -> tuple[tuple[int, int], ...]:
+        found: list[tuple[int, int]] = []
+        for start, piece in zip(self._starts, self._pieces, strict=False):
+            if piece.data is None:
+                continue
+            if found and found[-1][1] == start:
+                found[-1] = (found[-1][0], start + piece.size)
+            else:
+                found.append((start, start + piece.size))
+        return tuple(found)
+
+    @property
+    def cuts(self) -> tuple[tuple[int, int], ...]:
+        """Removed ranges, sorted: each as its offset in the changed bytes, and the number of removed bytes."""
+        found: list[tuple[int, int]] = []
+        expected = 0
+        for start, piece in zip(self._starts, self._pieces, strict=False):
+            if piece.at > expected:
+                found.append((start, piece.at - expected))
+            expected = piece.at + piece.size
+        if expected < self.base.size:
+            found.append((self.size, self.base.size - expected))
+        return tuple(found)
+
+    def place_of(self, offset: int) -> int | None:
+        """Return the offset that a byte of `base` has now; None if it was removed."""
+        number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
+        if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
+            return None
+        return self._starts[number] + offset - self._pieces[number].at
+
+    def now(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the range that the bytes `[start, stop)` of `base` have now; an empty range if they were removed."""
+        taken = list(self._taken())
+        before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
+        return start - before, stop - until
+
+    def _taken(self) -> Iterator[tuple[int, int]]:
+        """Yield the removed ranges of `base`, sorted."""
+        expected = 0
+        for piece in self._pieces:
+            if piece.at > expected:
+                yield expected, piece.at
+            expected = piece.at + piece.size
+        if expected < self.base.size:
+            yield expected, self.base.size
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        found: list[tuple[int, int]] = []
+        for at, piece in self._inside(start, stop):
+            if piece.data is not None:
+                ranges: tuple[tuple[int, int], ...] = ((at, at + piece.size),)
+            else:
+                moved = at - piece.at
+                ranges = tuple((a + moved, b + moved) for a, b in self.base.loaded(piece.at, piece.at + piece.size))
+            for a, b in ranges:
+                if found and found[-1][1] == a:
+                    found[-1] = (found[-1][0], b)
+                else:
+                    found.append((a, b))
+        return tuple(found)
+
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
+        for _, piece in self._inside(max(start, 0), min(stop, self.size)):
+            if piece.data is None:
+                self.base.prefetch(piece.at, piece.at + piece.size, most)
+
+    def learn_purposes(self, at: PurposeAt) -> None:
+        self.base.learn_purposes(lambda offset: None if (here := self.place_of(offset)) is None else at(here))
+
+    def _read(self, start: int, stop: int) -> bytes:
+        return self._read_many([(start, stop)])[0]
+
+    def _read_first(self, count: int) -> bytes:
+        return self._read(0, min(count, self.size))
+
+    def _read_last(self, count: int) -> bytes:
+        return self._read(max(self.size - count, 0), self.size)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        # One call, so that `base` can merge ranges.
+        parts = [[piece for _, piece in self._inside(start, stop)] for start, stop in ranges]
+        wanted = [(piece.at, piece.at + piece.size) for pieces in parts for piece in pieces if piece.data is None]
+        stored = iter(self.base.read_many(wanted) if wanted else [])
+        return [b"".join(next(stored) if one.data is None else one.data for one in pieces) for pieces in parts]
+
+    def _inside(self, start: int, stop: int) -> Iterator[tuple[int, _Piece]]:
+        number = max(bisect_right(self._starts, start) - 1, 0)
+        while number < len(self._pieces) and self._starts[number] < stop:
+            first, piece = self._starts[number], self._pieces[number]
+            low, high = max(start, first), min(stop, first + piece.size)
+            if low < high:
+                yield low, piece.part(low - first, high - first)
+            number += 1
+
+
+def overwriting(
+    changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
+) -> tuple[Change, ...]:
+    """Return the changes, and one more that overwrites `pieces` (offset and new bytes).
+
+    With `second`, a second hex digit was typed for the same byte, so the new change replaces the last one.
+    """
+    last = changes[-1] if changes else None
+    if (
+        second
+        and last is not None
+        and last.data is not None
+        and (last.start, last.stop - last.start)
+        == (
+            pieces[0][0],
+            1,
+        )
+    ):
+        changes = changes[:-1]
+    new = [Change.overwrite(start, data) for start, data in pieces if data]
+    return (
+        *changes,
+        *(replace(one, what=what or one.what, joined=number > 0) for number, one in enumerate(new)),
+    )
+
+
+def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Move the last step from the changes to the undone ones; return both. The next step to redo is last."""
+    left = list(changes)
+    taken: list[Change] = []
+    while left and (not taken or taken[-1].joined):
+        taken.append(left.pop())
+    return tuple(left), (*undone, *taken)
+
+
+def redo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    left, done = list(undone), list(changes)
+    while left and (len(done) == len(changes) or left[-1].joined):
+        done.append(left.pop())
+    return tuple(done), tuple(left)
+
+
+def steps_of(changes: Sequence[Change]) -> int:
+    return sum(not change.joined for change in changes)
+
+
+def check_room(changes: Sequence[Change]) -> None:
+    if len(changes) > MOST_CHANGES:
+        raise LimitExceeded(
+            f"{len(changes):,} changes;at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
+        )
+    size = sum(len(change.data or b"") for change in changes)
+    if size > MOST_NEW:
+        raise LimitExceeded(f"{size:,} new bytes;at most {MOST_NEW:,} are kept in memory")
+
+
+def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:
+    size = sum(piece.size for piece in pieces)
+    if not 0 <= change.start < change.stop <= size:
+        raise UsageError(f"bytes {ends_text(change.start, change.stop)} cannot be changed: the file ends at {size:#x}")
+    if change.data is not None and len(change.data) != change.stop - change.start:
+        raise UsageError(f"{len(change.data)} new bytes do not fit into bytes {ends_text(change.start, change.stop)}")
+    found: list[_Piece] = []
+    at = 0
+    for piece in pieces:
+        low, high = max(change.start - at, 0), min(change.stop - at, piece.size)
+        if low > 0:
+            found.append(piece.part(0, min(low, piece.size)))
+        if low < high and change.data is not None:
+            # Overwritten bytes keep their original offset, from which cuts are derived.
+            new = change.data[at + low - change.start : at + high - change.start]
+            found.append(_Piece(piece.at + low, high - low, new))
+        if high < piece.size:
+            found.append(piece.part(max(high, 0), piece.size))
+        at += piece.size
+    return [piece for piece in found if piece.size]

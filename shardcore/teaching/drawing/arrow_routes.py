@@ -1,0 +1,274 @@
+"""Routing arrows between figures: straight if they cross no text, otherwise around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from shardcore.model.drawing import Link, Tone
+from shardcore.teaching.drawing.arc_arrows import ink_of
+from shardcore.teaching.drawing.page import DrawingPage
+from shardcore.teaching.drawing.picture import Anchor, Face, Move, Path, Point, Rect
+from shardcore.teaching.drawing.text_metrics import SMALL
+
+TRACK = 6.0
+"""Distance between arrows in a gap between figures, in pixels."""
+
+_CLEAR = 3.0
+_ROOM = 8.0
+"""Distance between an arrow and the title that it goes around, in pixels."""
+_CORNER = 7.0
+_INSET = 3.0
+_ENTRY = 7.0
+_ASIDE = 9.0
+_NEXT = 5.0
+_NUMBERS = 22.0
+_UNDER = 10.0
+_NARROW = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class FigureExtent:
+    top: float
+    bottom: float
+
+
+def draw_routes(
+    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
+) -> None:
+    """Draw arrows from top to bottom; each has its own track in the gaps between figures."""
+    tracks = [0] * (len(parts) + 1)
+    for start, stop, link in links:
+        if start not in sheet.bounds or stop not in sheet.bounds:
+            continue
+        swapped = sheet.bounds[start].middle[1] > sheet.bounds[stop].middle[1]
+        upper, lower = (stop, start) if swapped else (start, stop)
+        points = _route(sheet, upper, lower, figure_of, parts, tracks)
+        dashed = link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
+        way = points[::-1] if swapped else points
+        sheet.lines.append(_path(way, link, dashed))
+        _words(sheet, way, link)
+
+
+def _route(
+    sheet: DrawingPage,
+    upper: int,
+    lower: int,
+    figure_of: Sequence[int],
+    parts: Sequence[FigureExtent],
+    tracks: list[int],
+) -> list[Point]:
+    a, b = sheet.bounds[upper], sheet.bounds[lower]
+    i, j = figure_of[upper], figure_of[lower]
+    if i == j:
+        return _within_table(sheet, upper, lower, tracks, i) if upper in sheet.rows else _between_rows(sheet, a, b)
+    y = parts[i].bottom + _UNDER + TRACK * tracks[i]
+    points = _away(sheet, upper, y, b.middle[0], tracks[i])
+    x = points[-1][0]
+    for crossed in range(i + 1, j):
+        beyond = parts[crossed].bottom + _UNDER + TRACK * tracks[crossed]
+        clear = _past(sheet, y, beyond, x)
+        points += [(x, y), (clear, y)]
+        x, y = clear, beyond
+    points += [(x, y), *_arrive(sheet, lower, y, x, tracks[j - 1])]
+    for gap in range(i, j):
+        tracks[gap] += 1
+    return _without_stops(points)
+
+
+def _away(sheet: DrawingPage, item: int, y: float, towards: float, track: int) -> list[Point]:
+    box, row = sheet.bounds[item], sheet.rows.get(item)
+    if row is None or item in sheet.feet:
+        x = _leave(sheet, box, box.bottom, y, towards)
+        return [(x, box.bottom + 1)]
+    x = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
+    return [(row.right + 1, row.middle[1]), (x, row.middle[1])]
+
+
+def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> list[Point]:
+    box, row = sheet.bounds[item], sheet.rows.get(item)
+    if row is not None and row.x + 2 < box.x and box.right < row.right - 2:
+        down = _under_heading(sheet, item, y, x)
+        if down is not None:
+            return down
+    if row is not None and (box.x <= row.x + 2 or x < row.middle[0]):
+        at = max(row.x - _ASIDE - _NEXT * track, 3.0)
+        return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
+    if row is not None:
+        at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
+        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3), _ROOM)
+        return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
+    box = _name_of(sheet, item) or box
+    entry = _leave(sheet, box, y, box.y, x)
+    end = (entry, box.y - 2)
+    if not _meets(sheet, entry, y, box.y):
+        return [(entry, y), end]
+    # The title is in the way: go to the left side of a first box; otherwise around the title to the box.
+    if box.x - sheet.left < 1:
+        side = sheet.left - _ASIDE - _NEXT * min(track, 1)
+        return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
+    clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
+    if (under := _under_title(sheet, (clear, entry), y, box)) is not None:
+        entry, low = under
+        return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
+    low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
+    return [(clear, y), (clear, low), (entry, low), end]
+
+
+def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
+    clear, entry = ends
+    over = (entry - _CLEAR, entry + _CLEAR)
+    titles = [
+        text.rect.bottom
+        for text in sheet.texts
+        if above < text.rect.bottom <= box.y and text.rect.x < over[1] and over[0] < text.rect.right
+    ]
+    low = min(min(titles, default=box.y) + _ENTRY, box.y - _ENTRY)
+    inset = min(_INSET, box.w / 3)
+    entry = _clear(sheet, low, box.y, entry, (box.x + inset, box.right - inset))
+    free = not _meets(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
+    return (entry, low) if free else None
+
+
+def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float) -> float:
+    """Return the y nearest to `y`, upwards, at which a horizontal line crosses no text."""
+    left, right = min(ends) - _CLEAR, max(ends) + _CLEAR
+    band = [text.rect for text in sheet.texts if text.rect.x < right and left < text.rect.right]
+    heights = sorted([y, *(rect.y - _CLEAR for rect in band if above < rect.y < y)], reverse=True)
+    return next((one for one in heights if all(not rect.y - 1 < one < rect.bottom + 1 for rect in band)), y)
+
+
+def _name_of(sheet: DrawingPage, item: int) -> Rect | None:
+    box = sheet.bounds[item]
+    names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
+    return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
+
+
+def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Point] | None:
+    if item not in sheet.heads:
+        return None
+    box, low = sheet.bounds[item], sheet.heads[item]
+    entry = _leave(sheet, box, low, box.y, x)
+    if _meets(sheet, entry, low, box.y):
+        return None
+    if not _meets(sheet, entry, y, low):
+        return [(entry, y), (entry, box.y - 1)]
+    clear = _clear(sheet, y, low, entry, (2.0, sheet.width - 2), _ROOM)
+    return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
+
+
+def _within_table(sheet: DrawingPage, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
+    a, b = sheet.rows[upper], sheet.rows[lower]
+    x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.width - 3)
+    return [(a.right + 1, a.middle[1]), (x, a.middle[1]), (x, b.middle[1]), (b.right + 2, b.middle[1])]
+
+
+def _between_rows(sheet: DrawingPage, a: Rect, b: Rect) -> list[Point]:
+    if b.y <= a.bottom:
+        return [a.middle, b.middle]
+    y = min(a.bottom + _NUMBERS, (a.bottom + b.y) / 2 + _ENTRY)
+    x, entry = _leave(sheet, a, a.bottom, y, b.middle[0]), _leave(sheet, b, y, b.y, a.middle[0])
+    return _without_stops([(x, a.bottom + 1), (x, y), (entry, y), (entry, b.y - 2)])
+
+
+def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
+    boxes = [box.rect for box in sheet.boxes if box.rect.y < y1 and y0 < box.rect.bottom]
+    texts = [text.rect for text in sheet.texts if text.rect.y < y1 and y0 < text.rect.bottom]
+    rows = [row for row in sheet.rows.values() if row.y < y1 and y0 < row.bottom]
+    return _nearest([*boxes, *texts, *rows], x, (4.0, sheet.width - 4))
+
+
+def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) -> float:
+    inset = min(_INSET, box.w / 3)
+    middle = box.middle[0]
+    if box.w > 60:
+        middle = min(max(towards, box.x + box.w * 0.25), box.right - box.w * 0.25)
+    return _clear(sheet, y0, y1, middle, (box.x + inset, box.right - inset))
+
+
+def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
+    low, high = min(y0, y1), max(y0, y1)
+    return high - low > 1 and any(
+        text.rect.meets(Rect(x - _CLEAR, low, 2 * _CLEAR, high - low)) for text in sheet.texts
+    )
+
+
+def _clear(
+    sheet: DrawingPage, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR
+) -> float:
+    """Return the x nearest to `x` at which a vertical line from y0 to y1 crosses no text."""
+    band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
+    return _nearest(band, x, within, room)
+
+
+def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: float = _CLEAR) -> float:
+    low, high = within
+    x = min(max(x, low), high)
+    best, distance = x, float("inf")
+    for edge in (x, *(edge for rect in band for edge in (rect.x - room - 0.5, rect.right + room + 0.5))):
+        nearer = low <= edge <= high and abs(edge - x) < distance
+        if nearer and all(not rect.x - room < edge < rect.right + room for rect in band):
+            best, distance = edge, abs(edge - x)
+    if distance == float("inf") and room > _CLEAR:
+        return _nearest(band, x, within)
+    return best
+
+
+def _without_stops(points: Sequence[Point]) -> list[Point]:
+    found: list[Point] = []
+    for point in points:
+        if found and abs(found[-1][0] - point[0]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
+            continue
+        if len(found) > 1 and abs(found[-2][0] - point[0]) < 0.5 and abs(found[-1][0] - point[0]) < 0.5:
+            found[-1] = point
+            continue
+        if len(found) > 1 and abs(found[-2][1] - point[1]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
+            found[-1] = point
+            continue
+        found.append(point)
+    return found
+
+
+def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
+    moves: list[Move] = []
+    at = points[0]
+    for n in range(1, len(points) - 1):
+        corner, after = points[n], points[n + 1]
+        short = min(_CORNER, _far(at, corner) / 2, _far(corner, after) / 2)
+        before, beyond = _towards(corner, at, short), _towards(corner, after, short)
+        moves += [Move(before), Move(beyond, (corner, corner))]
+        at = beyond
+    moves.append(Move(points[-1]))
+    return Path(points[0], tuple(moves), ink_of(link), 1.5, dashed, arrow=True, link=link)
+
+
+def _far(a: Point, b: Point) -> float:
+    return abs(a[0] - b[0]) + abs(a[1] - b[1])
+
+
+def _towards(a: Point, b: Point, by: float) -> Point:
+    far = max(_far(a, b), 1e-9)
+    return a[0] + (b[0] - a[0]) * by / far, a[1] + (b[1] - a[1]) * by / far
+
+
+def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
+    if not link.text:
+        return
+    wide = sheet.measure(link.text, SMALL, Face.SANS)
+    pieces = sorted(pairwise(points), key=lambda piece: -_far(*piece))
+    for (x0, y0), (x1, y1) in pieces:
+        if abs(y1 - y0) < 1 and wide + 8 <= abs(x1 - x0):
+            places = [((x0 + x1) / 2, y0 - 9), ((x0 + x1) / 2, y0 + 10)]
+        else:
+            places = [(max(x0, x1) + 5 + wide / 2, (y0 + y1) / 2), (min(x0, x1) - 5 - wide / 2, (y0 + y1) / 2)]
+        for place in places:
+            rect = Rect(place[0] - wide / 2 - 2, place[1] - 8, wide + 4, 16)
+            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
+            if _free(sheet, rect) and sheet.write(place, link.text, **style):
+                return
+
+
+def _free(sheet: DrawingPage, rect: Rect) -> bool:
+    return not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)

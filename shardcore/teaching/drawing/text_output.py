@@ -1,0 +1,177 @@
+"""Drawings as lines of text for terminals: figures, spans and arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from string import ascii_lowercase, ascii_uppercase
+from textwrap import wrap
+
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table, Tone
+from shardcore.model.safe_text import visible
+from shardcore.teaching.drawing.figures.lanes import lanes_of_items
+
+COLUMNS = 100
+
+MARKS = {Tone.HIT: "*", Tone.MISS: "!", Tone.DEAD: "x"}
+TOLD = {"*": "result of the lookup", "!": "mismatch", "x": "deleted", "~": "computed (not stored)"}
+
+_LETTERS = ascii_lowercase + ascii_uppercase
+_BYTE = 8
+_WIDEST_CELL = 16
+_WIDEST_COLUMN = 44
+
+
+def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
+    lines = [drawing.title + ("  [what if]" if drawing.what_if else "")]
+    for figure in drawing.figures:
+        lines += ["", *_figure(figure, columns)]
+    links = list(_links(drawing))
+    if links:
+        lines += ["", *links]
+    if drawing.more > 0:
+        lines += ["", f"… {drawing.more:,} more"]
+    marks = {mark for item in drawing.items for mark in _marks(item)}
+    if marks and not all(item.computed for item in drawing.items):
+        told = TOLD | {MARKS[tone]: text for tone, text in drawing.legend.items() if tone in MARKS}
+        lines += ["", "   ".join(f"{mark} {text}" for mark, text in told.items() if mark in marks)]
+    if drawing.caption:
+        lines += ["", *wrap(drawing.caption, columns)]
+    return [_cut(visible(line), columns).rstrip() for line in lines]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: max(room - 1, 0)] + "…"
+
+
+def _marks(item: Item) -> str:
+    return MARKS.get(item.tone, "") + ("~" if item.computed else "")
+
+
+def _said(item: Item) -> str:
+    text = item.text + _marks(item)
+    return f"[{text}]" if item.here else text
+
+
+def _places(item: Item) -> str:
+    return ", ".join(str(span) for span in item.spans) if item.spans else "computed"
+
+
+def _figure(figure: Figure, columns: int) -> list[str]:
+    if isinstance(figure, Bits):
+        return _bits(figure, columns)
+    if isinstance(figure, Ruler):
+        return _ruler(figure, columns)
+    if isinstance(figure, Cells):
+        return _cells(figure, columns)
+    if isinstance(figure, Table):
+        return _table(figure, columns)
+    return _ribbon(figure, columns)
+
+
+def _links(drawing: Drawing) -> Iterator[str]:
+    named = {item.name: item.text or item.name for item in drawing.items if item.name}
+    for link in drawing.links:
+        yield f"  {named[link.start]} ─{f' {link.text} ' if link.text else ''}─▶ {named[link.stop]}"
+
+
+def _bits(figure: Bits, columns: int) -> list[str]:
+    letters = dict(zip(range(len(figure.items)), _LETTERS, strict=False))
+    owner = {
+        bit: letters.get(n, "?")
+        for n, item in enumerate(figure.items)
+        for bit in range(int(item.at), int(item.at + item.size))
+    }
+    digits, fields = [], []
+    for bit in range(figure.width - 1, -1, -1):
+        value = "·" if figure.value is None else str(figure.value >> bit & 1)
+        digits.append(figure.letters[bit][0][:1] if bit in figure.letters else value)
+        fields.append(owner.get(bit, " "))
+        if bit and bit % _BYTE == 0:
+            digits.append(" ")
+            fields.append(" ")
+    lines = [figure.title, f"  {figure.width - 1} … 0"]
+    for start in range(0, len(digits), columns - 2):
+        lines += ["  " + "".join(row[start : start + columns - 2]) for row in (digits, fields)]
+    for n, item in enumerate(figure.items):
+        bits = f"bits {int(item.at)}–{int(item.at + item.size) - 1}" if item.size > 0 else "no bits"
+        lines.append(f"  {letters.get(n, '?')}  {_said(item)}, {bits}, {_places(item)}")
+    return lines
+
+
+def _ruler(figure: Ruler, columns: int) -> list[str]:
+    wide = columns - 4
+    scale = wide / max(figure.stop - figure.start, 1e-9)
+    lanes = lanes_of_items(figure.items)
+    rows: dict[int, list[str]] = {}
+    listed = []
+    names = (letter for letter in _LETTERS)
+    for item, lane in zip(figure.items, lanes, strict=True):
+        row = rows.setdefault(lane if item.size else -1, [" "] * (wide + 1))
+        begin = min(max(round((item.at - figure.start) * scale), 0), wide)
+        end = min(max(round((item.at + item.size - figure.start) * scale), begin + 1), wide + 1)
+        text = _said(item)
+        if item.size == 0 or len(text) > end - begin - 2:
+            letter = next(names, "?")
+            listed.append(f"  {letter}  {text or '·'}, at {item.at:,.0f}, {_places(item)}")
+            text = letter
+        filling = "▼" if item.size == 0 else f"├{text.center(end - begin - 2, '─')}┤" if end - begin > 2 else text
+        row[begin:end] = list(filling[: end - begin].ljust(end - begin))
+        if item.size == 0:
+            row[begin + 1 if begin < wide else begin - 1] = text[:1]
+    left, right = f"{figure.start:,.0f}", f"{figure.stop:,.0f}"
+    unit = f" ({figure.unit})" if figure.unit else ""
+    lines = [f"{figure.title}{unit}", *("  " + "".join(rows[lane]) for lane in sorted(rows))]
+    return [*lines, "  └" + "─" * (wide - 1) + "┘", f"  {left}{right.rjust(wide + 1 - len(left))}", *listed]
+
+
+def _cells(figure: Cells, columns: int) -> list[str]:
+    by_cell: dict[int, str] = {}
+    for item in figure.items:
+        cell = int(item.at) - figure.first
+        by_cell[cell] = f"{by_cell[cell]}/{_said(item)}" if cell in by_cell else _said(item) or "■"
+    head = max([len(name) for name in figure.row_names] + [len(str(figure.first + figure.count))])
+    longest = max([len(text) for text in by_cell.values()] + [len(name) for name in figure.column_names] + [1])
+    wide = min(longest, _WIDEST_CELL)
+    across = figure.columns or min(max((columns - head - 4) // (wide + 1), 1), max(figure.count, 1))
+    wide = min(wide, max((columns - head - 4) // max(across, 1) - 1, 1))
+    lines = [figure.title + (" (ring: the last is followed by the first)" if figure.ring else "")]
+    if figure.column_names:
+        lines.append(f"  {' ' * head} " + " ".join(_cut(name, wide).center(wide) for name in figure.column_names))
+    for row, start in enumerate(range(0, figure.count, across)):
+        cells = range(start, min(start + across, figure.count))
+        if not any(cell in by_cell for cell in cells) and figure.count > 2 * across:
+            continue
+        name = figure.row_names[row] if row < len(figure.row_names) else f"{figure.first + start:,}"
+        texts = "│".join(_cut(by_cell.get(cell, "·"), wide).center(wide) for cell in cells)
+        lines.append(f"  {name:>{head}} │{texts}│")
+    return lines
+
+
+def _table(figure: Table, columns: int) -> list[str]:
+    rows = [tuple(_said(item) for item in row) for row in figure.rows]
+    widths = [max([len(heading), *(len(row[n]) for row in rows)]) for n, heading in enumerate(figure.headings)]
+    most = next(
+        (
+            most
+            for most in count(_WIDEST_COLUMN, -1)
+            if most < 4 or sum(min(w, most) + 2 for w in widths) + 2 <= columns
+        ),
+        4,
+    )
+    widths = [min(wide, max(most, 3)) for wide in widths]
+    lines = [figure.title, _row(figure.headings, widths), "  " + "  ".join("─" * wide for wide in widths)]
+    return [*lines, *(_row(row, widths) for row in rows)]
+
+
+def _row(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return "  " + "  ".join(_cut(text, wide).ljust(wide) for text, wide in zip(texts, widths, strict=True))
+
+
+def _ribbon(figure: Ribbon, columns: int) -> list[str]:
+    lines = [figure.title, *_ruler(figure.above, columns)]
+    for band in figure.bands:
+        above, (start, stop) = band.item, band.below
+        reach = f"{above.at:,.0f}..{above.at + above.size:,.0f}"
+        lines.append(f"    {reach} ─▶ {start:,.0f}..{stop:,.0f}  {_said(above)}".rstrip())
+    return [*lines, *_ruler(figure.below, columns)]

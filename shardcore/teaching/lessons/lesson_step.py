@@ -1,0 +1,288 @@
+"""One step of a lesson for the open file: text with values, targets, question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+
+from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
+from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, sketch_label, sketch_named, value_from
+from shardcore.model.node import Node
+from shardcore.model.span import Span
+from shardcore.operations.offset_expression import GotoError, calculate
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Trace
+from shardcore.sources.read_purpose import at_most
+from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
+from shardcore.teaching.lessons.lesson_values import LessonScene, NotHereError
+
+MOST_INDEX = 4 << 20
+
+_FRESH = 1000
+
+_TRIES = 20
+
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StepTarget:
+    """Target shown by a step: a node, bytes, a step of the lookup, a drawing or a panel."""
+
+    kind: Show
+    name: str = ""
+    path: tuple[Node, ...] = ()
+    span: Span | None = None
+    step: int = -1
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LessonStage:
+    """Step of a lesson with its values filled in.
+
+    Attributes:
+        missing: Reason why the step cannot be shown for this file; empty if it can.
+        before: Number of the last lookup step that earlier steps have shown, or -1.
+        line: Line of the lesson with the error.
+    """
+
+    number: int
+    step: LessonStep
+    text: str
+    question: Question | None
+    shown: tuple[StepTarget, ...]
+    revealed: tuple[StepTarget, ...]
+    scene: LessonScene
+    missing: str = ""
+    before: int = -1
+    line: int = 0
+
+    @property
+    def waits(self) -> bool:
+        """True if later steps of the lookup and the drawing stay hidden until the answer is given."""
+        return self.question is not None and self.question.kind is not Answer.MENDED
+
+    @property
+    def last_step(self) -> int | None:
+        """Number of the last step of the lookup shown before the answer; None without a lookup."""
+        if self.scene.trace is None:
+            return None
+        return max((target.step for target in self.shown if target.kind is Show.STEP), default=self.before)
+
+
+def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
+    """Fill in a step. Reads the file, and an index of up to `MOST_INDEX` bytes; damage is reported in `missing`.
+
+    Raises:
+        SourceError: The source cannot be read.
+    """
+    step = lesson.steps[number]
+    scene = LessonScene(shard, key)
+    try:
+        with at_most(MOST_INDEX):
+            if not shard.loaded and shard.index_cost <= MOST_INDEX:
+                shard.load_index()
+            scene = LessonScene(shard, key or pick_key(shard))
+            return _staged(lesson, number, scene)
+    except NotHereError as error:
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
+    except ShardError as error:
+        if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+            raise
+        # Damage, or more bytes than the limit.
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
+
+
+def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
+    step = lesson.steps[number]
+    with _at(step, step.lookup):
+        scene = replace(scene, trace=_lookup(lesson, number, scene))
+    for condition in step.conditions:
+        with _at(step, condition.line):
+            _check_condition(condition, scene)
+    shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
+    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    question = _filled(step.question, scene, step) if step.question is not None else None
+    if question is not None:
+        with _at(step, question.answer):
+            _check_answer(question, shown, scene, step)
+    try:
+        before = _shown_before(lesson, number, scene)
+    except NotHereError:
+        before = -1  # the lookup in this file has other steps
+    return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
+
+
+def pick_key(shard: Shard, random: Random | None = None) -> str:
+    """Return a key: always the same one, or with `random` one of the first `_FRESH` rows; empty without keys."""
+    objects = shard.objects
+    if random is not None:
+        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
+    first = len(objects) // 3
+    rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
+    return next(_plain_keys(shard, rows), "")
+
+
+def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
+    keys = [pick_key(shard, random) for _ in range(_TRIES)]
+    return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
+
+
+def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
+    kinds = shard.objects.kinds
+    return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
+
+
+def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
+    """Return the trace of the last `lookup` line up to step `number`, but not before the last new file."""
+    for step in reversed(lesson.steps[: number + 1]):
+        if step.lookup:
+            try:
+                return scene.shard.trace(scene.fill(step.lookup))
+            except ShardError as error:
+                raise NotHereError(error.message) from error
+        if step.fresh is not None:
+            break
+    return None
+
+
+def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
+    if lesson.steps[number].lookup or scene.trace is None:
+        return -1
+    for step in reversed(lesson.steps[:number]):
+        for kind, place in step.shows:
+            if kind is Show.STEP:
+                return scene.step(scene.fill(place))
+        if step.lookup or step.fresh is not None:
+            break
+    return -1
+
+
+def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
+    """Fill in a question. Choices are shuffled with the prompt as seed, so that their order is always the same."""
+    choices = list(question.choices)
+    Random(question.prompt).shuffle(choices)
+    # Replies are filled in now, so that errors in them are reported before an answer is given.
+    for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
+        with _at(step, text):
+            scene.fill(text)
+    return replace(
+        question,
+        prompt=scene.prose(question.prompt),
+        choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
+        hints=tuple(map(scene.prose, question.hints)),
+        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
+    )
+
+
+def _check_condition(condition: StepCondition, scene: LessonScene) -> None:
+    numbers = [scene.fill(f"{{= {scene.fill(side)}}}") for side in (condition.left, condition.right)]
+    left, right = map(int, numbers)
+    if not (left > right if condition.sign == ">" else left == right):
+        raise NotHereError(scene.fill(condition.otherwise))
+
+
+@contextmanager
+def _at(step: LessonStep, text: str) -> Iterator[None]:
+    try:
+        yield
+    except NotHereError as error:
+        error.line = error.line or step.line_of(text)
+        raise
+
+
+def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+    answer = scene.fill(question.answer)
+    if question.kind is Answer.ITEM:
+        _check_item(answer, shown, scene, step)
+    elif question.kind is Answer.NODE:
+        scene.node(answer)
+
+
+def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
+    try:
+        for text in wrong:
+            scene.fill(text)
+    except NotHereError:
+        return False
+    return True
+
+
+def _found(
+    kind: Show, text: str, scene: LessonScene, step: LessonStep, shows: Sequence[tuple[Show, str]]
+) -> StepTarget:
+    with _at(step, text):
+        return _shown_at(kind, scene.fill(text), scene, shows)
+
+
+def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> StepTarget:
+    if kind is Show.NODE:
+        path = scene.node(place)
+        return StepTarget(kind, path=path, span=path[-1].span)
+    if kind is Show.STEP:
+        return StepTarget(kind, step=scene.step(place))
+    if kind is Show.BYTES:
+        return StepTarget(kind, span=_span(place))
+    name, *values = place.split()
+    shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+    if kind is Show.DRAWING:
+        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+        drawn(shown, scene, step=scene.step(titles[-1]) if titles else 0)
+    return shown
+
+
+def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+    """Draw a target with the control values given in the lesson.
+
+    Raises:
+        NotHereError: The drawing, control or value is unknown.
+    """
+    sketch = _sketch(shown.name, scene, step)
+    sketch.draw({})  # controls that depend on values in the file exist only after the first drawing
+    controls = {control.name: control for control in sketch.controls}
+    for name, _ in shown.values:
+        if name not in controls:
+            there = ", ".join(controls) or "nothing"
+            raise NotHereError(f"the drawing “{shown.name}” has no control {name}; available: {there}")
+    try:
+        return sketch.draw({name: value_from(controls[name], text) for name, text in shown.values})
+    except UsageError as error:
+        raise NotHereError(f"the drawing “{shown.name}” cannot be shown with these values: {error.message}") from error
+
+
+def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
+    sketches = scene.shard.sketches(scene.trace)
+    if name == STEP:
+        drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
+        if drawing is not None:
+            return StaticSketch(STEP, STEP, drawing)
+    found = sketch_named(sketches, name)
+    if found is None:
+        there = ", ".join(map(sketch_label, sketches)) or "none"
+        raise NotHereError(f"unknown drawing “{name}”; available for this file: {there}")
+    return found
+
+
+def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+    name, _, sketch = (part.strip() for part in answer.partition(" of "))
+    drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
+    if drawing is None:
+        raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
+    titles = [scene.fill(title) for one, title in step.shows if one is Show.STEP]
+    items = drawn(drawing, scene, scene.step(titles[-1]) if titles else 0).items
+    if name not in {item.name for item in items}:
+        raise NotHereError(f"the drawing “{sketch}” has no item {name}")
+
+
+def _span(text: str) -> Span:
+    place, _, source = text.partition(" of ")
+    first, dots, last = place.partition("..")
+    try:
+        if not dots:
+            raise GotoError("expected a range START..STOP")
+        return Span(source.strip(), calculate(first), calculate(last))
+    except (GotoError, ValueError) as error:
+        raise NotHereError(f"{text} is an empty range") from error
