@@ -64,14 +64,14 @@ ROOMS = {
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
     "shardcore/formats/bloscpack": (41, 5_867, 4_700, 520),
-    "shardcore/formats/des": (27, 4_826, 3_759, 440),
+    "shardcore/formats/des": (27, 4_826, 3_759, 415),
     # uploads that state a footer they lack; bounded memory over many xorbs
-    "shardcore/formats/mdb": (24, 4_070, 2_989, 395),
+    "shardcore/formats/mdb": (24, 4_070, 2_989, 386),
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
     "shardcore/formats/neuroglancer": (45, 7_499, 6_160, 663),
     # salvage lists a million objects and reads each content once
-    "shardcore/formats/swh": (13, 3_035, 2_308, 404),
-    "shardcore/formats/xorb": (10, 1_292, 967, 134),
+    "shardcore/formats/swh": (13, 3_038, 2_309, 328),
+    "shardcore/formats/xorb": (10, 1_292, 967, 132),
     # sections and spans of fields are computed from declarations
     "shardcore/model": (33, 3_378, 2_902, 846),
     # salvage lists all that it finds, in bounded memory; extraction holds its folders open; longer names wrap lines
@@ -81,9 +81,9 @@ ROOMS = {
     # one deadline for the head of an answer; collected sources close their files; errors of the system
     "shardcore/sources": (29, 3_999, 3_603, 619),
     # takes what draws and teaches a format out of the rooms of the formats
-    "shardcore/teaching": (58, 6_719, 5_643, 378),
+    "shardcore/teaching": (58, 6_719, 5_643, 368),
     # the contract that what verify passes is read
-    "shardcore/testing": (13, 1_475, 1_380, 253),
+    "shardcore/testing": (13, 1_475, 1_380, 252),
     # a failing sync is reported as what it is; abandoned writers remove their files
     "shardcore/writing": (20, 3_063, 2_688, 620),
     # settings run no code

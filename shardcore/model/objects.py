@@ -297,7 +297,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def state(self) -> NDArray[np.uint8]:
-        """State of each row, a value of `State` as uint8."""
+        """`State` values as uint8, per row."""
         return self.columns.state
 
     @property

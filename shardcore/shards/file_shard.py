@@ -114,7 +114,7 @@ class FileShard(Shard):
         return found
 
     def steps(self) -> Steps:
-        """Return the steps of a trace, by the facts that the lookup yields."""
+        """Return the steps of a trace by facts of the lookup."""
         raise NotImplementedError
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:

@@ -146,7 +146,6 @@ def _cut(text: str) -> str:
 
 
 def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
-    """Return the last drawing and the last spans that a step of a lesson shows."""
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None

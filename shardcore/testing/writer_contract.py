@@ -77,7 +77,6 @@ class WriterContract:
             return writer.plan()
 
     def opened(self, target: Path, writer: Writer | None = None) -> Shard:
-        """Open the written shard."""
         return shardcore.open(target, format=self.format, **(writer.opening if writer is not None else {}))
 
     def test_it_is_declared(self) -> None:

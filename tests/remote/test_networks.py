@@ -120,7 +120,7 @@ def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (304, {}, "304 Not Modified"),
         (416, {}, "416"),
         (416, {"Content-Range": "bytes */100"}, "416"),
-        (302, {"Location": "file:///etc/passwd"}, "redirected to .file."),
+        (302, {"Location": "file:///etc/passwd"}, "unsupported scheme, 'file'"),
         (302, {}, "redirected without an address"),
     ],
 )

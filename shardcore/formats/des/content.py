@@ -17,18 +17,8 @@ from shardcore.sources.base import Folder, Source, read_pieces
 def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
     """Yield the uncompressed content of an inline object.
 
-    Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
-
-    Args:
-        source: The shard.
-        entries: Its index.
-        row: The entry.
-        limit: Maximum uncompressed size; the declared size is then not checked.
-
-    Raises:
-        FormatError: Offset, length or codec is invalid, or the payload is damaged.
-        LimitExceeded: The content has more than `limit` bytes.
-        SourceError: The bytes cannot be read.
+    Without `limit` the size must equal the declared size for every codec; the reference does not check codec none. With
+    it, that many bytes are allowed, else LimitExceeded. Raises FormatError for a damaged entry or payload.
     """
     start, stop, codec, size = inline_place(entries, row)
     chunks = read_pieces(source, start, stop)

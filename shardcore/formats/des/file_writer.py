@@ -46,8 +46,6 @@ class NewEntry:
 
 
 class NewShard:
-    """Writer of one shard."""
-
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name

@@ -50,8 +50,6 @@ class NoEntry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entry of a uid; of several, the last counts."""
-
     file: DesFile
     row: int
     count: int
@@ -59,8 +57,6 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SidecarRead:
-    """The sidecar, with the tombstone and the checksum of the object."""
-
     file: DesFile
     ref: ObjectRef
 
@@ -82,16 +78,14 @@ class BigFileMissing:
 
 
 @dataclass(frozen=True, slots=True)
-class ContentRead:
-    """The content, with its size and sha256."""
-
+class PayloadRead:
     ref: ObjectRef
     bigfile: bool
     size: int
     sha256: str
 
 
-Fact = Opened | NoEntry | Found | ObjectRef | SidecarRead | ContentSkipped | BigFileMissing | Elsewhere | ContentRead
+Fact = Opened | NoEntry | Found | ObjectRef | SidecarRead | ContentSkipped | BigFileMissing | Elsewhere | PayloadRead
 
 
 class DesLookup:
@@ -167,7 +161,7 @@ class DesLookup:
             stream_bigfile(file.source.folder, entries, ref.row) if big else stream_inline(source, entries, ref.row)
         )
         digest, size = sha256_of(pieces)
-        yield ContentRead(ref, big, size, digest)
+        yield PayloadRead(ref, big, size, digest)
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:

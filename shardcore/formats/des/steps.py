@@ -21,11 +21,11 @@ from shardcore.formats.des.layout import (
 )
 from shardcore.formats.des.lookup import (
     BigFileMissing,
-    ContentRead,
     ContentSkipped,
     Found,
     NoEntry,
     Opened,
+    PayloadRead,
     SidecarRead,
 )
 from shardcore.formats.des.retention import Copy
@@ -41,12 +41,9 @@ from shardcore.shards.steps import Row, Steps, Value
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The shards of a folder that may contain a uid; `route` is None where n_bits is unknown.
+    """The shards of a folder that may contain a uid; `route` is None if n_bits is unknown.
 
-    Attributes:
-        origin: Where n_bits comes from: `it was given`.
-        zone: Name of the zone; empty if no zone has the number, None without a zones file.
-        files: Number of the files, if it is known.
+    `origin` says where n_bits comes from; `zone` is empty if no zone has the number, None without zones.
     """
 
     uid: Uid
@@ -161,7 +158,7 @@ _PAYLOAD = "One read at the offset returns the content, and the codec gives its 
 _UNCOMPRESSED = Value("uncompressed_size", _number("size"), "size of the uncompressed content", "bytes")
 
 
-def _content(fact: ContentRead) -> str:
+def _content(fact: PayloadRead) -> str:
     if fact.bigfile:
         return "The external file has the size and the sha256 of the entry."
     codec = fact.ref.codec
@@ -421,7 +418,7 @@ STEPS = Steps(
         SidecarRead: _SIDECAR,
         ContentSkipped: _SKIPPED,
         BigFileMissing: _MISSING,
-        ContentRead: _READ,
+        PayloadRead: _READ,
         Copied: _COPIED,
     },
 )

@@ -44,24 +44,16 @@ def tombstone(
     undo: bool = False,
     date: str = "",
 ) -> tuple[Rewrite, ...]:
-    """Return the sidecars to write, with tombstones added or removed.
+    """Return the sidecars to write, with tombstones added or removed (`undo`).
 
     DES readers look up a tombstone by `uid:timestamp`. The time is `created_at` of the entry's metadata, else that of
-    the sidecar's index, else `date`.
-
-    Args:
-        shard: A shard, or a folder of shards.
-        keys: The uids; all their entries are selected, or only those created at `date`.
-        now: Time of the deletion, ISO 8601 in UTC.
-        facts: `deleted_by`, `reason`, `ticket_id`.
-        undo: Remove tombstones.
-        date: created_at of the objects, ISO 8601. A date without a time of day only selects shards.
+    the sidecar's index, else `date`, which also selects entries of a uid. `now` is the time of the deletion, in
+    UTC; `facts` are `deleted_by`, `reason`, `ticket_id`.
 
     Raises:
         KeyAbsent: A uid is not found.
         UsageError: The time of an object is unknown, a uid has no tombstone to remove, or the file is not local.
         FormatError: A sidecar is damaged.
-        SourceError: The bytes cannot be read.
     """
     if not keys:
         raise UsageError("no uids given")

@@ -238,15 +238,10 @@ class EmptyFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """Chunks `[first, last)` of a xorb that a segment or a record refers to.
+class ChunksFound:
+    """Chunks `[first, last)` of a xorb to which the record at `place` refers, a `segment` or the record of the chunks.
 
-    Attributes:
-        xorb: Hash of the xorb.
-        place: The record that refers to them.
-        segment: Fields of that record, if it is a segment of a file.
-        stored: Their bytes in the xorb.
-        unpacked: Their bytes `[start, stop)` in the uncompressed xorb.
+    `stored` are their bytes in the xorb, `unpacked` those `[start, stop)` of the uncompressed xorb.
     """
 
     xorb: str
@@ -259,7 +254,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class NotFetched:
+class ChunksMissing:
     """A xorb that cannot be read, or that does not have the chunks."""
 
     xorb: str
@@ -280,12 +275,12 @@ class MoreSegments:
 class ContentRead:
     """The content of an object of `size` bytes, decompressed and checked; or the error of that."""
 
-    fetched: tuple[Fetched, ...]
+    fetched: tuple[ChunksFound, ...]
     size: int
     error: ShardError | None
 
 
-ContentFact = EmptyFile | Fetched | NotFetched | MoreSegments | ContentRead | Elsewhere
+ContentFact = EmptyFile | ChunksFound | ChunksMissing | MoreSegments | ContentRead | Elsewhere
 
 TRACED_SEGMENTS = 16
 """Segments of a file that a trace follows into the xorbs."""
@@ -300,8 +295,8 @@ def content_facts(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
     for fact in _fetches(file, ref):
         yield fact
         facts.append(fact)
-    failed = [fact.error for fact in facts if isinstance(fact, NotFetched)]
-    fetched = tuple(fact for fact in facts if isinstance(fact, Fetched))
+    failed = [fact.error for fact in facts if isinstance(fact, ChunksMissing)]
+    fetched = tuple(fact for fact in facts if isinstance(fact, ChunksFound))
     if fetched and not failed and ref.size <= TRACED_BYTES:
         yield _content_read(file, ref, fetched)
     if any(isinstance(error, ExternalMissing) for error in failed):
@@ -326,7 +321,7 @@ def _fetches(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
 
 def _fetch(
     file: MdbFile, text: str, first: int, last: int, place: Span, segment: Mapping[str, Any] | None
-) -> Fetched | NotFetched:
+) -> ChunksFound | ChunksMissing:
     try:
         xorb = file.xorbs.get(text)
         check_range(xorb, first, last, place)
@@ -336,11 +331,11 @@ def _fetch(
     except ShardError as error:
         if source_lost(error):
             raise
-        return NotFetched(text, place, segment, error)
-    return Fetched(text, place, segment, first, last, stored, (start, start + int(sizes[first:last].sum())))
+        return ChunksMissing(text, place, segment, error)
+    return ChunksFound(text, place, segment, first, last, stored, (start, start + int(sizes[first:last].sum())))
 
 
-def _content_read(file: MdbFile, ref: ObjectRef, fetched: tuple[Fetched, ...]) -> ContentRead:
+def _content_read(file: MdbFile, ref: ObjectRef, fetched: tuple[ChunksFound, ...]) -> ContentRead:
     try:
         return ContentRead(fetched, sum(map(len, stream(file, ref))), None)
     except ShardError as error:

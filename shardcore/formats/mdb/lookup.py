@@ -146,8 +146,6 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """The second attempt of a chunk hash: as it was given."""
-
     layout: MdbLayout
 
 
@@ -175,12 +173,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSearched:
-    """The entries of a lookup table that have the table key.
+    """The `rows` of a lookup table that have the table key, from number `first` on, or where they would be.
 
-    Attributes:
-        first: Number of the first of them, or of the entry before which they would be.
-        rows: The entries.
-        piece: Number of the first entry of the last piece read, and the keys in it.
+    `piece` is the last piece that was read: number of its first entry, and its keys.
     """
 
     table: LookupTable

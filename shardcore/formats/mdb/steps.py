@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardcore.codecs.xet.hashes import ZERO, to_text
-from shardcore.formats.mdb.content import ContentRead, EmptyFile, Fetched, MoreSegments, NotFetched
+from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB_INFO
 from shardcore.formats.mdb.lookup import Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
 from shardcore.model.number_text import ends_text, plural
@@ -96,7 +96,7 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
     return tuple(part for part in parts if part.size)
 
 
-def _chunks(fact: Fetched) -> str:
+def _chunks(fact: ChunksFound) -> str:
     first, last = fact.first, fact.last
     return f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
 
@@ -245,7 +245,7 @@ STEPS = Steps(
                 inputs=lambda fact: _records_of(fact.ref),
             ),
         ),
-        Fetched: (
+        ChunksFound: (
             Row(
                 _OPEN,
                 "In xorb {name}… {chunks} stored at bytes {stored_text} of its file, which decompress to bytes "
@@ -265,7 +265,7 @@ STEPS = Steps(
                 },
             ),
         ),
-        NotFetched: (
+        ChunksMissing: (
             Row(
                 _OPEN,
                 "{message}",

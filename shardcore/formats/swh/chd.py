@@ -126,15 +126,7 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
-    """Return bucket g, first slot f and step h of many hashes (§3, Search).
-
-    Args:
-        a: First number of each hash.
-        b: Second number.
-        c: Third number.
-        buckets: B, at least 1.
-        slots: n, 2 to 2^32 - 1.
-    """
+    """Return bucket g, first slot f and step h of many hashes a, b, c (§3, Search), for B buckets and n slots."""
     g = a % np.uint32(buckets)
     f = b % np.uint32(slots)
     h = c % np.uint32(slots - 1)
@@ -142,13 +134,9 @@ def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I
 
 
 def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
-    """Return the slots of many keys (§3, Search).
+    """Return the slots of keys with first slots f, steps h and the displacements of their buckets (§3, Search).
 
-    Args:
-        f: First slot of each key.
-        h: Step of each key.
-        displacements: Displacement of the bucket of each key.
-        slots: n, below 2^32, so that no sum reaches 2^64.
+    `slots` is n, below 2^32, so that no sum reaches 2^64.
     """
     n = np.uint64(slots)
     turns, probes = np.divmod(displacements, np.uint32(slots))
@@ -262,15 +250,11 @@ def find_duplicate(keys: U8) -> tuple[int, int] | None:
 
 
 def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None) -> Function:
-    """Build the function for a set of keys (§4).
+    """Build the function for a set of keys, shape `(m, 32)`, all different (§4); m may be 0.
 
     Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
-    a failed seed remain in buckets that the next seed leaves empty.
-
-    Args:
-        keys: Shape `(m, 32)`, bytes, all different; m may be 0.
-        seeds: The seeds to try, or the first one, from which to count up; unsigned 32-bit numbers.
-        progress: Called with (keys placed, keys) before every step; restarts with every seed; may raise.
+    a failed seed remain in buckets that the next seed leaves empty. `seeds` are tried in order, or from a first one up;
+    `progress` receives (keys placed, keys) before every step, and may raise.
     """
     total = len(keys)
     buckets, slots = table_sizes(total)
@@ -388,15 +372,8 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
 def _fitting_pairs(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
     """Return the (probe, bucket) pairs of a step whose slots are free and distinct, sorted by probe, then bucket.
 
-    Args:
-        group: k buckets.
-        free: The table, n slots.
-        turns: First probe // n; equal for all probes of the step.
-        within: First probe mod n.
-        count: Number of probes.
-
-    Returns:
-        Per pair: the probe relative to the first, the row of the bucket, and the slots, shape `(size, pairs)`.
+    The step has `count` probes; the first is `turns` · n + `within`. Per pair: the probe relative to the first, the row
+    of the bucket, and the slots, shape `(size, pairs)`.
     """
     slots, k = len(free), len(group.buckets)
     now = _modulo(group.steps[0] * within + (group.starts[0] + turns), slots)
@@ -437,14 +414,8 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
     """Return the pairs that are placed if each in turn takes its slots, provided all are still free; unordered.
 
     A pair that is first to claim its bucket and all its slots is placed; other pairs with one of these are dropped. The
-    rest is decided the same way, in a few rounds.
-
-    Args:
-        where: Slots of each pair, shape `(size, p)`, in order.
-        rows: Row of the bucket of each pair, shape `(p,)`.
-        buckets: Number of rows.
-        free: The table.
-        claims: Scratch memory, one number per slot.
+    rest is decided the same way, in a few rounds. `where` has the slots of each pair, shape `(size, p)`, `rows` its
+    bucket; `claims` is scratch memory, one number per slot.
     """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))

@@ -41,13 +41,8 @@ _OFFSETS_AT_ONCE = 1 << 20
 class SwhFile:
     """One Read Shard; thread-safe.
 
-    Args:
-        source: The file.
-        header: Its checked header.
-        window: The hash function section, or its beginning.
-        hash_layout: Layout of that section; None where it is damaged.
-        damage: The damage.
-        last_slots: Bytes of the last slots, which opening read with the hash function.
+    `window` has the hash function section or its beginning; `hash_layout` is None if that is damaged, by `damage`.
+    `last_slots` are the bytes of the last slots, which opening read with the hash function.
     """
 
     def __init__(

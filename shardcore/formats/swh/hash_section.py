@@ -79,16 +79,8 @@ def _word_bytes(bits: int) -> int:
 class HashLayout:
     """Locations of the parts of a hash function section, and the numbers of its first 55 bytes.
 
-    Attributes:
-        start: First byte of the section.
-        stop: End, exclusive.
-        values: Fields of `HASH_HEAD`.
-        slots: n.
-        buckets: B.
-        low_width: r.
-        store_bits: T.
-        unary_bits: Bits in use in the unary bits, B + (T >> r).
-        parts: Location of each of `VARIABLE_PARTS` in the file.
+    `slots` is n, `buckets` B, `low_width` r, `store_bits` T; `unary_bits` are in use, B + (T >> r). `parts` are the
+    `VARIABLE_PARTS` in the file.
     """
 
     start: int
@@ -126,17 +118,11 @@ class HashLayout:
 def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayout:
     """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
 
-    Args:
-        data: The first bytes of the section.
-        start: Start of the section.
-        slots: Slots of the index.
-        size: Bytes of the file.
-
     Raises:
-        Truncated: The section ends after the file.
+        Truncated: The section ends after the file, which has `size` bytes.
         BadMagic: The name of the algorithm or of the key hash differs.
         Unsupported: The section was written on a big-endian machine.
-        FormatError: The counts contradict each other or the index.
+        FormatError: The counts contradict each other or the `slots` of the index.
     """
     values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
     n, buckets, r, total = (
@@ -295,13 +281,8 @@ class Decoded:
 def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
     """Decode and check all displacements (§2.1), without the directory.
 
-    Args:
-        encoded: The parts of the section.
-        buckets: B.
-        where: Maps part and byte range to the file, for errors; parts: `unary bits`, `low bits`, `value store`.
-
-    Raises:
-        FormatError: The parts contradict each other or the counts.
+    `where` maps a part and a byte range in it to the file, for errors. Raises FormatError if the parts contradict each
+    other or the counts.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
         raise FormatError(f"hash function: invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
@@ -442,14 +423,8 @@ def find_bucket_bits(
 ) -> tuple[int, int]:
     """Return P[g - 1] and P[g], positions of the one-bits around the value of bucket g; P[-1] is -1.
 
-    Both follow from one directory entry. Where that entry is for one-bit g itself, one-bit g - 1 is searched backwards.
-
-    Args:
-        read: Reads bytes of the unary bits.
-        directory_entry: Entry `g // 128` of the directory.
-        bucket: g.
-        limit_bits: Bits in use, B + (T >> r).
-        where: Maps part and byte range to the file, for errors.
+    Both follow from entry `g // 128` of the directory. If that entry is for one-bit g itself, one-bit g - 1 is searched
+    backwards. `read` reads bytes of the unary bits, of which `limit_bits` are in use.
     """
     after = bucket % ONES_PER_ENTRY
     if after:
@@ -474,17 +449,10 @@ def find_bucket_bits(
 def value_location(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
-    """Return first bit and length of the value of a bucket in the value store (§2.1, steps 2 and 3).
+    """Return first bit and length of the value of bucket g in the value store (§2.1, steps 2 and 3).
 
-    Args:
-        bucket: g.
-        positions: P[g - 1] and P[g].
-        low_parts: Low bits of g - 1 and g; 0 for bucket -1.
-        r: Low bits per sum.
-        total_bits: T.
-
-    Raises:
-        FormatError: The value is longer than 31 bits, ends before it starts, or is outside the value store.
+    `positions` and `low_parts` are those of buckets g - 1 and g. Raises FormatError for a value that is longer than 31
+    bits, ends before it starts, or is outside the value store.
     """
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]

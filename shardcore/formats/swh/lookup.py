@@ -87,7 +87,7 @@ class Hashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class DisplacementLocated:
     """Location of the displacement of the key's bucket g.
 
     Attributes:
@@ -118,7 +118,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class KeyPlaced:
     """The displacement of the bucket, and with it the slot of the key.
 
     Attributes:
@@ -128,7 +128,7 @@ class Placed:
     """
 
     hashed: Hashed
-    located: Located
+    located: DisplacementLocated
     displacement: int
     stored: Span
     slot: int
@@ -148,10 +148,10 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class KeyCompared:
     """The slot that was read; `missing` if it does not have the object of the key."""
 
-    placed: Placed
+    placed: KeyPlaced
     stored: bytes
     offset: int
     state: State
@@ -165,7 +165,7 @@ class Compared:
         return SLOT.span(field, self.placed.slot_start)
 
 
-Fact = Begun | Hashed | Located | Placed | Compared | ObjectRef
+Fact = Begun | Hashed | DisplacementLocated | KeyPlaced | KeyCompared | ObjectRef
 
 
 def hash_key(hashing: HashLayout, key: bytes) -> Hashed:
@@ -173,7 +173,7 @@ def hash_key(hashing: HashLayout, key: bytes) -> Hashed:
     return Hashed(key, hashing, rounds, *chd.place_one(rounds[-1].mixed, hashing.buckets, hashing.slots))
 
 
-def locate(read: Read, keys: Sequence[Hashed]) -> list[Located]:
+def locate(read: Read, keys: Sequence[Hashed]) -> list[DisplacementLocated]:
     """Locate displacements, usually in one parallel group of three small ranges per key.
 
     Raises:
@@ -188,7 +188,7 @@ def locate(read: Read, keys: Sequence[Hashed]) -> list[Located]:
     return found
 
 
-def place(read: Read, keys: Sequence[Located]) -> list[Placed]:
+def place(read: Read, keys: Sequence[DisplacementLocated]) -> list[KeyPlaced]:
     store = keys[0].hashed.hashing.parts["value store"]
     fields = [byte_range(located.start, located.length) for located in keys]
     data = read([(store.start + start, store.start + stop) for start, stop in fields])
@@ -199,11 +199,12 @@ def place(read: Read, keys: Sequence[Located]) -> list[Placed]:
         slots = hashed.hashing.slots
         slot = chd.slot_one(hashed.first, hashed.step, d, slots)
         slot_start = hashed.hashing.start - SLOT.size * (slots - slot)
-        placed.append(Placed(hashed, located, d, Span("", store.start + start, store.start + stop), slot, slot_start))
+        span = Span("", store.start + start, store.start + stop)
+        placed.append(KeyPlaced(hashed, located, d, span, slot, slot_start))
     return placed
 
 
-def place_key(read: Read, hashing: HashLayout, key: bytes) -> Placed:
+def place_key(read: Read, hashing: HashLayout, key: bytes) -> KeyPlaced:
     """Return the slot that the hash function gives a key, and how."""
     return place(read, locate(read, [hash_key(hashing, key)]))[0]
 
@@ -225,7 +226,9 @@ def _ranges(hashed: Hashed) -> tuple[Range, Range, Range]:
     )
 
 
-def _located(read: Read, hashed: Hashed, ranges: tuple[Range, Range, Range], data: Sequence[bytes]) -> Located:
+def _located(
+    read: Read, hashed: Hashed, ranges: tuple[Range, Range, Range], data: Sequence[bytes]
+) -> DisplacementLocated:
     hashing, bucket, (entry_bytes, guessed, low_bytes) = hashed.hashing, hashed.bucket, data
     entry_place, (guess_start, guess_stop), low_place = ranges
     unary, width = hashing.parts["unary bits"], hashing.low_width
@@ -245,7 +248,7 @@ def _located(read: Read, hashed: Hashed, ranges: tuple[Range, Range, Range], dat
     own = bit_field(low_bytes, shift + (width if bucket else 0), width)
     lows = bit_field(low_bytes, shift, width) if bucket else 0, own
     start, length = value_location(bucket, positions, lows, width, hashing.store_bits)
-    return Located(hashed, positions, start, length, (entry_place, low_place), entry, lows, tuple(looked))
+    return DisplacementLocated(hashed, positions, start, length, (entry_place, low_place), entry, lows, tuple(looked))
 
 
 def is_certain(agree: int, slots: int) -> bool:
@@ -332,7 +335,7 @@ class SwhLookup:
                     pointer = placed.stored if placed.stored.size else file.hashing().parts["unary bits"]
                     into.add(Reference(pointer, layout.slot_span(slot), why))
 
-    def _compare(self, placed: Placed, source: Source) -> Compared:
+    def _compare(self, placed: KeyPlaced, source: Source) -> KeyCompared:
         row = SLOT.read_one(source.read(placed.slot_start, placed.slot_start + SLOT.size))
         state, key = self._layout.state(row["offset"]), placed.hashed.key
         if row["key"] != key:
@@ -341,7 +344,7 @@ class SwhLookup:
         missing = None
         if row["key"] != key or state is State.UNUSED:
             missing = self._missing(key, placed.slot, row["key"], state)
-        return Compared(placed, row["key"], row["offset"], state, missing)
+        return KeyCompared(placed, row["key"], row["offset"], state, missing)
 
     def _object(self, key: str, slot: int, offset: int, source: Source, guess: int) -> ObjectRef:
         """Read the length and up to `guess` bytes of content in one request."""

@@ -177,12 +177,7 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
     """Return True if `_CHAIN` consecutive objects begin at `at`, or fewer that reach the end.
 
-    Args:
-        read: Reads bytes `[start, stop)`.
-        at: The offset.
-        stop: End of the objects, exclusive.
-        whole: End that the objects had before the file was truncated.
-        behind: Number of consecutive objects that end at `at`.
+    `stop` is the end of the objects, `whole` their end before the file was truncated; `behind` objects end at `at`.
     """
     for number in range(behind, behind + _CHAIN):
         if at == stop:

@@ -8,7 +8,7 @@ from functools import partial
 from shardcore.errors import KeyAbsent
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER
-from shardcore.formats.swh.lookup import Begun, Compared, Hashed, Located, Placed
+from shardcore.formats.swh.lookup import Begun, DisplacementLocated, Hashed, KeyCompared, KeyPlaced
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
@@ -60,7 +60,7 @@ def _seed(fact: Begun | Hashed) -> Span:
     return HASH_HEAD.span("seed", fact.hashing.start)
 
 
-def _ends(located: Located) -> str:
+def _ends(located: DisplacementLocated) -> str:
     bucket, low = located.hashed.bucket, located.hashed.hashing.low_width
 
     def end(number: int, which: int) -> str:
@@ -82,7 +82,7 @@ def _ends(located: Located) -> str:
     )
 
 
-def _value(placed: Placed) -> str:
+def _value(placed: KeyPlaced) -> str:
     length, start, d = placed.located.length, placed.located.start, placed.displacement
     if not length:
         return "The value takes no bits, and a value of no bits is 0: d = 0"
@@ -94,7 +94,7 @@ def _value(placed: Placed) -> str:
     )
 
 
-def _verdict(compared: Compared) -> str:
+def _verdict(compared: KeyCompared) -> str:
     if compared.state is State.UNUSED:
         return "its offset shows whether it has an object"
     absent = ", so this one is not in the shard" if isinstance(compared.missing, KeyAbsent) else ""
@@ -277,9 +277,9 @@ STEPS = Steps(
         Candidates: _CANDIDATES,
         Begun: _BEGUN,
         Hashed: _HASHED,
-        Located: _LOCATED,
-        Placed: _PLACED,
-        Compared: _COMPARED,
+        DisplacementLocated: _LOCATED,
+        KeyPlaced: _PLACED,
+        KeyCompared: _COMPARED,
         ObjectRef: _OBJECT,
     },
 )

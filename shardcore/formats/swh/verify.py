@@ -262,12 +262,7 @@ class ContentCheck:
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
         """Compare offsets with the ends of the objects before; return the indices of the objects to hash.
 
-        Args:
-            at: Number of the first object.
-            offsets: Offsets of their length fields, ascending.
-            sizes: Their length fields.
-            stops: Their ends; 0 for an impossible length.
-            progress: Receives the progress.
+        `at` is the number of the first object; `stops` are the ends, 0 for an impossible length.
         """
         reached = np.maximum.accumulate(np.append(self.reach, stops))
         self.reach, reached = int(reached[-1]), reached[:-1]

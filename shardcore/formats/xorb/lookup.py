@@ -27,7 +27,7 @@ _COUNT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class AllChunks:
+class WholeXorb:
     """The lookup of all chunks, which needs no search."""
 
     file: XorbFile
@@ -56,16 +56,12 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A number that no chunk has."""
-
     file: XorbFile
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """The record of a chunk."""
-
+class RecordLocated:
     file: XorbFile
     number: int
 
@@ -83,7 +79,7 @@ class Checked:
     size: int
 
 
-Fact = AllChunks | InfoFound | Searched | Counted | Located | ObjectRef | Checked
+Fact = WholeXorb | InfoFound | Searched | Counted | RecordLocated | ObjectRef | Checked
 
 
 def all_records(file: XorbFile) -> Span:
@@ -140,7 +136,7 @@ class XorbLookup:
         """
         file, count, number = self._file, self._file.records.count, _number(key)
         if key == ALL:
-            yield AllChunks(file)
+            yield WholeXorb(file)
             yield self._all()
             return
         if file.info_span.size:
@@ -156,7 +152,7 @@ class XorbLookup:
             yield Counted(file, number)
             self._check_end()
             raise KeyAbsent(key, f"there is no chunk {key}: the xorb has {plural(count, 'chunk')}")
-        yield Located(file, number)
+        yield RecordLocated(file, number)
         ref = self._objects.ref_at(number, source.read)
         yield ref
         yield Checked(file, ref, len(file.check_chunk(source, number)))

@@ -7,12 +7,12 @@ from functools import partial
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH
 from shardcore.formats.xorb.lookup import (
     ALL,
-    AllChunks,
     Checked,
     Counted,
     InfoFound,
-    Located,
+    RecordLocated,
     Searched,
+    WholeXorb,
     all_records,
     count_span,
     listed_at,
@@ -38,7 +38,7 @@ def _found(fact: Searched) -> str:
     return f"chunk {fact.same[0]} has this hash" if fact.same else "no chunk has this hash"
 
 
-def _ends(fact: Located) -> tuple[Span, ...]:
+def _ends(fact: RecordLocated) -> tuple[Span, ...]:
     """The ends of the record and of the one before; its own first, which decides which object is shown."""
     if fact.file.info is None:
         return (Span("", 0, fact.record.stop),)
@@ -46,12 +46,12 @@ def _ends(fact: Located) -> tuple[Span, ...]:
     return tuple(listed_at(fact.file, "stored ends", number) for number in numbers)
 
 
-def _end(number: int, fact: Located) -> Span | tuple[()]:
+def _end(number: int, fact: RecordLocated) -> Span | tuple[()]:
     ends = _ends(fact) if fact.file.info is not None else ()
     return ends[number] if number < len(ends) else ()
 
 
-def _begin(fact: Located) -> str:
+def _begin(fact: RecordLocated) -> str:
     return f"byte {fact.record.start:#x}, where the one before it ends" if fact.number else "byte 0x0, as the first"
 
 
@@ -87,7 +87,7 @@ _LOCATED = (
 STEPS = Steps(
     "xorb",
     {
-        AllChunks: (
+        WholeXorb: (
             Row(
                 "Read all chunks",
                 "{chunks:chunk}, one after the other.",
@@ -144,7 +144,7 @@ STEPS = Steps(
                 spans=lambda fact: count_span(fact.file),
             ),
         ),
-        Located: (
+        RecordLocated: (
             Row(
                 "Locate the record",
                 "{walked}Chunk {chunk}: its record ends at byte {stop:#x}, and begins at {begin}.",

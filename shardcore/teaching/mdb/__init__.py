@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from shardcore.codecs.xet.hashes import SIZE
-from shardcore.formats.mdb.content import Fetched, NotFetched
+from shardcore.formats.mdb.content import ChunksFound, ChunksMissing
 from shardcore.formats.mdb.layout import FILE_ENTRY
 from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
 from shardcore.model.span import Span
@@ -63,6 +63,6 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
         found = fact.found if isinstance(fact, OtherHash) else fact.raw
         place = Span("", fact.place.start, fact.place.start + SIZE)
         return (Compared("The hash in the record", fact.raw, found, place, words=True),)
-    if isinstance(fact, Fetched | NotFetched) and fact.segment is not None:
+    if isinstance(fact, ChunksFound | ChunksMissing) and fact.segment is not None:
         return (Fields(FILE_ENTRY, fact.place.start, fact.segment),)
     return ()

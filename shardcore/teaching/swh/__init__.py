@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from shardcore.formats.swh.layout import HEADER
-from shardcore.formats.swh.lookup import Begun, Compared, Located, Placed
+from shardcore.formats.swh.lookup import Begun, DisplacementLocated, KeyCompared, KeyPlaced
 from shardcore.shards.step_content import Compared as ComparedBytes
 from shardcore.shards.step_content import Fields, Shown
 from shardcore.teaching.swh.charts import loads, shares
@@ -41,9 +41,9 @@ def _sketches(scene: KeyScene) -> tuple[Sketch, ...]:
 
 
 def step_drawing(fact: Any, title: str) -> Drawing | None:
-    if isinstance(fact, Located):
+    if isinstance(fact, DisplacementLocated):
         return location_drawing(fact)
-    if isinstance(fact, Placed):
+    if isinstance(fact, KeyPlaced):
         return slot_drawing(fact) if title == "The slot" else displacement_drawing(fact)
     return None
 
@@ -51,7 +51,7 @@ def step_drawing(fact: Any, title: str) -> Drawing | None:
 def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
     if isinstance(fact, Begun) and title == "Is this a shard?":
         return (Fields(HEADER, 0, fact.header),)
-    if isinstance(fact, Compared) and title == "Is it really this key?":
+    if isinstance(fact, KeyCompared) and title == "Is it really this key?":
         slot, key = fact.placed.slot, fact.placed.hashed.key
         return (ComparedBytes(f"The key in slot {slot}", key, fact.stored, fact.span("key")),)
     return ()

@@ -12,7 +12,7 @@ from typing import Any
 from shardcore.errors import FormatError
 from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_range
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
-from shardcore.formats.swh.lookup import Located, Placed
+from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced
 from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
@@ -25,14 +25,14 @@ _MOST_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class PackedValue:
     bucket: int
     start: int
     length: int
     displacement: int
 
 
-def directory_figure(located: Located) -> Cells:
+def directory_figure(located: DisplacementLocated) -> Cells:
     hashing = located.hashed.hashing
     number = located.hashed.bucket // ONES_PER_ENTRY
     span = hashing.parts["select directory"]
@@ -53,7 +53,7 @@ def directory_figure(located: Located) -> Cells:
     return Cells(title, len(shown), (item,), first=shown.start)
 
 
-def unary_figure(located: Located) -> Bits | None:
+def unary_figure(located: DisplacementLocated) -> Bits | None:
     """Return the unary bits around the one-bits of the bucket and the one before; None if they were not read."""
     before, own = located.positions
     first = max(before, 0) // 8
@@ -85,7 +85,7 @@ def _one_bit(hashing: HashLayout, bucket: int, position: int, base: int, tone: T
     )
 
 
-def low_figure(located: Located) -> Bits:
+def low_figure(located: DisplacementLocated) -> Bits:
     hashing, bucket = located.hashed.hashing, located.hashed.bucket
     r = hashing.low_width
     items = [_low_item(hashing, bucket, r if bucket else 0, located.lows[1], Tone.HIT)]
@@ -111,7 +111,7 @@ def _low_item(hashing: HashLayout, bucket: int, at: int, low: int, tone: Tone) -
     )
 
 
-def ends_figure(located: Located) -> Table:
+def ends_figure(located: DisplacementLocated) -> Table:
     r, bucket = located.hashed.hashing.low_width, located.hashed.bucket
     stop = located.start + located.length
     rows = [_end_row(bucket, located.positions[1], located.lows[1], r, stop)]
@@ -133,7 +133,7 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
     )
 
 
-def store_figure(located: Located, first: int, data: bytes, beside: list[Value]) -> Figure:
+def store_figure(located: DisplacementLocated, first: int, data: bytes, beside: list[PackedValue]) -> Figure:
     """Return the bits of the value store around the value."""
     bucket, stop = located.hashed.bucket, located.start + located.length
     spans = (value_span(located),) if located.length else ()
@@ -156,7 +156,7 @@ def store_figure(located: Located, first: int, data: bytes, beside: list[Value])
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
 
-def value_figure(placed: Placed) -> Figure:
+def value_figure(placed: KeyPlaced) -> Figure:
     located, bucket = placed.located, placed.hashed.bucket
     doc = f"The value of bucket {bucket}: {plural(located.length, 'bit')} from store bit {located.start} on."
     if not located.length:
@@ -167,11 +167,11 @@ def value_figure(placed: Placed) -> Figure:
     return Bits(title, located.length, placed.displacement - (1 << located.length) + 1, (item,))
 
 
-def value_span(located: Located) -> Span:
+def value_span(located: DisplacementLocated) -> Span:
     return located.hashed.hashing.where("value store", *byte_range(located.start, located.length))
 
 
-def split_figure(placed: Placed, title: str) -> Table:
+def split_figure(placed: KeyPlaced, title: str) -> Table:
     displacement, length, n = placed.displacement, placed.located.length, placed.slots
     stored, tail = displacement - (1 << length) + 1, (placed.hashed.hashing.tail,)
     row = (
@@ -205,18 +205,18 @@ def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
     return tuple(Link(start, stop, tone=tone) for start, stop, tone in PLACE_LINKS if {start, stop} <= names)
 
 
-def location_figures(located: Located) -> tuple[Figure, ...]:
+def location_figures(located: DisplacementLocated) -> tuple[Figure, ...]:
     found = directory_figure(located), unary_figure(located), low_figure(located), ends_figure(located)
     return tuple(figure for figure in found if figure is not None)
 
 
-def location_drawing(located: Located) -> Drawing:
+def location_drawing(located: DisplacementLocated) -> Drawing:
     figures = location_figures(located)
     caption = "Values have different lengths, so the file stores the end of each; the next value begins there."
     return Drawing(f"Location of the value of bucket {located.hashed.bucket}", figures, links_between(figures), caption)
 
 
-def displacement_drawing(placed: Placed) -> Drawing:
+def displacement_drawing(placed: KeyPlaced) -> Drawing:
     figures = value_figure(placed), split_figure(placed, "d, p0 and p1")
     caption = "Values of k bits start at 2^k - 1, after those of fewer bits, so each number has one encoding."
     return Drawing(f"The displacement of bucket {placed.hashed.bucket}", figures, links_between(figures), caption)
@@ -256,7 +256,7 @@ class DisplacementSketch:
             f"From bits to the displacement of bucket {placed.hashed.bucket}", figures, links_between(figures), caption
         )
 
-    def _store(self, placed: Placed) -> Figure:
+    def _store(self, placed: KeyPlaced) -> Figure:
         located, store = placed.located, placed.hashed.hashing.parts["value store"]
         start, stop = byte_range(located.start, located.length)
         first = max(min(start - 1, store.size - _STORE_BYTES), 0)
@@ -265,7 +265,7 @@ class DisplacementSketch:
         (data,) = file.hash_reader(file.source)([(store.start + first, store.start + last)])
         return store_figure(located, first, data, self._beside(placed.hashed.bucket, first, last))
 
-    def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
+    def _beside(self, bucket: int, first: int, last: int) -> list[PackedValue]:
         """Return the neighbouring values in bytes `[first, last)` of the value store; empty for a large shard."""
         if not self._scene.few:
             return []
@@ -277,5 +277,5 @@ class DisplacementSketch:
         for other in range(max(bucket - _BESIDE, 0), min(bucket + _BESIDE, len(decoded.ends))):
             end, length = int(decoded.ends[other]), int(decoded.lengths[other])
             if other != bucket and length and 8 * first <= end - length and end <= 8 * last:
-                found.append(Value(other, end - length, length, int(decoded.displacements[other])))
+                found.append(PackedValue(other, end - length, length, int(decoded.displacements[other])))
         return found[:_BESIDE]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile
-from shardcore.formats.swh.lookup import Placed, place_key
+from shardcore.formats.swh.lookup import KeyPlaced, place_key
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.model.objects import State
 from shardcore.shards.trace import Trace
@@ -66,7 +66,7 @@ class KeyScene:
         return placed.displacement if placed is not None else None
 
     @cached_property
-    def placed(self) -> Placed | None:
+    def placed(self) -> KeyPlaced | None:
         """The key with its slot; None for a shard without objects."""
         if (placed := self._looked_up()) is not None:
             return placed
@@ -95,9 +95,9 @@ class KeyScene:
         except FormatError:
             return None
 
-    def _looked_up(self) -> Placed | None:
+    def _looked_up(self) -> KeyPlaced | None:
         steps = self._trace.steps if self._trace is not None else ()
-        return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, Placed)), None)
+        return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, KeyPlaced)), None)
 
     def _first_key(self) -> bytes | None:
         """Return the key of the first object written, or of the first live slot before the index is loaded, or None."""

@@ -12,7 +12,7 @@ from typing import Any
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.hash_section import HashLayout
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
-from shardcore.formats.swh.lookup import Hashed, Placed
+from shardcore.formats.swh.lookup import Hashed, KeyPlaced
 from shardcore.model.drawing import (
     Cells,
     Control,
@@ -48,18 +48,9 @@ ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32
 
 @dataclass(frozen=True, slots=True)
 class KeyMove:
-    """One key of the bucket at the tried displacement.
+    """One key of the bucket at the tried displacement: it begins at `first`, jumps by `step`, and gets `slot`.
 
-    Attributes:
-        key: Its 32 bytes.
-        first: f, its first slot.
-        step: h.
-        slot: Its slot at the tried displacement.
-        stored_slot: Its slot in the index; -1 if it is not stored.
-        spans: Location of the key in the file.
-        selected: It is the key of the drawing.
-        verdict: Text that states if it fits.
-        fits: The slot is free for it.
+    `stored_slot` is its slot in the index, -1 if it is not stored; `selected` is the key of the drawing.
     """
 
     key: bytes
@@ -121,7 +112,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
     return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
 
 
-def buckets_figure(placed: Placed, tried: int, known: Sequence[int] | None, *, fits: bool) -> Cells:
+def buckets_figure(placed: KeyPlaced, tried: int, known: Sequence[int] | None, *, fits: bool) -> Cells:
     """Return the buckets around g, each with its displacement if known."""
     hashed, stored, place = placed.hashed, placed.displacement, value_span(placed.located)
     bucket, shown = hashed.bucket, window(hashed.hashing.buckets, hashed.bucket, BUCKETS)
@@ -226,7 +217,7 @@ def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
     return f"From slot {before} on: {text} is slot {slot}." if number else f"The key begins at slot {slot}: f."
 
 
-def slot_drawing(placed: Placed) -> Drawing:
+def slot_drawing(placed: KeyPlaced) -> Drawing:
     first, step, slots = placed.hashed.first, placed.hashed.step, placed.slots
     path, _ = path_of(first, step, placed.displacement, slots)
     ruler, links = long_ring_figure(_index_start(placed.hashed.hashing), slots, path, ())
@@ -288,7 +279,7 @@ def _slot_span(index_start: int, slot: int) -> Span:
 # --- the drawing ------------------------------------------------------------------------------------------------
 
 
-def title_of(placed: Placed, tried: int, group: BucketKeys) -> str:
+def title_of(placed: KeyPlaced, tried: int, group: BucketKeys) -> str:
     key, slot = f"key {tag(placed.hashed.key)}…", group.moves[0].slot
     if tried != placed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
@@ -296,7 +287,7 @@ def title_of(placed: Placed, tried: int, group: BucketKeys) -> str:
     return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, but is not stored there"
 
 
-def caption_of(layout: ShardLayout, placed: Placed, tried: int, group: BucketKeys, *, few: bool) -> str:
+def caption_of(layout: ShardLayout, placed: KeyPlaced, tried: int, group: BucketKeys, *, few: bool) -> str:
     limit = f" The other keys of the bucket are drawn only for shards of up to {HASHED_KEYS:,} objects."
     own = [move for move in group.moves if move.stored_slot >= 0]
     bucket = placed.hashed.bucket
@@ -423,7 +414,7 @@ class SlotPlacementSketch:
             legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
         )
 
-    def _small_bucket(self, placed: Placed, tried: int) -> BucketKeys | None:
+    def _small_bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys | None:
         all_keys, hashed = self._scene.all_keys, placed.hashed
         if all_keys is None:
             return None
@@ -466,7 +457,7 @@ class SlotPlacementSketch:
         here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
         return [(slot, holder[slot]) for slot in here]
 
-    def _large_bucket(self, placed: Placed, tried: int) -> BucketKeys:
+    def _large_bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys:
         file, hashed = self._scene.file, placed.hashed
         layout = file.layout
         slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)

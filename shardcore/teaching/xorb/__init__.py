@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shardcore.formats.xorb.lookup import Located
+from shardcore.formats.xorb.lookup import RecordLocated
 from shardcore.teaching.xorb.charts import loads, shares
 from shardcore.teaching.xorb.sketches import BytePlanesSketch, RecordsSketch, sums_figure
 
@@ -28,4 +28,4 @@ def step_drawing(fact: Any, title: str) -> Drawing | None:
 
 
 def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
-    return (sums_figure(fact.file.records, fact.number),) if isinstance(fact, Located) else ()
+    return (sums_figure(fact.file.records, fact.number),) if isinstance(fact, RecordLocated) else ()

@@ -60,7 +60,7 @@ def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path
         session.reload()
     assert session.shard is not before
     assert session.request == request
-    assert "specification given" in session.shard.why
+    assert "given specification" in session.shard.why
 
 
 def test_a_failure_carries_the_request(session: Session, qtbot: QtBot, data: Path) -> None:

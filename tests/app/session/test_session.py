@@ -128,7 +128,7 @@ def test_a_file_that_vanishes_is_noticed(session: Session, qtbot: QtBot, small: 
     path.unlink()
     with qtbot.waitSignal(session.source_trouble) as caught:
         session.check_source()
-    assert "gone" in str(caught.args[0])
+    assert "deleted" in str(caught.args[0])
     session.select_span(Span("", 700, 701))
     chosen(session, qtbot)
     assert session.selection.path[-1].name == "content"

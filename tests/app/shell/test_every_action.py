@@ -223,7 +223,7 @@ WELCOME = (
     theme("dark-safe", "Dark, colour-blind safe"),
     theme("light-safe", "Light, colour-blind safe"),
     theme("dark-room", "Dark room"),
-    theme("system", "As the system"),
+    theme("system", "Follow system"),
     changing("View > Reduced motion", lambda window: window.settings.reduced_motion),
     changing("View > Full screen", lambda window: window.isFullScreen()),
     changing("View > Zoom in", lambda window: window.settings.zoom),

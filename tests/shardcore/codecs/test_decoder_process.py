@@ -112,7 +112,7 @@ def long_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byte
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of memory is that of Linux")
 def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("greedy", "long", "broken"):
-        monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_isolated:{name}_task")
+        monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_decoder_process:{name}_task")
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
     first = pid(decoder)
     for name, error, words in (

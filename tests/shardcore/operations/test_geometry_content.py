@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.shardcore.formats.neuroglancer.test_geometry import ANNOTATION_INFO, row
 
 import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
@@ -20,6 +19,7 @@ from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
 from tests.samples.shapes import VOXEL
+from tests.shardcore.formats.neuroglancer.test_decode_geometry import ANNOTATION_INFO, row
 
 ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 

@@ -144,7 +144,7 @@ def test_a_stated_size_and_sha256_are_compared(tmp_path: Path, name: str, unread
     (tmp_path / "7").write_bytes(content)
     right, wrong = hashlib.sha256(content).hexdigest(), hashlib.sha256(b"THE SAME SIZE").hexdigest()
     format, out = _target(tmp_path, name)
-    stated = [({"size": 1234}, "a size of 13; the manifest states 1,234")]
+    stated = [({"size": 1234}, "13 bytes; the manifest states 1,234")]
     stated += [] if unread else [({"size": 13, "sha256": wrong}, f"the sha256 {right}; the manifest states {wrong}")]
     for line, why in stated:
         manifest.write_text(json.dumps({"path": "7"} | line))

@@ -175,7 +175,7 @@ def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
 
 
 def _ignore_cancel() -> None:
-    """Ignore cancellation."""
+    """For what must run to its end."""
 
 
 def _uncancellable(progress: Progress) -> Progress:

@@ -113,6 +113,6 @@ def test_pictures_are_decoded_in_a_process_of_their_own(qapp: QApplication, tmp_
         patch.setattr("PIL.Image.open", None)  # not used in this process
         shown = lesson_files._picture(path)
     assert (shown.width(), shown.height(), shown.pixelColor(7, 4)) == (8, 5, QColor(Qt.GlobalColor.red))
-    path.write_bytes(b"no picture")
-    with pytest.raises(FormatError, match="no picture"):
+    path.write_bytes(b"not an image")
+    with pytest.raises(FormatError, match="not an image"):
         lesson_files._picture(path)

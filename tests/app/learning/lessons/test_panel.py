@@ -274,7 +274,7 @@ def test_a_lesson_whose_file_is_not_opened(panel: LessonPanel, session: Session,
         assert "Looking" not in panel.text.text()
         return panel.trouble.text().replace("\\", "")
 
-    assert "is open now" in refused("swh")
+    assert "is open," in refused("swh")
     session.open(OpenRequest(str(data / "swh/small.shard"), sandbox=True))
     qtbot.waitUntil(lambda: session.request.sandbox and session.shard is not None)
     assert "The sandbox of small.shard is open" in refused("des")

@@ -350,7 +350,7 @@ def test_unreadable_inputs_are_skipped(
     with qtbot.waitSignal(session.succeeded) as told:
         sheet.form.write.click()
     assert "1 input skipped." in told.args[0]
-    assert "▲ skipped: there is no file" in sheet.outcome.text.text
+    assert "▲ skipped: file not found" in sheet.outcome.text.text
     report = json.loads((tmp_path / "out.shard.report.json").read_text())["objects"]
     assert [one["path"] for one in report if "error" in one] == [str(tmp_path / "gone.txt")]
     assert len(report) == 13
