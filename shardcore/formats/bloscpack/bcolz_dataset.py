@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, source_lost
@@ -18,8 +19,7 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.bcolz_objects import chunk_of
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.json_nodes import JsonNodes
-from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
-from shardcore.formats.bloscpack.step_values import MEANINGS
+from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.computed_children import Deferred
 from shardcore.model.content_part import ContentPart
@@ -35,19 +35,14 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import FOUND, Trace
+from shardcore.shards.trace import FOUND, LookupRecorder, Trace
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
 
-if TYPE_CHECKING:
-    from shardcore.model.drawing import Sketch
-
 
 class BloscpackDataSet(DataSet):
     """Data set of bcolz columns, whose files have one chunk each."""
-
-    meanings = MEANINGS
 
     joins = False
 
@@ -83,23 +78,16 @@ class BloscpackDataSet(DataSet):
         root = super().tree
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+    def has_file(self, name: str) -> bool:
+        return name in self._by_name
 
-        if trace is not None and trace.member in self._by_name:
-            return super().sketches(trace)
-        first = self.first_member if trace is None else self._first_file(trace)
-        if not first:
-            return ()
-        scene = ChunkScene(lambda: self._file_of(first), None, ready=lambda: self.is_open(first))
-        return self.placed_sketches(sketches_of(scene), first)
-
-    def _first_file(self, trace: Trace) -> str:
+    def first_file(self, trace: Trace) -> str:
+        """Return the first file of the column that a lookup has found; empty if there is none."""
         if trace.outcome != FOUND or trace.ref is None:
             return ""
         return next((file.name for file in self._column_of(trace.ref).files), "")
 
-    def _file_of(self, name: str) -> BloscpackFile:
+    def file_of(self, name: str) -> BloscpackFile:
         shard = self.member(name)
         assert isinstance(shard, BloscpackShard)
         return shard.file
@@ -277,3 +265,11 @@ def _json_node(source: str, text: bytes) -> Node:
     except FormatError as error:
         return Node(source, span, role=FieldRole.TEXT, error=error.message)
     return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))
+
+
+def record_fact(recorder: LookupRecorder, make: Callable[[ModuleType], Any]) -> None:
+    """Record a fact, created only for a trace; `make` receives the module of the steps."""
+    if recorder.recording:
+        from shardcore.formats.bloscpack import steps
+
+        recorder.record(make(steps), steps.STEPS)

@@ -17,11 +17,9 @@ from shardcore.formats.bloscpack.arrays import names_array, npy_head
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.layout import UNKNOWN
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
-from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
@@ -46,13 +44,8 @@ LOOKED_THROUGH = 16
 I64 = NDArray[np.int64]
 
 
-FILE_WHY = "The folder is the index: each file has one content, and the file name is the key."
-
-
 class BloscpackFiles(DataSet):
     """Data set with one object per file; its key is the path of the file relative to the folder, without `.blp`."""
-
-    meanings = MEANINGS
 
     joins = False
     files_are_objects = True
@@ -92,14 +85,12 @@ class BloscpackFiles(DataSet):
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         name = key + SUFFIX
         row = self._rows.get(name)
-        if row is None:
-            text = f"{short(name)} is not among the {plural(len(self.members), 'file')}."
-            recorder.step("Which file", text, why=FILE_WHY)
-            return ()
-        span = Span(str(SourceName(name)), 0, self.members[row].size)
-        text = f"The key is the file name without its extension: {short(name)}."
-        recorder.step("Which file", text, span, why=FILE_WHY, file=name)
-        return (name,)
+        span = None if row is None else Span(str(SourceName(name)), 0, self.members[row].size)
+        if recorder.recording:
+            from shardcore.formats.bloscpack.steps import STEPS, ContentFile
+
+            recorder.record(ContentFile(name, span, len(self.members)), STEPS)
+        return () if row is None else (name,)
 
     def ref(self, row: int) -> ObjectRef:
         """Return the object of a file; opens the file briefly if its uncompressed size is not cached."""

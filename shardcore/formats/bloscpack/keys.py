@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.elements import index_text, parse_index
+from shardcore.formats.bloscpack.arrays import index_text, parse_index
 from shardcore.model.safe_text import short
 
 ALL = "all"

@@ -27,7 +27,6 @@ from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.offsets import read_offsets
-from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart
@@ -44,12 +43,10 @@ from shardcore.sources.base import PIECE
 
 if TYPE_CHECKING:
     from shardcore.codecs.decoder_process import IsolatedDecoder
-    from shardcore.formats.bloscpack.chunk_scene import ChunkScene
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.steps import Steps
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 HEAD = 65536
@@ -60,7 +57,6 @@ class BloscpackShard(FileShard):
     file: BloscpackFile
     _lookup: BloscpackLookup
     key_form = NUMBERS
-    meanings = MEANINGS
 
     format = "bloscpack"
 
@@ -68,6 +64,11 @@ class BloscpackShard(FileShard):
         objects = BloscpackObjects(file)
         super().__init__(file, objects, BloscpackTree(file), BloscpackLookup(file, objects))
         self.version = str(file.header.version)
+
+    def steps(self) -> Steps:
+        from shardcore.formats.bloscpack.steps import STEPS
+
+        return STEPS
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -149,11 +150,6 @@ class BloscpackShard(FileShard):
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many(keys)
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.bloscpack.chunk_scene import ChunkScene
-
-        return sketches_of(ChunkScene(lambda: self.file, trace))
-
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
         wanted, content = self.ref_of(ref), self.file.content
         return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
@@ -227,13 +223,6 @@ class BloscpackShard(FileShard):
         super().isolate(decoder)
         if self.isolated is not None:
             self.file.isolate(self.isolated)
-
-
-def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
-    from shardcore.formats.bloscpack.block_sketch import BlockSketch
-    from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
-
-    return RulersSketch(scene), BlockSketch(scene)
 
 
 def _number(ref: ObjectRef) -> int:

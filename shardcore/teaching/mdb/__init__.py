@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from shardcore.codecs.xet.hashes import SIZE
+import numpy as np
+
+from shardcore.codecs.xet.hashes import SIZE, words
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing
-from shardcore.formats.mdb.layout import FILE_ENTRY
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_ENTRY, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO
 from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
+from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.number_text import plural
+from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.model.span import Span
+from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.teaching.mdb.charts import loads, shares
 from shardcore.teaching.mdb.chunk_map import ChunkMapSketch
 from shardcore.teaching.mdb.hash_lookup import HashLookupSketch, bisection_figure
 from shardcore.teaching.mdb.insertion import CutsSketch
@@ -22,6 +31,115 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Sketch
     from shardcore.shards.step_content import Shown
     from shardcore.shards.trace import Trace
+
+MOST_CHUNKS = 8192
+"""Maximum number of chunks in a xorb."""
+
+_KINDS = (
+    (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and the number of its records."),
+    (RecordKind.FILE_ENTRY, Use.DATA, "segments of files", "Ranges of chunks in xorbs; together they are the file."),
+    (RecordKind.FILE_VERIFICATION, Use.METADATA, "range hashes", "The hash of each segment, from its chunk hashes."),
+    (RecordKind.FILE_METADATA, Use.METADATA, "metadata of files", "The SHA-256 of each file."),
+    (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and the number of its chunks."),
+    (RecordKind.CAS_ENTRY, Use.DATA, "chunks of xorbs", "Hash, offset and size of each chunk."),
+    (RecordKind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
+    (RecordKind.UNREAD, Use.UNKNOWN, "unreadable records", "Records after a damaged record."),
+)
+
+MANY = 1024
+"""Number of chunks from which keys are grouped by two digits instead of one."""
+
+MOST_NAMED = 256
+"""Above this number, files and xorbs are drawn without names."""
+
+
+def shares(file: MdbFile) -> tuple[Share, ...]:
+    inside: dict[str, list[Share]] = {}
+    if (index := file.index) is not None:
+        inside = {FILE_INFO: _records(index.files), XORB_INFO: _records(index.xorbs)}
+    return budget(file.sections, inside)
+
+
+def _records(section: WalkedSection) -> list[Share]:
+    found = []
+    for kind, use, name, doc in _KINDS:
+        starts = section.start + RECORD_SIZE * np.flatnonzero(section.kinds == kind)
+        if len(starts):
+            found.append(share_of(use, name, starts, starts + RECORD_SIZE, doc))
+    return found
+
+
+def loads(file: MdbFile) -> tuple[LoadSource, ...]:
+    """Return the three distributions; each loads the index, so the whole shard is read."""
+    reads = 0 if file.index is not None else file.source.size
+    return (
+        LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
+        LoadSource("xorbs", "Chunks in the xorbs", reads, partial(_xorbs, file)),
+        LoadSource("segments", "Segments of the files", reads, partial(_segments, file)),
+    )
+
+
+def _keys(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    hashes = np.ascontiguousarray(index.chunks["chunk_hash"])
+    digits = 2 if len(hashes) >= MANY else 1
+    places = 16**digits
+    first = words(hashes)[:, 0] >> np.uint64(64 - 4 * digits) if len(hashes) else np.zeros(0, np.uint64)
+    counts = counts_of(first, places)
+    return Load(
+        "Chunk hashes over the space of keys",
+        "key prefix",
+        "chunk",
+        counts,
+        "Hashes are evenly distributed, so a client can estimate the row of a key in the sorted table.",
+        int(counts.sum()) / places,
+        by_chance=True,
+        key_prefixes=tuple(f"{CHUNK}:{number:0{digits}x}" for number in range(places)),
+        names=tuple(f"{number:0{digits}x}…" for number in range(places)),
+    )
+
+
+def _xorbs(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    section = index.xorbs
+    return Load(
+        "Chunks in the xorbs",
+        "xorb",
+        "chunk",
+        section.counts,
+        f"A xorb has up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
+        row_bounds=index.first_row(CHUNK) + section.bounds.astype(np.int64),
+        starts=section.start + RECORD_SIZE * section.headers,
+        stops=section.start + RECORD_SIZE * section.ends,
+        names=_labels(index, XORB),
+    )
+
+
+def _segments(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    section = index.files
+    return Load(
+        "Segments of the files",
+        "file",
+        "segment",
+        section.counts,
+        "Each segment is a range of one xorb and costs one request when the file is fetched, so one per file is best.",
+        1.0,
+        "one per file",
+        row_bounds=np.arange(len(section.headers) + 1, dtype=np.int64),
+        starts=section.start + RECORD_SIZE * section.headers,
+        stops=section.start + RECORD_SIZE * section.ends,
+        names=_labels(index, FILE),
+    )
+
+
+def _labels(index: MdbIndex, kind: str) -> tuple[str, ...]:
+    section = index.section(kind)
+    if len(section.headers) > MOST_NAMED:
+        return ()
+    first = words(np.ascontiguousarray(section.hashes[section.headers]))[:, 0].tolist() if len(section.headers) else []
+    return tuple(f"{int(word) >> 32:08x}…" for word in first)
+
 
 __all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.bloscpack.elements import element_at
+from shardcore.formats.bloscpack.arrays import element_at
 from shardcore.formats.bloscpack.keys import parse_key
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.span import Span

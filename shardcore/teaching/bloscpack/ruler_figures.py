@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap
-from shardcore.formats.bloscpack.chunk_scene import Placed
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
@@ -14,6 +13,7 @@ from shardcore.model.drawing import Band, Bits, Cells, Item, Link, Ribbon, Ruler
 from shardcore.model.number_text import grouped_digits, plural, range_text
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
+from shardcore.teaching.bloscpack.scene import PlacedChunk
 
 CHUNKS = 4
 """Maximum number of chunks drawn."""
@@ -38,7 +38,7 @@ _TONES = {
 }
 
 
-def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
+def chunks_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int, byte: int | None) -> Ribbon:
     """Return the uncompressed content above, the file below, and a band per chunk."""
     first, last = chunks[0], chunks[-1]
     above = [_plain_item(chunk, here=chunk.number == number) for chunk in chunks]
@@ -57,14 +57,14 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
     return Ribbon("Each chunk is compressed separately", plain, stored, bands)
 
 
-def _plain_item(chunk: Placed, *, here: bool) -> Item:
+def _plain_item(chunk: PlacedChunk, *, here: bool) -> Item:
     size = chunk.header.nbytes
     doc = f"Chunk {chunk.number}: uncompressed bytes {chunk.plain} to {chunk.plain + size - 1}."
     tone = Tone.HIT if here else Tone.DATA
     return Item(f"chunk {chunk.number}", (), chunk.plain, max(size, 1), tone, doc, here=here)
 
 
-def _stored_item(chunk: Placed, *, here: bool) -> Item:
+def _stored_item(chunk: PlacedChunk, *, here: bool) -> Item:
     size = chunk.stop - chunk.place
     doc = f"Chunk {chunk.number}, stored at {range_text(chunk.place, chunk.stop)}, its checksum included."
     tone = Tone.HIT if here else Tone.DATA
@@ -72,7 +72,7 @@ def _stored_item(chunk: Placed, *, here: bool) -> Item:
     return Item(f"{chunk.number}", (chunk.span,), chunk.place, max(size, 1), tone, doc, name, here=here)
 
 
-def _chunk_band(chunk: Placed, *, here: bool) -> Band:
+def _chunk_band(chunk: PlacedChunk, *, here: bool) -> Band:
     plain, stored = chunk.header.nbytes, chunk.stop - chunk.place
     text = f"{grouped_digits(plain)} to {grouped_digits(stored)}"
     doc = f"Chunk {chunk.number}: {plural(plain, 'uncompressed byte')} are {grouped_digits(stored)} in the file."
@@ -91,7 +91,7 @@ def _front_items(file: BloscpackFile) -> list[Item]:
 # --- offsets and walk ------------------------------------------------------------------------------------------------
 
 
-def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
+def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Cells, bool] | None:
     """Return the drawn offset slots, and True if the slot of chunk `number` is right; None without offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
@@ -121,7 +121,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
     return Cells(title, count, tuple(items), first=first), good
 
 
-def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
+def walk_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Ruler, list[Link]]:
     """Return the chunks that a reader walks over to reach chunk `number`, with an arc per chunk."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []

@@ -1,18 +1,33 @@
-"""Byte shares of a Bloscpack file, and the stored sizes of its chunks as a load chart."""
+"""What teaches Bloscpack: drawings of files and of lookup steps, and charts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, UNKNOWN, Flag
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, Flag
+from shardcore.formats.bloscpack.lookup import BlockFound, ChecksumCompared, ChunkWalked, FileOpened, HeaderRead
 from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.drawing import Drawing
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.progress import Progress
+from shardcore.shards.step_content import Compared, Fields
+from shardcore.teaching.bloscpack.block import BlockSketch
+from shardcore.teaching.bloscpack.ruler_figures import blocks_figure, flags_figure
+from shardcore.teaching.bloscpack.rulers import RulersSketch
+from shardcore.teaching.bloscpack.scene import ChunkScene
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.shard import BloscpackShard
+    from shardcore.model.drawing import Sketch
+    from shardcore.shards.dataset import DataSet
+    from shardcore.shards.step_content import Shown
+    from shardcore.shards.trace import Trace
 
 
 def shares(file: BloscpackFile) -> tuple[Share, ...]:
@@ -80,3 +95,53 @@ def _stored(file: BloscpackFile, progress: Progress) -> Load:
         starts=starts,
         stops=stops,
     )
+
+
+__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
+
+
+def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:
+    return _sketches(ChunkScene(lambda: shard.file, trace))
+
+
+def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
+    """Return the drawings of the first file of a column; of other folders, those of the file of a lookup."""
+    from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
+
+    if not isinstance(data_set, BloscpackDataSet):
+        return () if trace is None else None
+    if trace is not None and data_set.has_file(trace.member):
+        return None
+    first = data_set.first_member if trace is None else data_set.first_file(trace)
+    if not first:
+        return ()
+    scene = ChunkScene(lambda: data_set.file_of(first), None, ready=lambda: data_set.is_open(first))
+    return data_set.placed_sketches(_sketches(scene), first)
+
+
+def _sketches(scene: ChunkScene) -> tuple[Sketch, ...]:
+    return RulersSketch(scene), BlockSketch(scene)
+
+
+def step_drawing(fact: Any, title: str) -> Drawing | None:
+    if not isinstance(fact, BlockFound):
+        return None
+    ribbon, left = blocks_figure(fact.stored, fact.map, fact.block, fact.within)
+    caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
+    return Drawing(f"Block {fact.block}", (ribbon,), (), caption, left)
+
+
+def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+    if isinstance(fact, FileOpened) and title == "Header fields":
+        return (Fields(fact.file.header.record, 0, fact.file.header.values),)
+    if isinstance(fact, FileOpened) and title == "Skip the metadata" and fact.file.metadata is not None:
+        return (Fields(METADATA_HEADER, fact.file.metadata.start, fact.file.metadata.values),)
+    if isinstance(fact, ChunkWalked):
+        return (Fields(CHUNK_HEADER, fact.place, {"ctbytes": fact.after - fact.place - fact.digest}),)
+    if isinstance(fact, HeaderRead):
+        header, start = fact.stored.header, fact.stored.span.start
+        values = {name: getattr(header, name) for name in CHUNK_HEADER.sizes}
+        return Fields(CHUNK_HEADER, start, values, relative=True), flags_figure(header, start)
+    if isinstance(fact, ChecksumCompared):
+        return (Compared("Stored", fact.computed, fact.stored.digest, fact.stored.digest_span, "Computed"),)
+    return ()

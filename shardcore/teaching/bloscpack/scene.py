@@ -27,7 +27,7 @@ _BLOCK_DOC = "Number of the block; the last block if the chunk has fewer."
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedChunk:
     """Chunk whose location and sizes are known from its Blosc header alone."""
 
     number: int
@@ -147,7 +147,7 @@ class ChunkScene:
 
     # --- the file ----------------------------------------------------------------------------------------------------
 
-    def placed(self, number: int) -> Placed:
+    def placed(self, number: int) -> PlacedChunk:
         """Return a chunk from its Blosc header alone."""
         file = self.file
         table, source = file.table, file.source
@@ -158,9 +158,9 @@ class ChunkScene:
             raw = source.read(place, min(place + HEADER_SIZE, source.size))
             header = read_chunk_header(raw, place=Span("", place, source.size))
         stop = min(place + header.ctbytes + file.header.checksum.size, source.size)
-        return Placed(number, place, header, stop, self._plain_start(number))
+        return PlacedChunk(number, place, header, stop, self._plain_start(number))
 
-    def around(self, number: int, most: int) -> list[Placed]:
+    def around(self, number: int, most: int) -> list[PlacedChunk]:
         """Return a chunk and its neighbours, at most `most`, up to the first chunk on each side that is not found."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)

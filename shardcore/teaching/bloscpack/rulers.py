@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardcore.errors import LimitExceeded
-from shardcore.formats.bloscpack.chunk_scene import ChunkScene, Placed
-from shardcore.formats.bloscpack.ruler_figures import (
+from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone
+from shardcore.model.number_text import grouped_digits, plural
+from shardcore.shards.trace import FOUND
+from shardcore.teaching.bloscpack.ruler_figures import (
     CHUNKS,
     WALKED,
     blocks_figure,
@@ -16,9 +18,7 @@ from shardcore.formats.bloscpack.ruler_figures import (
     walk_figure,
     way_figure,
 )
-from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.shards.trace import FOUND
+from shardcore.teaching.bloscpack.scene import ChunkScene, PlacedChunk
 
 
 class RulersSketch:
@@ -73,7 +73,7 @@ class RulersSketch:
             title = f"Location of {scene.trace.key}"
         return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
 
-    def _way(self, chunk: Placed) -> list[tuple[str, str, str, Tone]]:
+    def _way(self, chunk: PlacedChunk) -> list[tuple[str, str, str, Tone]]:
         scene = self._scene
         arrived, within = scene.arrived, scene.within
         if arrived is None or within is None or scene.trace is None:
@@ -98,7 +98,7 @@ class RulersSketch:
             rows.append(("byte of it", str(rest), f"mod {chunk.header.blocksize}", Tone.THREE))
         return rows
 
-    def _caption(self, chunk: Placed, *, good: bool, offsets: bool) -> str:
+    def _caption(self, chunk: PlacedChunk, *, good: bool, offsets: bool) -> str:
         scene = self._scene
         trace = scene.trace
         missing = ""
