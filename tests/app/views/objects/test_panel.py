@@ -296,7 +296,7 @@ def test_a_filter_keeps_what_is_selected(qtbot: QtBot, small: ObjectPanel, monke
         assert small.actions_.extract.isEnabled() is bool(rows)
     sort_by(small, "size")
     qtbot.waitUntil(lambda: small.model.scattered)
-    assert selected(small) == [5]
+    qtbot.waitUntil(lambda: selected(small) == [5])
     session.select_row(4)
     qtbot.waitUntil(lambda: small.model.row_of(small.table.currentIndex()) == 4)
     small.table.selectAll()
