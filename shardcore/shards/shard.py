@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
-    from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.role_runs import Runs
+    from shardcore.model.slot_usage import LoadSource
     from shardcore.shards.ticket import ShardTicket
     from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, UNKNOWN, Flag
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.progress import Progress
 
 

@@ -273,7 +273,7 @@ class NeuroglancerDataSet(DataSet):
         return (name,)
 
     def _route_drawing(self, key: KeyLocation) -> Drawing:
-        from shardcore.formats.neuroglancer.bits_figures import route_drawing
+        from shardcore.formats.neuroglancer.key_bits_drawings import route_drawing
 
         return route_drawing(self.origin.spec, key, self._there)
 
@@ -282,7 +282,7 @@ class NeuroglancerDataSet(DataSet):
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
         from shardcore.model.drawing import StaticSketch
 
         place = None if trace is None else self.parse_key(trace.key)

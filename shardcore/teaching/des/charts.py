@@ -9,7 +9,7 @@ import numpy as np
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.routing import ShardName
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.occupancy import Load, counts_of
+from shardcore.model.slot_usage import Load, counts_of
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:

@@ -16,7 +16,7 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.sources.read_purpose import at_most
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
-from shardcore.teaching.lessons.lesson_values import LessonScene, NotHereError
+from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 
 MOST_INDEX = 4 << 20
 

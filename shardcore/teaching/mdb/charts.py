@@ -13,7 +13,7 @@ from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XO
 from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_text import plural
-from shardcore.model.occupancy import Load, LoadSource, counts_of
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 
 MOST_CHUNKS = 8192

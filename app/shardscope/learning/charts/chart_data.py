@@ -8,7 +8,7 @@ from enum import Enum
 
 from shardcore import DataSet, Shard
 from shardcore.model.byte_shares import Share
-from shardcore.model.occupancy import Load
+from shardcore.model.slot_usage import Load
 from shardcore.progress import Progress
 from shardcore.teaching.charts.charts import (
     BinnedLoad,

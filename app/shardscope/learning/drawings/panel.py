@@ -29,8 +29,8 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 _SVG = "image/svg+xml"

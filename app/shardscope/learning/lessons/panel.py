@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_text import plural
 from shardcore.teaching.lessons.lesson import Answer, Lesson
-from shardcore.teaching.lessons.lesson_values import escaped
-from shardcore.teaching.lessons.library import lessons, missions
+from shardcore.teaching.lessons.lesson_list import lessons, missions
+from shardcore.teaching.lessons.placeholders import escaped
 from shardscope.learning.lessons.lesson_files import LessonFiles
 from shardscope.learning.lessons.list_page import LessonList
 from shardscope.learning.lessons.markdown_paragraph import Prose

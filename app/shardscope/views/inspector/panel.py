@@ -45,8 +45,8 @@ from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
-from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 SHOWN = 12

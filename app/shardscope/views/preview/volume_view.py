@@ -48,9 +48,9 @@ from shardscope.views.preview.volume_slice import (
     planes_of,
 )
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.tick_box import TickBox
-from shardscope.widgets.while_visible import WhileVisible
 
 _HATCHES = {
     ChunkState.PENDING: Qt.BrushStyle.BDiagPattern,

@@ -14,11 +14,17 @@ from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription
+from shardcore.formats.neuroglancer.key_arrangement import (
+    Rows,
+    ShardArrangement,
+    ShardOrder,
+    ValueColumns,
+    arrange_shards,
+)
 from shardcore.formats.neuroglancer.keys import key_number, key_numbers
 from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
 from shardcore.formats.neuroglancer.morton import decode_many
-from shardcore.formats.neuroglancer.shard_order import Rows, ShardArrangement, ShardOrder, ValueColumns, arrange_shards
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
