@@ -536,7 +536,7 @@ class DataSet(Shard):
         self._counted, self._unreadable = total, unreadable
 
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
-        """Return the byte budget of all files together; reads their indexes. See `count_objects`."""
+        """Read the indexes of all files and return how many bytes belong to each use. Errors: see `count_objects`."""
         found, unreadable = [], dict[str, ShardError]()
         with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:

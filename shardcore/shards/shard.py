@@ -789,7 +789,7 @@ class Shard(Displayed, ABC):
         return member.verify(depth, progress)
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None if that is not possible."""
+        """Verify a small shard of a data set without opening it; return None if it must be opened to be verified."""
         return None
 
     def tickets(self, *, keys: bool = False) -> list[ShardTicket]:

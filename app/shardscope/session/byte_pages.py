@@ -49,7 +49,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
-    """Bytes of a source; empty after an error. `runs` is None while unknown; `epoch` is the version of their index."""
+    """Page of a source. `runs` are its fields, None until loaded; `epoch` is the index version they come from."""
 
     start: int
     data: bytes

@@ -55,10 +55,10 @@ class TraceWalk:
 
 
 def trace_of_key(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; with a loaded index, an incomplete key is completed to the only key with this prefix.
+    """Trace a key. With a loaded index, `key` may also be a prefix that only one key has.
 
     Raises:
-        UsageError: It is not a key, and no or several keys have this prefix.
+        UsageError: The key is malformed, and it is not the prefix of exactly one key.
     """
     stripped = key.strip()
     try:

@@ -178,7 +178,7 @@ class OpenRequest:
             UsageError: The request is for content inside a file.
         """
         if self.inside:
-            raise UsageError("objects can only be recovered from a file: save it as a file and open that")
+            raise UsageError("cannot recover objects inside another file: extract this content and open that file")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(

@@ -153,7 +153,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """True if the folder can be listed, or if each possible shard name can be tried because there are few."""
+        """True if listing is cheap: the folder can be listed, or there are few possible shard names to request."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
     def _list_files(self) -> Sequence[Member]:

@@ -161,14 +161,14 @@ class SpaceValues:
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Treat the values as meshes because fragments were given; the details for an info are unknown."""
+        """Change an unknown key space to meshes, because fragments were given; UsageError if it has another kind."""
         if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
         self.described = SpaceDescription(SpaceKind.MESH)
         self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
-        """Spool one value; return its content size and stored size."""
+        """Write one value to the spool; return its content size and stored size in bytes."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed

@@ -195,7 +195,7 @@ _COMPARED = 8  # most rows that are compared in pairs; more are sorted
 
 
 class _Inseparable(Exception):
-    """The seed fails: two keys of a bucket always share a slot, or a bucket gets no free slots."""
+    """The seed cannot be used: two keys of a bucket always share a slot, or a bucket gets no free slots."""
 
 
 def table_sizes(keys: int) -> tuple[int, int]:

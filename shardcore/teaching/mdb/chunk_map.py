@@ -51,9 +51,10 @@ class XorbPart:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """Chunks `[first, last)` used by the same segments (`users`); `span` is None if the shard does not list the xorb.
+    """Consecutive chunks `[first, last)` of a xorb that are used by the same segments (`users`, by index).
 
-    If the drawing is full, segments are included that use only a part of the chunks.
+    `span` covers their records, if the shard lists the xorb. Runs are merged if there are too many to draw: a segment
+    in `users` may then use only some of the chunks.
     """
 
     xorb: int

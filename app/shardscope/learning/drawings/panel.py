@@ -79,7 +79,7 @@ def ask_save(
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the indices of the items that show the spans; of several, those of the most similar size."""
+    """Return the indices of the items that overlap the spans; of these, only the items closest in size to the spans."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}

@@ -166,7 +166,7 @@ class LessonPanel(QWidget):
         self.more.setObjectName("lessonMore")
         self.more.setText(self.tr("⋯"))
         self.more.setAutoRaise(True)
-        self.more.setToolTip(self.tr("Notes for instructors, and the lesson as a page"))
+        self.more.setToolTip(self.tr("Instructor notes and export"))
         self.more.setAccessibleName(self.tr("More about the lesson"))
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.more)

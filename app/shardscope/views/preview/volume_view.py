@@ -295,7 +295,7 @@ class VolumeView(QWidget):
     def _fact_panel(self) -> QWidget:
         self._facts = QWidget()
         self._facts.setObjectName("volumeFacts")
-        self._facts.setAccessibleName(self.tr("Storage of the voxel"))
+        self._facts.setAccessibleName(self.tr("Voxel location"))
         grid = QGridLayout(self._facts)
         grid.setContentsMargins(8, 4, 8, 6)
         grid.setVerticalSpacing(2)

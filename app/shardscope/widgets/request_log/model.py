@@ -166,7 +166,7 @@ class RequestLogModel(TableModel):
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """Reload all records, since the purposes of old ones may have changed."""
+        """Reload all records, because the purpose of an earlier request can change."""
         self._main = main
         self._restart()
 
