@@ -327,7 +327,7 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find(self, key: Key) -> ObjectRef:
-        """Return the object with this key; of several, the one that the reference implementation would return.
+        """Return the object with this key; if there are several, the one that the reference implementation returns.
 
         Args:
             key: Its text form, or the bytes or number that the format stores: a sha256 or hash as 32 bytes, a chunk

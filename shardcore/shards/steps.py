@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps of a format by type of lookup result (fact); `format` names the part of `shardcore.teaching` to draw them."""
+    """Steps of a format by type of lookup result (fact); `format` names the part of `shardcore.teaching` that draws."""
 
     format: str
     rows: Mapping[type, tuple[Row, ...]]

@@ -25,7 +25,7 @@ class TraceWalk:
     Attributes:
         step: Index of the current step; -1 before the first.
         cold: Cost of the lookup on a cold start, once measured.
-        begins: The only stored key that begins with the requested key, if that was not found; else empty.
+        begins: If the requested key was not found: the only stored key that begins with it, or empty.
     """
 
     key: str = ""

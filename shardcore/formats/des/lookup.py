@@ -97,7 +97,7 @@ class DesLookup:
         return Uid.parse(text)
 
     def walk(self, key: Uid, source: Source) -> Iterator[Fact]:
-        """Look up a uid and yield each result in order. If it has several entries, the last is used, as in the reference.
+        """Look up a uid and yield each result in order. Of several entries, the last is used, as in the reference.
 
         Raises:
             KeyAbsent: No entry has the uid.

@@ -237,7 +237,7 @@ class HexPanel(QWidget):
 
     @property
     def full_width(self) -> float:
-        """Width in pixels beyond which nothing more is shown; infinite for drawings."""
+        """Width in pixels at which all columns fit; infinite for drawings."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 

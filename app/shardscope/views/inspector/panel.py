@@ -166,7 +166,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follow the selection; the old details stay until the new ones are loaded, at most `LATE_MILLISECONDS`."""
+        """Show the selection. Until its details are loaded, the old ones stay for at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:

@@ -595,7 +595,7 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
-        """Highlight the bytes of the voxel under the pointer; not for remote shards, which would need requests."""
+        """Highlight the bytes of the voxel under the pointer, except in remote shards, which would send requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.point_at([])

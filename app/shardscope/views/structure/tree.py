@@ -173,7 +173,7 @@ class HighlightedNodes:
 
 
 def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> HighlightedNodes:
-    """Return the nodes of highlighted ranges, without those that cannot be explained; may read."""
+    """Return the nodes of highlighted ranges; ranges that `explain` cannot resolve are left out. May read the file."""
     found = HighlightedNodes()
     for highlight in highlights:
         try:
