@@ -162,7 +162,7 @@ class Session(Documents):
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.report_error(self.tr("Cannot open it"), error),
+            failed=lambda error: self.report_error(self.tr("Cannot open the content"), error),
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )

@@ -241,7 +241,7 @@ class EmptyFile:
 class ChunksFound:
     """Chunks `[first, last)` of a xorb to which the record at `place` refers, a `segment` or the record of the chunks.
 
-    `stored` are their bytes in the xorb, `unpacked` those `[start, stop)` of the uncompressed xorb.
+    `stored` is their span in the xorb, `unpacked` their range `[start, stop)` in the uncompressed xorb.
     """
 
     xorb: str

@@ -64,7 +64,7 @@ class RequestColumns:
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
-        """Round trip of each request, counted from 1; a cache hit has that of the last request before it, or 0."""
+        """Round trip of each request, counted from 1; a cache hit gets the number of the previous request, or 0."""
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
