@@ -51,10 +51,9 @@ class XorbPart:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """Consecutive chunks `[first, last)` of a xorb that are used by the same segments (`users`, by index).
+    """Consecutive chunks `[first, last)` of a xorb, used by the same segments (`users`); `span` covers their records.
 
-    `span` covers their records, if the shard lists the xorb. Runs are merged if there are too many to draw: a segment
-    in `users` may then use only some of the chunks.
+    If there are too many runs to draw, some are merged; a user may then use only some of the chunks.
     """
 
     xorb: int
@@ -62,7 +61,7 @@ class ChunkRun:
     last: int
     at: float
     size: float
-    span: Span | None
+    span: Span | None  # None for an unlisted xorb
     users: NDArray[np.int64]
 
 
