@@ -267,7 +267,7 @@ class RemoteError(SourceError):
         self.status = status
 
     def again(self) -> RemoteError:
-        """Return a copy for another caller, since the traceback of the original keeps objects alive."""
+        """Return a copy to raise in another thread, because the traceback of the original keeps objects alive."""
         return type(self)(self.message, status=self.status, remedy=self.remedy)
 
 
@@ -365,7 +365,7 @@ def ends_reading(error: ShardError) -> bool:
 
 
 def source_lost(error: BaseException) -> bool:
-    """Return whether all further reads would fail: the server is lost, a limit is used up, or the system refuses.
+    """Return True if all further reads would fail: the server is lost, a limit is used up, or memory or files run out.
 
     Errors about one file (403, 404, no ranges) do not count: other files can still be read.
     """

@@ -153,7 +153,7 @@ class _OpenShard:
             return self._names
 
     def below(self, folder: str) -> Iterator[tuple[str, int | None]]:
-        """Yield the name of each direct child of a folder; with the size of an object, with None for a folder."""
+        """Yield `(path, size)` for each direct child of a folder; `size` is None for a subfolder."""
         paths, sizes = self.listed()
         prefix = f"{folder}/" if folder else ""
         at = bisect_left(paths, prefix)

@@ -184,7 +184,7 @@ class _ReadOnlyStore(Store):
 
     def __reduce__(self) -> Any:
         if isinstance(self._where, Shard):
-            raise UsageError("a store of an opened shard works only in its process: give it a path or an address")
+            raise UsageError("an opened shard cannot leave its process: create the store from a path or an address")
         return _reopened, (type(self), self._where, self._chosen, self._options)
 
     @property

@@ -19,7 +19,7 @@ from shiboken6 import delete
 
 from shardcore import Depth, Span
 from shardcore.cli.program import run
-from shardcore.teaching.lessons.library import lessons
+from shardcore.teaching.lessons.lesson_list import lessons
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import ScreenshotRequest, arrange, lecture, png_of, settle

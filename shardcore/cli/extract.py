@@ -84,7 +84,7 @@ def ls(
     )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.shard_work import RowsRequest
+    from shardcore.shards.shard_tasks import RowsRequest
 
     errors = 0
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:

@@ -300,7 +300,7 @@ def explain(
             _load(shard)
         found = references_to(shard, Span(source, number, number + 1)) if leads else None
     if json:
-        from shardcore.model.copy_commands import node_json
+        from shardcore.model.commands_to_copy import node_json
 
         nodes = [node_json(node) for node in path]
         print_json(nodes if found is None else {"path": nodes} | leads_json(found))
@@ -400,7 +400,7 @@ def verify(
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
     """Verify a shard or data set; a damaged file is verified in this process instead of by workers."""
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.shard_work import member_report
+    from shardcore.shards.shard_tasks import member_report
 
     if tasks is None or isinstance(shard, DataSet) or shard.damage is not None:
         shard.tasks = tasks

@@ -61,7 +61,7 @@ def lesson(
 
 
 def _list(*, json: bool) -> None:
-    from shardcore.teaching.lessons.library import lessons, missions
+    from shardcore.teaching.lessons.lesson_list import lessons, missions
 
     own = (*lessons(), *missions())
     if json:
@@ -105,7 +105,7 @@ def _make_folder(folder: Path) -> None:
 
 def _found(name: str) -> tuple[Lesson, ...]:
     from shardcore.teaching.lessons.lesson import LessonError
-    from shardcore.teaching.lessons.library import lessons, missions, read_lesson
+    from shardcore.teaching.lessons.lesson_list import lessons, missions, read_lesson
 
     if name == "all":
         return (*lessons(), *missions())

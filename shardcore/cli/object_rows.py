@@ -20,7 +20,7 @@ from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
-from shardcore.shards.shard_work import (
+from shardcore.shards.shard_tasks import (
     ObjectRow,
     RowsFound,
     RowsRequest,

@@ -124,7 +124,7 @@ class PartObjects(ColumnObjects):
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
-    """Mark a part as damaged if its sizes exceed the int64 columns of objects; files can declare up to 2^64 bytes."""
+    """Mark a part as damaged if its size or end does not fit into int64; files can declare up to 2^64 bytes."""
     if part.size < _MOST and part.stop < _MOST:
         return part
     error = part.error or f"{short(part.key)} declares {plural(max(part.size, part.stop - part.start), 'byte')}"
@@ -132,7 +132,7 @@ def _bounded(part: ContainerPart) -> ContainerPart:
 
 
 class ScannedObjects(Objects):
-    """Objects of a container without a list; the first access reads the whole file to find them."""
+    """Objects of a container that has no list of them; the first access reads the whole file to find the objects."""
 
     def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
         self._find, self._found = find, Once[PartObjects]()

@@ -51,7 +51,7 @@ class ArrayLayout:
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:
-        """Return the layout of the elements in the first `size` bytes; the slowest axis is cut to complete steps."""
+        """Return the layout of the elements in the first `size` bytes; the slowest axis ends at its last full step."""
         if not self.shape:
             return self
         axis = 0 if self.order == "C" else len(self.shape) - 1

@@ -50,7 +50,7 @@ class Charged(Protocol):
 
 
 class OverBudget(BaseException):
-    """A limit is exceeded. Not an `Exception`, so that handlers of damaged objects do not catch it; see `budgeted`."""
+    """Raised if a limit is exceeded. Not an `Exception`, so that handlers of damaged objects do not catch it."""
 
     def __init__(self, budget: Budget, what: str) -> None:
         super().__init__(what)

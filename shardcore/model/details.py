@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shardcore.model.commands_to_copy import DEFAULTS, OpenedWith, explain_command, get_command
 from shardcore.model.computed_children import Grouped, RecordTable, RowRange
-from shardcore.model.copy_commands import DEFAULTS, OpenedWith, explain_command, get_command
 from shardcore.model.data_set_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row
 from shardcore.model.number_text import bits_text, plural, product_text, range_text

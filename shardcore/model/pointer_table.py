@@ -25,7 +25,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Columns of spans that table rows point to. `pointer(n)` returns the bytes of row `n` and a sentence."""
+    """Columns of the spans to which table rows refer; `pointer(n)` returns the span and a sentence for row `n`."""
 
     starts: I64
     stops: I64

@@ -324,7 +324,7 @@ def _aligned(one: _Pieces, other: _Pieces) -> AlignedRanges:
 
 
 def _spans_at(pieces: _Pieces, places: I64) -> I64:
-    """Return the spans of pieces by index; for index -1 an empty span after the previous piece."""
+    """Return the byte ranges of the pieces with these indices; for -1, an empty range after the previous piece."""
     spans = np.zeros((len(places), 2), np.int64)
     there = places >= 0
     if not there.any():

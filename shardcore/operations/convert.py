@@ -91,7 +91,7 @@ def convert(
 ) -> Packed:
     """Write all objects of a shard or data set into a new one of another format, and verify it.
 
-    Shards of a data set are opened and closed one after the other, `Shard.jobs` at a time.
+    At most `Shard.jobs` shards of a data set are open at the same time; each is closed when it is done.
 
     Not converted: deleted objects, and kinds that are parts of others (xorbs and chunks of mdb). Parts (fragments of a
     mesh) stay with their object, or become objects named as their files. Metadata and settings of the source (an info,
@@ -101,7 +101,7 @@ def convert(
         shard: The opened shard, or an argument of `open`: a path, an address, bytes.
         format: Name of the format to write.
         out: As in `pack`.
-        keys: The rule for keys.
+        keys: How the keys of the new shard are chosen.
         manifest: Result manifest of an earlier conversion that wrote `shard`: restores its keys, metadata and
             settings.
         deleted: Whether tombstoned objects are included, if the shard was opened to return them.
@@ -531,7 +531,7 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
-    """Return the sha256 of a content, and the content for writing; small ones are read only once."""
+    """Return the sha256 of a content, and the content to write. A small content is read once and kept."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

@@ -105,7 +105,7 @@ class FromShard(ConvertSource):
 
 
 class FromMembers(ConvertSource):
-    """Objects of a data set, shard by shard; only a few shards are open at any time."""
+    """Objects of a data set, read shard by shard; only a few shards are open at the same time."""
 
     _first: Work[HeldObjects] = staticmethod(held_objects)
     """Reads the objects of a shard that are held in memory."""
@@ -163,7 +163,7 @@ class FromMembers(ConvertSource):
 
 
 class FromFiles(FromMembers):
-    """Objects of a data set whose files are one object each; the file name is the key."""
+    """Objects of a data set in which each file is one object; its file name is the key."""
 
     _first = staticmethod(held_file)
 

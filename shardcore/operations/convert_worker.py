@@ -39,12 +39,12 @@ class ObjectsRequest:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """Object with its metadata, as in its own shard.
+    """Object and its metadata, as they are in its shard.
 
     Attributes:
-        names: File name per part.
+        names: File name of each part, by part.
         checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
-        held: Pieces of its contents, by part; for a part without pieces, the size is enough.
+        held: Contents in memory, by part, as pieces; a plan does not read a content of known size.
     """
 
     ref: ObjectRef

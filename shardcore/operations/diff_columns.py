@@ -99,7 +99,7 @@ class DiffSide:
         return self.objects.key_bytes(rows) if encoded else self.objects.text_bytes(rows)
 
     def stored(self, places: I64) -> ByteStrings:
-        """Return the stored bytes of objects of one shard; `places` are ascending positions, of about one `BLOCK`."""
+        """Return the stored bytes of objects of one shard, about one `BLOCK` in all; `places` are ascending indices."""
         source = self.source(int(self.member[places[0]]))
         return stored_bytes(source, self.start[places], self.stop[places])
 
@@ -186,7 +186,7 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
 
 
 def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
-    """Yield batches of objects of one group, sorted by start, at most `BLOCK` bytes each; a larger object is alone."""
+    """Yield batches of objects of one group, sorted by start: at most `BLOCK` bytes, or one larger object."""
     order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
     sums = np.cumsum(length[order])
     groups = group[order]

@@ -79,7 +79,7 @@ def _digest(side: DiffSide, place: int) -> bytes:
 
 
 def renamed(one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match objects without a key match by content; reads only objects of equal size.
+    """Match objects whose keys differ by content; reads only objects for which the other side has an equal size.
 
     Returns the positions of the pairs in both sides, then the positions without a match in each side.
     """
@@ -199,7 +199,7 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
 
 
 def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64] | None:
-    """Match the chunks of one content with an object or other chunks that have the same content together; else None."""
+    """Match all chunks of one content with one object, or with other chunks, that have the same content; else None."""
     wholes = [_WHOLE in side.shard.views for side in (one, other)]
     complete = len(alone) == len(one), len(added) == len(other)
     if not any(wholes) or not all(all_ or len(left) == 1 for all_, left in zip(wholes, (alone, added), strict=True)):

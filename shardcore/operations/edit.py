@@ -256,8 +256,8 @@ def undo(
 
     Args:
         path: A local file.
-        trust: Use a journal that belongs to another user, names another device or inode (both were copied or restored
-            from a backup), or extends the file by more than 1 GiB of zeros.
+        trust: Use a journal that belongs to another user, names another device or inode (after the file and its
+            journal were copied or restored), or extends the file by more than 1 GiB of zeros.
         dry_run: Whether nothing is changed; `EditResult.undoes` is the journal.
         progress: Called after every piece.
         **options: As for `shardcore.open`.

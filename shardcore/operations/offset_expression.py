@@ -39,11 +39,11 @@ class GotoNames:
 
     Attributes:
         size: Number of bytes of the source.
-        caret: Origin of relative expressions.
-        sections: `name`, `$name` and `name.start` are the first byte, `name.size` is the size, `name.stop` is one past
-            the last byte.
-        values: `*section.field` is the value of a field: the target of a pointer.
-        starts: `section.field` and `$section.field` are the first byte of a field.
+        caret: Offset to which relative expressions, such as `+16`, are added.
+        sections: `name`, `$name` and `name.start` are the offset of a section, `name.size` is its size,
+            `name.stop` is the offset after its last byte.
+        values: `*section.field` is the value of a field, such as an offset that it stores.
+        starts: `section.field` and `$section.field` are the offset of the first byte of a field.
     """
 
     size: int
@@ -68,7 +68,7 @@ def evaluate(text: str, places: GotoNames) -> int:
     if offset < 0:
         raise GotoError(f"{offset} is before the first byte")
     if offset >= max(places.size, 1):
-        raise GotoError(f"{offset:#x} is after the last byte at {max(places.size - 1, 0):#x}")
+        raise GotoError(f"{offset:#x} is past the last byte, which is at {max(places.size - 1, 0):#x}")
     return offset
 
 

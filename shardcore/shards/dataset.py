@@ -32,9 +32,9 @@ from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
-from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.parallel import in_order
 from shardcore.model.safe_text import short
+from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
@@ -42,7 +42,7 @@ from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
-from shardcore.shards.shard_work import joined_report, member_count, member_report, member_shares
+from shardcore.shards.shard_tasks import joined_report, member_count, member_report, member_shares
 from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -536,7 +536,7 @@ class DataSet(Shard):
         self._counted, self._unreadable = total, unreadable
 
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
-        """Return the byte budget of all files together; reads their indexes. See `count_objects`."""
+        """Read the indexes of all files and return how many bytes belong to each use. Errors: see `count_objects`."""
         found, unreadable = [], dict[str, ShardError]()
         with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Sketch
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef, Objects
-    from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
+    from shardcore.model.slot_usage import LoadSource
     from shardcore.model.source_name import SourceName
     from shardcore.shards.steps import Steps
     from shardcore.shards.trace import LookupRecorder, Trace

@@ -37,7 +37,7 @@ class TaskState:
         try:
             self._file = path.open("a+b")
         except OSError as error:
-            raise SourceError(f"cannot store the state in {path}: {reason_of(error)}") from error
+            raise SourceError(f"cannot read or write the state file {path}: {reason_of(error)}") from error
         try:
             self._read(path)
         except BaseException:
@@ -55,7 +55,7 @@ class TaskState:
             # A killed run may leave an incomplete last line.
             self._file.truncate(kept)
         except OSError as error:
-            raise SourceError(f"cannot store the state in {path}: {reason_of(error)}") from error
+            raise SourceError(f"cannot read or write the state file {path}: {reason_of(error)}") from error
 
     def _take(self, path: Path, number: int, line: bytes) -> None:
         try:
@@ -75,7 +75,7 @@ class TaskState:
             self._file.write(json.dumps({"done": mark, "result": to_plain(result)}).encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            raise SourceError(f"cannot store the state in {self._file.name}: {reason_of(error)}") from error
+            raise SourceError(f"cannot write to the state file {self._file.name}: {reason_of(error)}") from error
 
     def close(self) -> None:
         self._file.close()

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
-    from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.role_runs import Runs
+    from shardcore.model.slot_usage import LoadSource
     from shardcore.shards.ticket import ShardTicket
     from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
@@ -327,7 +327,7 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find(self, key: Key) -> ObjectRef:
-        """Return the object with this key; of several, the one that the reference implementation would return.
+        """Return the object with this key; if there are several, the one that the reference implementation returns.
 
         Args:
             key: Its text form, or the bytes or number that the format stores: a sha256 or hash as 32 bytes, a chunk
@@ -789,7 +789,7 @@ class Shard(Displayed, ABC):
         return member.verify(depth, progress)
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None if that is not possible."""
+        """Verify a small shard of a data set without opening it; return None if it must be opened to be verified."""
         return None
 
     def tickets(self, *, keys: bool = False) -> list[ShardTicket]:

@@ -33,7 +33,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One step of a fact.
+    """One step that describes a result of a lookup (a fact).
 
     In `title` and `text`, `{name}` is one of `words`, a value, or a path from the fact; `{slots:slot}` is a number with
     its noun.
@@ -41,7 +41,7 @@ class Row:
     Attributes:
         spans: The bytes that the step reads: a span, or several.
         inputs: Bytes of earlier steps that it computes with.
-        only: The facts that have this step; default: all.
+        only: Facts for which the step is shown; default: all.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The steps of a format, by type of fact; `format` names the part of `shardcore.teaching` that draws them."""
+    """Steps of a format by type of lookup result (fact); `format` names the part of `shardcore.teaching` that draws."""
 
     format: str
     rows: Mapping[type, tuple[Row, ...]]

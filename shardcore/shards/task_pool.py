@@ -336,7 +336,7 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
 
 
 def begin_worker(over: c_byte) -> None:
-    """Prepare a worker process to end at its next read when its parent sets the flag `over`."""
+    """Prepare a worker process: it ends at its next read after the parent process sets the flag `over`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def check() -> None:

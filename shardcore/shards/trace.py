@@ -87,7 +87,7 @@ class Step(Displayed):
         meanings: Meanings of the values, if the format explains them.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
-        fact: What the lookup met, for the drawing; with the name of the format.
+        fact: Result of the lookup that the step describes, for the drawing, and the name of the format.
         draw: Creates the drawing; None until the lookup has ended.
     """
 
@@ -188,7 +188,7 @@ class Trace(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Fact of a lookup: the content is in files that cannot be read; `described` was found, such as a `recipe`."""
+    """Lookup result: only a description of the object (`described`, such as a `recipe`) was found, not its content."""
 
     ref: ObjectRef
     described: str
@@ -260,9 +260,9 @@ class LookupRecorder:
         self._requests_before, self._bytes_before = requests, size
 
     def follow(self, walk: Iterator[Any], steps: Callable[[], Steps]) -> ObjectRef:
-        """Return the object to which the facts of a lookup lead; if recording, with the steps of each fact.
+        """Return the object that a lookup finds. If recording, add the steps for each result that `walk` yields.
 
-        Facts after the object, such as its content, are only for a trace: a silent lookup ends at the object.
+        Results after the object, such as its content, are only for a trace: other lookups end at the object.
         """
         found = None
         for fact in walk:
@@ -275,7 +275,7 @@ class LookupRecorder:
         return found
 
     def record(self, fact: Any, steps: Steps) -> None:
-        """Record the steps of a fact; the first of them has the cost."""
+        """Record the steps for one result of a lookup; the first step has the cost."""
         from shardcore.shards.steps import Sentence, get, spans_of
 
         if isinstance(fact, Elsewhere):

@@ -25,7 +25,7 @@ class ReadAhead:
         self._next = self._run = 0
 
     def fetch_stop(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
-        """Return where the fetch of a missing range `[start, stop)` ends; a `lookup` does not read ahead."""
+        """Return the end offset for fetching a missing range `[start, stop)`; a `lookup` does not read ahead."""
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)

@@ -76,7 +76,7 @@ class CostRecorder:
 
 
 class ColdSource(Source):
-    """A file read from `base`, but counted as if nothing were cached. The first request is `first` bytes, or `at`."""
+    """File read from `base` but counted as if nothing were cached. First request: the range `at`, or `first` bytes."""
 
     near = False
     charged = False

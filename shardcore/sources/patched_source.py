@@ -22,9 +22,9 @@ MOST_NEW = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change; its offsets count the bytes after all earlier changes. `data` None removes the bytes.
+    """One change; offsets are those after all earlier changes. If `data` is None, the bytes are removed.
 
-    `joined`: it is undone together with the change before it.
+    A `joined` change is undone together with the previous change.
     """
 
     start: int
@@ -130,14 +130,14 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def place_of(self, offset: int) -> int | None:
-        """Return the offset that a byte of `base` has now; None if it was removed."""
+        """Return the offset in this source of a byte of `base`; None if the byte was removed."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
         if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the range that the bytes `[start, stop)` of `base` have now; an empty range if they were removed."""
+        """Return the range of this source that has the bytes `[start, stop)` of `base`; empty if they were removed."""
         taken = list(self._taken())
         before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
         return start - before, stop - until

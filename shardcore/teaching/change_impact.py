@@ -56,7 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return the new findings, and remember them for the next depth."""
+        """Return the findings that were not reported before, and record them for the next depth."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()

@@ -24,7 +24,7 @@ from shardcore.shards.trace import Step, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
 from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn
-from shardcore.teaching.lessons.lesson_values import escaped
+from shardcore.teaching.lessons.placeholders import escaped
 from shardcore.teaching.step_drawing import VALUES, step_drawing
 
 MOST_SLIDES = 64

@@ -61,7 +61,7 @@ class _Target:
 
 
 def drawing_of_step(name: str, fact: Any, step: StepContent, sections: Sequence[Section]) -> Drawing:
-    """Return the drawing of a step: that which the part of a format has for a fact, or the default one."""
+    """Return the drawing of a step: the drawing that the format defines for this lookup result, or the default."""
     part = part_of(name) if name else None
     if part is None:
         return step_drawing(step, sections)

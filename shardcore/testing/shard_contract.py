@@ -160,7 +160,7 @@ class ShardContract(CommonContract):
                         assert nearest_row(shard.explain(span.start, span.source)) == ref.row, span
 
     def test_painting_needs_no_index(self, sample: Path) -> None:
-        """Before `load_index`, the runs cover the file and agree with `explain`."""
+        """Before `load_index`, the field ranges for painting cover the whole file and agree with `explain`."""
         with self.opened(sample) as shard:
             check_explained(shard, complete=False)
 

@@ -33,7 +33,7 @@ class Zeros:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """New bytes in pieces, which need not fit into memory; each call of `pieces` starts at the beginning."""
+    """New bytes as a stream that need not fit into memory; each call of `pieces` starts at the beginning."""
 
     size: int
     pieces: Callable[[], Iterator[bytes]]

@@ -55,11 +55,11 @@ class InputItem:
         name: Relative file name, with `/`.
         parts: Further contents, by name.
         stated: Stated size and digest by part; "" is the content itself.
-        facts: Metadata that the format stores.
-        path: Path of its file, for an item without content.
+        facts: Metadata that the format stores, by name.
+        path: Path of its file, if `content` is only a size.
         was: Key in the source, for the result manifest; None if unchanged.
-        recorded: Metadata for the result manifest that the format cannot store.
-        known: Key of an equal object that was added before; this one is only recorded in the result manifest.
+        recorded: Metadata that the format cannot store; it is only written to the result manifest.
+        known: Key of an equal object that was added before; this object is then only listed in the result manifest.
     """
 
     key: str | None

@@ -29,7 +29,7 @@ class Skipped:
 
 
 class LeftOut:
-    """Collects inputs that are not packed; with `skip`, also inputs that fail, instead of raising their errors."""
+    """Collects inputs that are not packed. With `skip`, a failing input is added here; its error is not raised."""
 
     def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
         self.skip = skip

@@ -35,10 +35,7 @@ def real_path(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
-    """Hold the locks of files or folders during the block; a thread may lock the same file again.
-
-    `wait` is in seconds (default: `WAIT`). Raises UsageError if another process or thread holds a lock.
-    """
+    """Hold the locks of files or folders during the block. The same thread may lock a file more than once."""
     with contextlib.ExitStack() as stack:
         # Sorted, to avoid deadlocks between two editors of the same files.
         for path in sorted({real_path(path) for path in paths}):

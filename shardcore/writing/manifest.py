@@ -243,7 +243,7 @@ class ManifestReader:
                 yield number, self._object(number, line)
 
     def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Read the form that `extract` writes: a header, then one object per line. Other JSON is parsed at once."""
+        """Read the form that `extract` writes: a header, then one object per line. Other JSON is loaded as a whole."""
         lines, head = ["{\n"], number
         for line in stream:
             number += 1

@@ -487,7 +487,7 @@ def _cannot_write(final: Path, error: Exception) -> SourceError:
 
 
 def takes_writes(path: Path) -> bool:
-    """Return whether a path is a pipe, a device or a descriptor of this process, also through a link.
+    """Return True for a pipe, a device or a descriptor of this process, also through a link.
 
     Such a target is written directly; renaming a file to its name would replace it for all processes.
     """

@@ -35,7 +35,7 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
 
 
 def temporary_text(final: str) -> str:
-    """Return the same as `temporary_path`, but as text, which is faster."""
+    """Do the same as `temporary_path` for a path given as text, which is faster."""
     folder, name = os.path.split(final)
     return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
 

@@ -296,7 +296,7 @@ def apply(
 
 @contextlib.contextmanager
 def _edited(path: Path, verb: str) -> Iterator[None]:
-    """Context for the work after an edit; errors raised in it state that the file was edited."""
+    """Context manager for the work after an edit: errors raised in it also state that the file was edited."""
     try:
         yield
     except SourceError as error:
@@ -372,7 +372,7 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
-    """Undo the last edit and remove its journal; the journal of the edit before then becomes the last one.
+    """Undo the last edit and remove its journal; the journal of the previous edit then becomes the last one.
 
     Raises:
         UsageError: There is no journal, it belongs to another file, it has no old bytes, or another process edits the
@@ -690,7 +690,7 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
-    """Write the journal under a temporary name and rename it; with `stale`, remove older ones of another file."""
+    """Write the journal under a temporary name and rename it; with `stale`, journals of another file are removed."""
     sweep(path.parent, stem_of(path))
     file, appeared = TemporaryFile(path, like=edit.path), False
     try:

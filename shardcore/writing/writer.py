@@ -166,7 +166,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Add one object whose facts and parts are already checked; `Sized` occurs only while planning."""
+        """Add one object with checked metadata and parts. `data` is a `Sized` (size without bytes) only in a plan."""
 
     @abstractmethod
     def plan(self) -> Plan:

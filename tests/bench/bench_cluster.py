@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shardcore
-from shardcore.shards.shard_work import member_count
+from shardcore.shards.shard_tasks import member_count
 from shardcore.shards.task_pool import local_processes
 from tests.bench.figures import Figure
 

@@ -14,7 +14,7 @@ def shardcore_reader(command: str, endpoint: str, path: str, folder: str, jobs: 
     import shardcore
     from shardcore.cli.object_rows import list_members
     from shardcore.operations.extraction import extract
-    from shardcore.shards.shard_work import RowsRequest
+    from shardcore.shards.shard_tasks import RowsRequest
     from shardcore.sources.remote.options import RemoteOptions
 
     remote = RemoteOptions(endpoint_url=endpoint, addressing="path", anonymous=True, threads=jobs or 8)

@@ -49,7 +49,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
-    """Bytes of a source; empty after an error. `runs` is None while unknown; `epoch` is the version of their index."""
+    """Page of a source. `runs` are its fields, None until loaded; `epoch` is the index version they come from."""
 
     start: int
     data: bytes
@@ -106,13 +106,13 @@ class PageCache(QObject):
         self.cleared.emit()
 
     def refresh_runs(self) -> None:
-        """Compute runs again for pages that are requested from now on; call it after the index was loaded."""
+        """Compute the field runs of pages again when they are next requested; call it after the index was loaded."""
         self._epoch += 1
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
     def get(self, name: str, number: int) -> BytePage | None:
-        """Return a page in memory, which may have an error; else None. Requests nothing."""
+        """Return a page if it is in memory (it may contain an error), otherwise None. Sends no request."""
         page = self._pages.get((name, number))
         if page is not None:
             self._pages.move_to_end((name, number))

@@ -132,7 +132,7 @@ class Connections:
         return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
 
     def is_ambiguous(self, uri: str) -> bool:
-        """Return whether it is unclear which store holds a new bucket, since other endpoints were used before."""
+        """Return True if the endpoint of a bucket is unknown: the bucket is new, and other endpoints are in use."""
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:

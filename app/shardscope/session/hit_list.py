@@ -66,7 +66,7 @@ class HitList:
         return len(self.offsets)
 
     def span(self, number: int) -> Span | None:
-        """Return the stored bytes of a hit; None if they are not stored as they are, for example compressed."""
+        """Return the stored bytes of a hit; None if they differ from the searched bytes, as in compressed content."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])

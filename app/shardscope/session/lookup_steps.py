@@ -25,7 +25,7 @@ class TraceWalk:
     Attributes:
         step: Index of the current step; -1 before the first.
         cold: Cost of the lookup on a cold start, once measured.
-        begins: The only stored key that begins with the requested key, if that was not found; else empty.
+        begins: If the requested key was not found: the only stored key that begins with it, or empty.
     """
 
     key: str = ""
@@ -55,10 +55,10 @@ class TraceWalk:
 
 
 def trace_of_key(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; with a loaded index, an incomplete key is completed to the only key with this prefix.
+    """Trace a key. With a loaded index, `key` may also be a prefix that only one key has.
 
     Raises:
-        UsageError: It is not a key, and no or several keys have this prefix.
+        UsageError: The key is malformed, and it is not the prefix of exactly one key.
     """
     stripped = key.strip()
     try:

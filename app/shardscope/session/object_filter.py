@@ -29,7 +29,7 @@ Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions for a row; `key` is a key, a part of one, or a glob pattern, and all rules must hold."""
+    """Conditions that a row must all meet; `key` is a key, a part of a key, or a glob pattern."""
 
     key: str = ""
     rules: tuple[Fits, ...] = ()

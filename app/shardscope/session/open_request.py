@@ -21,7 +21,7 @@ from shardcore import (
     UsageError,
     open_inside,
 )
-from shardcore.model.copy_commands import SHOWN_OPTIONS, OpenedWith
+from shardcore.model.commands_to_copy import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
     inside_link,
@@ -178,7 +178,7 @@ class OpenRequest:
             UsageError: The request is for content inside a file.
         """
         if self.inside:
-            raise UsageError("objects can only be recovered from a file: save it as a file and open that")
+            raise UsageError("cannot recover objects inside another file: extract this content and open that file")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(

@@ -291,7 +291,7 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
-        """Open in place of the open shard, which stays until that succeeds; None if the user is asked first.
+        """Open another shard; the current one stays open until this succeeds. None if the user is asked first.
 
         A function as `select` is called just before the old shard is closed. With `agreed`, the user is not asked.
         """

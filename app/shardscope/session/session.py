@@ -54,7 +54,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Add a selection after the current entry and drop later entries; one near the last entry replaces it."""
+        """Add a selection after the current entry and drop later entries. It replaces a last entry close to it."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -162,7 +162,7 @@ class Session(Documents):
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.report_error(self.tr("Cannot open it"), error),
+            failed=lambda error: self.report_error(self.tr("Cannot open the content"), error),
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )

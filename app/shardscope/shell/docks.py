@@ -58,7 +58,7 @@ LEAST = QSize(120, 48)
 
 
 class _Dock(QDockWidget):
-    """Dock whose title buttons are only visible under the mouse. Return presses the focused button."""
+    """Dock that shows its title buttons only while the mouse is over it. The Return key presses the focused button."""
 
     def setWidget(self, widget: QWidget) -> None:
         super().setWidget(widget)

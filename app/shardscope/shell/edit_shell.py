@@ -131,7 +131,7 @@ class EditShell(QObject):
         typed, shown = self.typed, self._typed_shown
         self._typed_shown = bool(typed.changes)
         if typed.changes and not shown:
-            words = self.tr("Typed bytes are not written yet. {0} writes them, {1} undoes them.")
+            words = self.tr("Typed bytes are not written yet. {0} writes them, {1} discards them.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
             self._notices.add_notice(

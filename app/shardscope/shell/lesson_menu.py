@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from shardcore.teaching.lessons.lesson import Lesson, Show
+from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions
 from shardcore.teaching.lessons.lesson_step import StepTarget
-from shardcore.teaching.lessons.library import lessons, lessons_of, missions
 from shardscope.learning.lessons.draft_reload import LessonTrial
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer

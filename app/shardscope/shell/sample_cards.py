@@ -28,7 +28,7 @@ from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, px, sized
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.sample_title import sample_title
+from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
 from shardscope.widgets.strip_scale import widths_to_scale
 from shardscope.widgets.wrap_text import WrapText

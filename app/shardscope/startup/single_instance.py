@@ -136,11 +136,11 @@ def _read_span(found: object) -> Span | None:
     if found is None:
         return None
     if not isinstance(found, list) or len(found) != 3:
-        raise ValueError("not a range of bytes")
+        raise ValueError("the selection is not [source, start, stop]")
     source, start, stop = found
     numbers = all(type(one) is int and 0 <= one < 1 << 63 for one in (start, stop))
     if not isinstance(source, str) or len(source) > LONGEST_PATH or not numbers or start > stop:
-        raise ValueError("not a range of bytes")
+        raise ValueError("the selection requires 0 <= start <= stop < 2^63 and a short source name")
     return Span(source, start, stop)
 
 
@@ -252,7 +252,7 @@ class SingleWindow(QObject):
 
 
 def start_lock(name: str) -> QLockFile:
-    """Return the lock that a starting program holds until it has passed on its files or listens itself."""
+    """Return the lock that a new instance holds until it has handed over its files or accepts connections."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

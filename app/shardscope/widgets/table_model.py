@@ -31,7 +31,7 @@ class TableModel(QAbstractTableModel):
         return self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
-        """Return the accessible text of a cell; None for its displayed text."""
+        """Return the accessible text of a cell; None to use the displayed text."""
         return None
 
     def show_things(self, things: Sequence[Any]) -> None:

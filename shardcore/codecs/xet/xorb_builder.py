@@ -147,7 +147,7 @@ class XorbPacker:
         return packed
 
     def forget(self, count: int) -> None:
-        """Drop all chunks after the first `count`; the caller rewinds the file."""
+        """Drop all chunks after the first `count`. The caller truncates the file."""
         self.settle()
         del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
 
@@ -176,7 +176,7 @@ def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
 
 
 def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
-    """Return the scheme with the smallest result, and the result; of equal results the first, `NONE` preferred."""
+    """Return the scheme with the smallest result, and the result. If equal, `NONE` or the first scheme is used."""
     best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
     for scheme in schemes:
         found = write_chunk(scheme, chunk)

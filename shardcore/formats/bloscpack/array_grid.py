@@ -31,16 +31,14 @@ Places = Callable[[int, int], tuple[int, int]]
 
 
 class ArrayGrid(StoredGrid):
-    """Grid of the chunks of an array.
-
-    If chunks end within an item of the divided axis, a cell has as many items as fit in one chunk.
+    """Array divided along its slowest axis into cells of as many whole steps as fit into a chunk, at least one.
 
     Args:
         shard: The shard with the array as the object `all`.
         layout: The array.
         chunk_bytes: Uncompressed bytes of a chunk.
-        file_of: Returns the file name of a chunk of a column; returns "" for chunks of one file.
-        places: Returns the offsets of two chunks in the one file, for prefetching.
+        file_of: Returns the file name of a chunk: "" for a single file, None if the file is missing.
+        places: Returns the start offsets of two chunks, for prefetching; -1 if unknown.
     """
 
     def __init__(

@@ -107,7 +107,7 @@ class BloscpackFile:
         return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.area, read)
 
     def links(self) -> Iterator[Links]:
-        """Yield the references to chunks: offset slots, or else the length of the chunk before."""
+        """Yield the field that locates each chunk: its offset slot or, without offsets, the previous chunk's header."""
         table = self.table
         if not table.loaded:
             return

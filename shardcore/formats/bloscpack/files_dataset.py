@@ -157,7 +157,6 @@ class BloscpackFiles(DataSet):
         )
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Verify a small local file without opening it as a shard; None if it is not small, local and intact."""
         member = self.members[self._rows[name]]
         if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
             return None

@@ -233,9 +233,9 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
-        """Return for each chunk whether it is decompressed, within `left` bytes of work.
+        """Return a flag per chunk, True if it is decompressed; ends at the first chunk for which `left` is too small.
 
-        The cost of a chunk is known from its header; damaged ones cost nothing.
+        A chunk costs its stored size and, if decompressed, its uncompressed size; a damaged chunk costs nothing.
         """
         headers, tried = self._table.headers, list[bool]()
         damaged = self._objects.damaged(np.arange(len(headers)))

@@ -33,8 +33,8 @@ from shardcore.model.computed_children import Deferred
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.record import FieldRole, Value
+from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress

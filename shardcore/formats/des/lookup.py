@@ -31,14 +31,14 @@ MAX_TRACED = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Footer, header and count, which opening has read."""
+    """Footer, header and count, which were read while opening."""
 
     file: DesFile
 
 
 @dataclass(frozen=True, slots=True)
 class NoEntry:
-    """The index, in which no entry has the uid."""
+    """The index, if no entry has the uid."""
 
     file: DesFile
     uid: Uid
@@ -71,7 +71,7 @@ class ContentSkipped:
 
 @dataclass(frozen=True, slots=True)
 class BigFileMissing:
-    """The content is in a separate file, which does not exist."""
+    """A BigFile whose external file does not exist."""
 
     ref: ObjectRef
     error: ExternalMissing
@@ -97,7 +97,7 @@ class DesLookup:
         return Uid.parse(text)
 
     def walk(self, key: Uid, source: Source) -> Iterator[Fact]:
-        """Yield what a reader meets on the way to a uid; of several entries the last counts, as in the reference.
+        """Look up a uid and yield each result in order. Of several entries, the last is used, as in the reference.
 
         Raises:
             KeyAbsent: No entry has the uid.

@@ -120,7 +120,7 @@ class DesShard(FileShard):
         return self.file.stream(ref.row)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content; of uncompressed payloads and BigFiles only the range is read, unverified."""
+        """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 

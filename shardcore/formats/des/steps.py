@@ -43,7 +43,7 @@ from shardcore.shards.steps import Row, Steps, Value
 class Routed:
     """The shards of a folder that may contain a uid; `route` is None if n_bits is unknown.
 
-    `origin` says where n_bits comes from; `zone` is empty if no zone has the number, None without zones.
+    `origin` describes the source of n_bits; `zone` is None without zones, and "" if no zone has the shard number.
     """
 
     uid: Uid

@@ -275,7 +275,7 @@ def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool,
 
 
 def _cost(file: DesFile, row: int, largest: int) -> int:
-    """Return the number of bytes that checking a payload reads or produces; 0 for BigFiles."""
+    """Return the number of bytes that are read or produced to check a payload; 0 for BigFiles."""
     c = file.entries.columns
     return 0 if c.big[row] else max(int(c.length[row]), largest if c.codec[row] else 0)
 

@@ -121,7 +121,7 @@ class ZonesFolder(Folder):
 
 
 class ZonedRetention:
-    """Retention copies at the roots of the zones' buckets; a uid is searched only in the zone of its route."""
+    """Retention copies in the buckets of several zones. A uid is searched only in the zone of its shard number."""
 
     def __init__(self, folder: ZonesFolder, zones: Zones) -> None:
         self._folder = folder

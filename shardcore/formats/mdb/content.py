@@ -241,7 +241,7 @@ class EmptyFile:
 class ChunksFound:
     """Chunks `[first, last)` of a xorb to which the record at `place` refers, a `segment` or the record of the chunks.
 
-    `stored` are their bytes in the xorb, `unpacked` those `[start, stop)` of the uncompressed xorb.
+    `stored` is their span in the xorb, `unpacked` their range `[start, stop)` in the uncompressed xorb.
     """
 
     xorb: str
@@ -255,7 +255,7 @@ class ChunksFound:
 
 @dataclass(frozen=True, slots=True)
 class ChunksMissing:
-    """A xorb that cannot be read, or that does not have the chunks."""
+    """A xorb that cannot be read or does not have the chunks."""
 
     xorb: str
     place: Span
@@ -265,7 +265,7 @@ class ChunksMissing:
 
 @dataclass(frozen=True, slots=True)
 class MoreSegments:
-    """The segments that a trace does not follow."""
+    """The segments that a trace leaves out."""
 
     count: int
     places: Span
@@ -273,7 +273,7 @@ class MoreSegments:
 
 @dataclass(frozen=True, slots=True)
 class ContentRead:
-    """The content of an object of `size` bytes, decompressed and checked; or the error of that."""
+    """The content of an object of `size` bytes, decompressed and checked; or the error if that failed."""
 
     fetched: tuple[ChunksFound, ...]
     size: int
@@ -290,7 +290,7 @@ TRACED_BYTES = 16 * 1024 * 1024
 
 
 def content_facts(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
-    """Follow an object into the xorbs; missing or corrupt ones are facts, not errors."""
+    """Yield the chunks of an object in the xorbs, for a trace; a missing or corrupt xorb is yielded, not raised."""
     facts = list[ContentFact]()
     for fact in _fetches(file, ref):
         yield fact

@@ -16,7 +16,7 @@ from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
-from shardcore.shards.shard_work import member_settings
+from shardcore.shards.shard_tasks import member_settings
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource

@@ -137,7 +137,7 @@ _FORMS = f"a key is the hash of a file (64 hex digits), or {XORB}:<hash> or {CHU
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A chunk hash, and the hash that the shard stores for it under its HMAC key."""
+    """A chunk hash before and after it is keyed with the shard's HMAC key."""
 
     layout: MdbLayout
     plain: bytes
@@ -151,7 +151,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The hash that is searched, and its table key."""
+    """The requested hash and its key in the lookup table."""
 
     layout: MdbLayout
     kind: str
@@ -167,7 +167,7 @@ class Wanted:
 
     @property
     def is_empty(self) -> bool:
-        """True if the section has no record but its end mark."""
+        """True if the section has only its end mark."""
         return self.section.size <= RECORD_SIZE
 
 
@@ -187,7 +187,7 @@ class TableSearched:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The records with the hash, where there is no lookup table."""
+    """The records that have the hash, found by walking the section because there is no lookup table."""
 
     kind: str
     records: int
@@ -238,7 +238,7 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def walk(self, key: MdbKey, source: Source) -> Iterator[Fact]:
-        """Yield what a reader meets on the way to the first object with a key, then to its content in the xorbs.
+        """Look up a key and yield each result in order: to the first object, then to its content in the xorbs.
 
         Raises:
             KeyAbsent: The shard has no such object.
@@ -292,7 +292,7 @@ class MdbLookup:
             )
 
     def _each(self, key: MdbKey, source: Source) -> Iterator[Fact]:
-        """Yield the facts of all objects with a key, a chunk hash first under the HMAC key, then as it is."""
+        """Yield the results for all objects with a key. A chunk hash is tried with the HMAC key, then without it."""
         layout, plain = self.file.layout, key.raw
         raw = protect(layout.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and layout.key != ZERO:

@@ -80,7 +80,7 @@ def _is_not_chunk(fact: Matched) -> bool:
 
 
 def _matched_spans(fact: Matched) -> tuple[Span, ...]:
-    """The header record, and what follows it in the spans of the object."""
+    """Return the header record of a match, and the bytes of the object after it."""
     header = fact.header
     rest = (
         Span(span.source, max(span.start, header.stop), span.stop) if span.start == header.start else span

@@ -13,7 +13,7 @@ from shardcore.formats.neuroglancer.minishard import Numbers
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
-    """The open shards of a key space; `all` is True if there are no others."""
+    """The open shards of a key space; `all` is True if these are all of its shards."""
 
     files: Sequence[NeuroglancerFile] = ()
     all: bool = False

@@ -11,8 +11,8 @@ from shardcore.formats.neuroglancer.byte_regions import REGION_SECTIONS, SHARD_I
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.model.section import Section
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 
 _NAMES = (

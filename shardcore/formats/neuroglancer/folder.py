@@ -153,7 +153,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """True if the folder can be listed, or if each possible shard name can be tried because there are few."""
+        """True if listing is cheap: the folder can be listed, or there are few possible shard names to request."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
     def _list_files(self) -> Sequence[Member]:
@@ -273,7 +273,7 @@ class NeuroglancerDataSet(DataSet):
         return (name,)
 
     def _route_drawing(self, key: KeyLocation) -> Drawing:
-        from shardcore.formats.neuroglancer.bits_figures import route_drawing
+        from shardcore.formats.neuroglancer.key_bits_drawings import route_drawing
 
         return route_drawing(self.origin.spec, key, self._there)
 
@@ -282,7 +282,7 @@ class NeuroglancerDataSet(DataSet):
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
         from shardcore.model.drawing import StaticSketch
 
         place = None if trace is None else self.parse_key(trace.key)

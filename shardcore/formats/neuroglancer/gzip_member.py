@@ -17,7 +17,7 @@ _trailer = struct.Struct("<II").pack
 
 
 def gzip_member(data: bytes) -> bytes:
-    """Compress content of up to `WHOLE` bytes; small windows make small values much faster."""
+    """Compress up to `WHOLE` bytes of content into a gzip member. A small window makes small values much faster."""
     size = len(data)
     window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shardcore.shards.trace import LookupRecorder
     from shardcore.sources.base import Source
 
-_FIGURES = "shardcore.formats.neuroglancer.bits_figures"
+_FIGURES = "shardcore.formats.neuroglancer.key_bits_drawings"
 cell_figure = lazily(f"{_FIGURES}:cell_figure")
 curve_figure = lazily(f"{_FIGURES}:curve_figure")
 hash_figure = lazily(f"{_FIGURES}:hash_figure")

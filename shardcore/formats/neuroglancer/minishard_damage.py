@@ -28,7 +28,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Record the error of minishard indices that cannot be read; only before the first use of `numbers`."""
+        """Record the error of minishard indices that cannot be read. Call it only before `numbers` is used."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property

@@ -41,7 +41,7 @@ def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
-    """Return the code of a cell; raise UsageError if it is outside the grid."""
+    """Return the Morton code of a grid cell; raise UsageError if the cell is outside the grid."""
     owners = bit_owners(grid)
     if len(cell) != len(grid) or any(not 0 <= at < length for at, length in zip(cell, grid, strict=True)):
         raise UsageError(f"cell {list(cell)} is outside the grid {list(grid)}")
@@ -49,7 +49,7 @@ def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
 
 
 def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
-    """Return the cell of a code; raise FormatError if the code has too many bits or the cell is outside the grid."""
+    """Return the grid cell of a Morton code; FormatError if it has too many bits or the cell is outside the grid."""
     owners = bit_owners(grid)
     cell = [0] * len(grid)
     for bit, (axis, level) in enumerate(owners):

@@ -388,7 +388,7 @@ class ObjectFiles(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """True if the folder is local; a remote folder may have millions of files."""
+        """True if the folder is local. A remote folder may have millions of files and is listed only on request."""
         return self.folder.lists_cheaply
 
     @cached_property

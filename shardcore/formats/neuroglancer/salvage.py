@@ -161,9 +161,9 @@ def _index_before(
 
 
 def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_order: bool) -> list[int]:
-    """Return the possible numbers of entries above `tried` of an index at the end of `data`.
+    """Return possible numbers of entries, above `tried`, of a minishard index at the end of `data`.
 
-    Sums of words exclude the others without decoding; they wrap, as offsets do.
+    Most numbers are excluded by sums of the words, without decoding. The sums wrap around, as offsets do.
     """
     words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
     sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))

@@ -206,7 +206,7 @@ class NeuroglancerShard(FileShard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         key = None if trace is None else parse_key(trace.key)
-        from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 

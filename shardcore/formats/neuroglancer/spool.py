@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Spool:
-    """Stores bytes that are then read in any order; beyond `room` bytes they go to a temporary file."""
+    """Store for bytes that are later read in any order; above `room` bytes they are in a temporary file."""
 
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
@@ -132,7 +132,7 @@ class _Ranges:
 
 
 def _mapped(descriptor: int) -> mmap.mmap | None:
-    """Map the file; None if the address space is limited (`ulimit -v`)."""
+    """Map the file into memory; return None if the address space is limited (`ulimit -v`)."""
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:

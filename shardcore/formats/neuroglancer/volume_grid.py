@@ -71,7 +71,7 @@ class VolumeGrid(StoredGrid):
 
 
 class ShardedGrid(VolumeGrid):
-    """Chunks of a sharded scale; with `one_file` only those in the open file."""
+    """Chunks of a sharded scale; with `one_file`, only the chunks in the open file."""
 
     def __init__(
         self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.byte_regions import sections_of
-from shardcore.formats.neuroglancer.collected_values import SpaceValues
 from shardcore.formats.neuroglancer.file import CODECS
 from shardcore.formats.neuroglancer.find_spec import INFO_NAME
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
@@ -26,9 +25,10 @@ from shardcore.formats.neuroglancer.info_writer import (
     of_spec,
     spaces_of,
 )
+from shardcore.formats.neuroglancer.key_arrangement import ShardArrangement, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.npy_volume import describe_volume
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
-from shardcore.formats.neuroglancer.shard_order import ShardArrangement, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.pending_values import SpaceValues
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.spool import Spool
 from shardcore.model.keys import NUMBERS

@@ -195,7 +195,7 @@ _COMPARED = 8  # most rows that are compared in pairs; more are sorted
 
 
 class _Inseparable(Exception):
-    """The seed fails: two keys of a bucket always share a slot, or a bucket gets no free slots."""
+    """The seed cannot be used: two keys of a bucket always share a slot, or a bucket gets no free slots."""
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
@@ -253,7 +253,7 @@ def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progre
     """Build the function for a set of keys, shape `(m, 32)`, all different (§4); m may be 0.
 
     Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
-    a failed seed remain in buckets that the next seed leaves empty. `seeds` are tried in order, or from a first one up;
+    a failed seed remain in buckets that the next seed leaves empty. `seeds` are tried in order, or from one seed up;
     `progress` receives (keys placed, keys) before every step, and may raise.
     """
     total = len(keys)

@@ -45,7 +45,7 @@ Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True, slots=True)
 class PartSizes:
-    """Sizes of the variable parts of the section (§2), in bytes."""
+    """Sizes in bytes of the variable-length parts of the hash section (§2 of `docs/formats/swh.md`)."""
 
     unary: int
     directory: int

@@ -149,7 +149,7 @@ class KeyPlaced:
 
 @dataclass(frozen=True, slots=True)
 class KeyCompared:
-    """The slot that was read; `missing` if it does not have the object of the key."""
+    """The slot that was read; `missing` is the error if it does not contain the requested key."""
 
     placed: KeyPlaced
     stored: bytes
@@ -205,7 +205,7 @@ def place(read: Read, keys: Sequence[DisplacementLocated]) -> list[KeyPlaced]:
 
 
 def place_key(read: Read, hashing: HashLayout, key: bytes) -> KeyPlaced:
-    """Return the slot that the hash function gives a key, and how."""
+    """Return the slot of a key and the located displacement from which it was computed."""
     return place(read, locate(read, [hash_key(hashing, key)]))[0]
 
 
@@ -260,7 +260,7 @@ def is_certain(agree: int, slots: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """A live key near the requested one, read along without another request, to check the hash function."""
+    """Live key near the requested one. It is read in the same requests, and checks the hash function."""
 
     slot: int
     hashed: Hashed
@@ -280,11 +280,11 @@ class SwhLookup:
         return checked_key(text)
 
     def walk(self, key: str, source: Source) -> Iterator[Fact]:
-        """Yield what a reader meets on the way to a key; the last fact is the object.
+        """Look up a key and yield each result in order: hash, displacement, slot, and finally the object.
 
         Raises:
             KeyAbsent: The shard does not have the key.
-            FormatError: The shard is damaged on the way.
+            FormatError: A part of the shard that the lookup reads is damaged.
         """
         file, hashing = self._file, self._file.hashing()
         yield Begun(bytes.fromhex(key), file.header, self._layout, hashing)
@@ -321,7 +321,7 @@ class SwhLookup:
         return np.where(found, rows, -1)
 
     def gather_references(self, into: ReferenceCollector) -> None:
-        """Add the displacement that gives the key of a requested slot its slot."""
+        """Add the displacements that determine the requested slots."""
         file, layout, span = self._file, self._layout, into.span
         slot = (span.start - layout.index_start) // SLOT.size
         last = (span.stop - 1 - layout.index_start) // SLOT.size
@@ -421,7 +421,7 @@ class SwhLookup:
             yield from self._file.live_keys(first, rows)[:SAMPLE_KEYS]
 
     def _probe(self, hashed: Hashed) -> _Probe | None:
-        """Return the live key with the nearest bucket, if its displacement comes along without another request."""
+        """Return the live key with the nearest bucket, if its displacement can be read with the requested one."""
         hashing = hashed.hashing
         if self._checked or self._file.has_hash_section or not is_certain(1, hashing.slots):
             return None

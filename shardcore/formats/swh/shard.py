@@ -75,7 +75,7 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
-        """The seed; with it, the same objects in the same order give the same bytes."""
+        """Return the seed: with the same seed, the same objects in the same order give the same bytes."""
         return {"seed": self.file.hash_layout.seed} if self.file.hash_layout is not None else {}
 
     @property

@@ -151,7 +151,7 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
-        """Return a placeholder key for unknown content; the planned hash function is then not exact."""
+        """Return a placeholder key for unknown content; the size of the hash function is then an estimate."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 

@@ -56,10 +56,10 @@ _PIECE = 1 << 20  # bytes read at once while walking
 
 @dataclass(frozen=True)
 class Records:
-    """Offsets of the chunk records, and what the info block adds to them.
+    """Offsets of the chunk records, with sizes and hashes from the info block.
 
     Attributes:
-        ends: End of each record, int64; a record starts where the previous one ends.
+        ends: End of each record, int64; a record starts at the end of the previous one.
         unpacked_ends: End of each chunk in the uncompressed xorb; None if unknown.
         hashes: Chunk hashes, shape `(n, 32)`; None without an info block.
     """

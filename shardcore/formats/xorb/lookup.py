@@ -72,7 +72,7 @@ class RecordLocated:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The content of a chunk, decompressed and compared with its hash if that is stored."""
+    """The decompressed content of a chunk; compared with its hash if the info block has it."""
 
     file: XorbFile
     ref: ObjectRef
@@ -128,7 +128,7 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def walk(self, key: str, source: Source) -> Iterator[Fact]:
-        """Yield what a reader meets on the way to a chunk; the first one if several have the hash.
+        """Look up a chunk and yield each result in order. If several chunks have the hash, the first is used.
 
         Raises:
             KeyAbsent: There is no such chunk.

@@ -109,7 +109,7 @@ class XorbShard(FileShard):
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Read a range of the content; of `all`, only the chunks that overlap it are read and decompressed."""
+        """Read a range of the content. For `all`, only the chunks that overlap the range are read and decompressed."""
         if ref.key != ALL or not 0 <= start <= stop:
             return super().read_range(ref, start, stop, limit=limit)
         ends = np.cumsum(self.chunk_sizes)

@@ -39,7 +39,7 @@ def _found(fact: Searched) -> str:
 
 
 def _ends(fact: RecordLocated) -> tuple[Span, ...]:
-    """The ends of the record and of the one before; its own first, which decides which object is shown."""
+    """Return the entries with the ends of the record and of the previous record, in this order."""
     if fact.file.info is None:
         return (Span("", 0, fact.record.stop),)
     numbers = (fact.number, fact.number - 1) if fact.number else (0,)

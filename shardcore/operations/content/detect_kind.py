@@ -137,13 +137,13 @@ def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Conte
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """Beginning of a content, and a callback that reads more of it.
+    """First bytes of a content, and a function that reads more.
 
     Attributes:
         size: Total bytes; -1 if unknown.
-        first: Reads the first `n` bytes, or fewer if the limit is lower.
-        most: Maximum size of a content that is read whole.
-        inside: Whether it is the content of a compressed file; nested compressed files are not decompressed.
+        first: Reads the first `n` bytes, or fewer if a limit applies.
+        most: Maximum size of a content that is read completely.
+        inside: True for the content of a compressed file; a compressed file in it is not decompressed.
     """
 
     head: bytes

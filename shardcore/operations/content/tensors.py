@@ -89,7 +89,7 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
 
 
 def tensor_content(tensor: Tensor, data: bytes) -> Content:
-    """Return a tensor as an array; `data` are its bytes. Unsupported for an unknown type or a wrong size."""
+    """Return a tensor as an array, from its bytes `data`; raise Unsupported for an unknown type or a wrong size."""
     layout = tensor_layout(tensor)
     if layout is None:
         raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not supported")

@@ -349,7 +349,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Files to write for one object, decided before its content is read; or its results, if nothing must be written."""
+    """Files to write for one object, decided before its content is read; or its results, if no file is written."""
 
     ref: ObjectRef | None = None
     files: tuple[_File, ...] = ()

@@ -29,7 +29,7 @@ from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
-from shardcore.shards.shard_work import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
+from shardcore.shards.shard_tasks import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder

@@ -22,7 +22,7 @@ from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Unreadable
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.shard_work import RowsRequest, rows_of
+from shardcore.shards.shard_tasks import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import is_address, parse_address

@@ -329,7 +329,7 @@ def _outside(hole: tuple[int, int], requests: Iterable[RangeRequest]) -> list[tu
 
 
 def _again(error: BaseException) -> BaseException:
-    """Return a copy of an error for one of several waiting threads, since each needs its own traceback."""
+    """Copy an error for one of several waiting threads, because each thread needs its own traceback."""
     if isinstance(error, RequestCancelled):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):

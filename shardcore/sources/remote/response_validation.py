@@ -53,7 +53,7 @@ class Pin:
 
     @property
     def match(self) -> str:
-        """ETag for `If-Match`; empty unless it is a strong one."""
+        """ETag to send as `If-Match`; empty for a weak ETag."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property

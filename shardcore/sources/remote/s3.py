@@ -187,7 +187,7 @@ class S3Transport:
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
     def _get_directly(self, asked: RangeQuery, endpoint: _Endpoint) -> Reply | None:
-        """Request a range from a known endpoint; None if the bucket is no longer there."""
+        """Request a range from a cached endpoint; return None if the bucket is no longer at this endpoint."""
         headers = {"Range": asked.range}
         if asked.match:
             headers["If-Match"] = asked.match

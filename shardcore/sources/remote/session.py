@@ -74,7 +74,7 @@ class RemoteSession:
     # --- limits --------------------------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
-        """Return how many of `wanted` bytes `limit_fetch` still allows; at least 1."""
+        """Return how many of the `wanted` bytes may still be fetched within `limit_fetch`; at least 1."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
@@ -126,7 +126,7 @@ class RemoteSession:
             self._lost_until = time.monotonic() + LOST_FOR
 
     def mark_healthy(self) -> None:
-        """Reset the duration of failures after a complete response."""
+        """Restart the time limit for repeated failures, after a complete response."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None

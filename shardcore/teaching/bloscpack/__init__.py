@@ -14,7 +14,7 @@ from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADA
 from shardcore.formats.bloscpack.lookup import BlockFound, ChecksumCompared, ChunkWalked, FileOpened, HeaderRead
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Drawing
-from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
 from shardcore.teaching.bloscpack.block import BlockSketch

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.model.number_text import plural
 from shardcore.model.objects import Objects, State
-from shardcore.model.occupancy import Load, binomial
+from shardcore.model.slot_usage import Load, binomial
 from shardcore.progress import Progress, no_progress
 
 MOST_BINS = 4000

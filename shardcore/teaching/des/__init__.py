@@ -15,7 +15,7 @@ from shardcore.formats.des.steps import Routed
 from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone
-from shardcore.model.occupancy import Load, counts_of
+from shardcore.model.slot_usage import Load, counts_of
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Fields
 from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked

@@ -56,7 +56,7 @@ class _UidEntry:
 
 
 class AddressScene:
-    """Input of the sketch."""
+    """Data for the drawings of uid routing: the lookup, the open file, and the file names of its data set."""
 
     def __init__(
         self,

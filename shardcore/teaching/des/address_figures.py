@@ -32,7 +32,7 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Parts of a shard's file name, with the bytes that each part follows from."""
+    """Parts of a shard's file name, each with the bytes that determine it."""
 
     date: str
     hex: str

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from shardcore.model.span import Span
 from shardcore.teaching.lessons.lesson import Answer, Question
-from shardcore.teaching.lessons.lesson_values import LessonScene, NotHereError
+from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 from shardcore.teaching.lessons.repair_check import missing_of
 
 _BASES = {"0x": 16, "0o": 8, "0b": 2}

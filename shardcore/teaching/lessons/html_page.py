@@ -31,9 +31,9 @@ from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show
+from shardcore.teaching.lessons.lesson_list import beside, lessons, sample_key
 from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_key, staged
-from shardcore.teaching.lessons.lesson_values import BREAK, escaped
-from shardcore.teaching.lessons.library import beside, lessons, sample_key
+from shardcore.teaching.lessons.placeholders import BREAK, escaped
 
 SEED = 1
 """Seed of new files, so that the same lesson always gives the same page."""

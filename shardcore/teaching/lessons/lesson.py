@@ -254,7 +254,7 @@ def _condition(text: str, place: int) -> StepCondition:
     condition, bar, otherwise = text.partition(" | ")
     found = _CONDITION.match(condition)
     if found is None or not bar or not otherwise.strip():
-        raise LessonError("expected `- only: NUMBER > NUMBER | REASON`, with `>` or `=`", place)
+        raise LessonError("expected `- only: NUMBER > NUMBER | REASON` or `- only: NUMBER = NUMBER | REASON`", place)
     return StepCondition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
 
 

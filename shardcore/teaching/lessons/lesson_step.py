@@ -16,7 +16,7 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.sources.read_purpose import at_most
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
-from shardcore.teaching.lessons.lesson_values import LessonScene, NotHereError
+from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 
 MOST_INDEX = 4 << 20
 
@@ -45,8 +45,8 @@ class LessonStage:
 
     Attributes:
         missing: Reason why the step cannot be shown for this file; empty if it can.
-        before: Number of the last lookup step that earlier steps have shown, or -1.
-        line: Line of the lesson with the error.
+        before: Number of the last lookup step that the previous steps of the lesson show, or -1.
+        line: Line of the lesson text that causes `missing`, counted from 1; 0 without an error.
     """
 
     number: int

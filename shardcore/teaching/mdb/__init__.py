@@ -16,7 +16,7 @@ from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
 from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_text import plural
-from shardcore.model.occupancy import Load, LoadSource, counts_of
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields

@@ -51,9 +51,9 @@ class XorbPart:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """Chunks `[first, last)` used by the same segments (`users`); `span` is None if the shard does not list the xorb.
+    """Consecutive chunks `[first, last)` of a xorb, used by the same segments (`users`); `span` covers their records.
 
-    If the drawing is full, segments are included that use only a part of the chunks.
+    If there are too many runs to draw, some are merged; a user may then use only some of the chunks.
     """
 
     xorb: int
@@ -61,7 +61,7 @@ class ChunkRun:
     last: int
     at: float
     size: float
-    span: Span | None
+    span: Span | None  # None for an unlisted xorb
     users: NDArray[np.int64]
 
 

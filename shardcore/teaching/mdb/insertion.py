@@ -71,7 +71,7 @@ class Rule:
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
-    """Return the rule with the largest chunks that gives `several` pieces; otherwise the one with the smallest."""
+    """Return the rule with the largest chunks that gives `several` chunks; if none does, the finest rule."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)

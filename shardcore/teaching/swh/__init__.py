@@ -16,7 +16,7 @@ from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.computed_children import gaps
 from shardcore.model.number_text import plural
 from shardcore.model.objects import State
-from shardcore.model.occupancy import Load, LoadSource, counts_of
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared as ComparedBytes
 from shardcore.shards.step_content import Fields, Shown

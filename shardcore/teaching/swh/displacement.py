@@ -54,7 +54,7 @@ def directory_figure(located: DisplacementLocated) -> Cells:
 
 
 def unary_figure(located: DisplacementLocated) -> Bits | None:
-    """Return the unary bits around the one-bits of the bucket and the one before; None if they were not read."""
+    """Return the unary bits around the one-bits of the bucket and the previous bucket; None if they were not read."""
     before, own = located.positions
     first = max(before, 0) // 8
     found = next((piece for piece in located.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)

@@ -43,7 +43,7 @@ class AllKeys:
 
 
 class KeyScene:
-    """The key that is drawn: that of a lookup, or of the first object. Reads at the first drawing."""
+    """The drawn key: the requested key of a lookup, or the key of the first object. It is read at the first drawing."""
 
     def __init__(self, open_file: Callable[[], SwhFile], trace: Trace | None) -> None:
         self._open_file = open_file
@@ -89,7 +89,7 @@ class KeyScene:
 
     @property
     def displacements(self) -> chd.U32 | None:
-        """Those of all buckets, if all keys may be hashed and the hash function is intact."""
+        """Displacements of all buckets; None if the shard has too many keys or the hash function is damaged."""
         try:
             return self.file.function()[1].displacements if self.few else None
         except FormatError:

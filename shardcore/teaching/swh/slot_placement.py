@@ -48,7 +48,7 @@ ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32
 
 @dataclass(frozen=True, slots=True)
 class KeyMove:
-    """One key of the bucket at the tried displacement: it begins at `first`, jumps by `step`, and gets `slot`.
+    """Path of one key of the bucket for a displacement: from slot `first`, in jumps of `step`, to `slot`.
 
     `stored_slot` is its slot in the index, -1 if it is not stored; `selected` is the key of the drawing.
     """
@@ -66,7 +66,7 @@ class KeyMove:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Key in a slot, or None; `moving` is True for keys of the bucket while another displacement is tried."""
+    """Key in a slot; None for an empty slot. `moving` is True for keys of the bucket whose displacement is changed."""
 
     key: bytes | None
     moving: bool = False

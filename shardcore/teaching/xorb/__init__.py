@@ -11,7 +11,7 @@ from shardcore.codecs.xet.xorb_layout import CHUNKS, HEADER_SIZE
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import RecordLocated
 from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.progress import Progress
 from shardcore.teaching.xorb.sketches import BytePlanesSketch, RecordsSketch, sums_figure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.library import lessons
+from shardcore.teaching.lessons.lesson_list import lessons
 from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person, PersonFor, State
 

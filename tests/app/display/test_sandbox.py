@@ -9,7 +9,7 @@ import pytest
 
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson import Answer, Lesson
-from shardcore.teaching.lessons.library import missions
+from shardcore.teaching.lessons.lesson_list import missions
 from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person, PersonFor
 

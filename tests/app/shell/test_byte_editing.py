@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.library import lessons, lessons_of
+from shardcore.teaching.lessons.lesson_list import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle

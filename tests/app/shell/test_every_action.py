@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.library import lessons_of
+from shardcore.teaching.lessons.lesson_list import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Job

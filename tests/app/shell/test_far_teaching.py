@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, RemoteOptions
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.library import lessons_of
+from shardcore.teaching.lessons.lesson_list import lessons_of
 from shardcore.testing import sampled
 from shardscope.learning.charts.chart_data import ChartKind
 from shardscope.learning.charts.panel import Charts

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching.lessons.library import lessons
+from shardcore.teaching.lessons.lesson_list import lessons
 from shardscope.learning.help.shortcuts import shortcuts
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.main_window import MainWindow

@@ -128,7 +128,7 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     qtbot.waitUntil(lambda: session.report is not None)
     assert session.report.findings == ()
     assert "of 8 objects" in session.report.stopped_after
-    assert table.state.text.startswith("Unreachable. Stopped after")
+    assert table.state.text.startswith("Source unreachable. Stopped after")
     assert table.again.isVisible()
     proxy.faults = []
     table.again.click()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.cli.program import run
-from shardcore.teaching.lessons.library import lessons, missions
+from shardcore.teaching.lessons.lesson_list import lessons, missions
 
 TEXT = "# Mine\nneeds: swh-1-meet-the-file\nsample: swh/small.shard\n\n## Step\n\n{size of file} bytes\n"
 

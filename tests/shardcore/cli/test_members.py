@@ -46,7 +46,7 @@ def test_rows_come_member_by_member(
     assert run([*base[:-1], "--kind", "nothing"]) == 2
     assert "no objects of kind 'nothing' (available: object, bigfile)" in capsys.readouterr().err
     asked = object_rows.RowsRequest
-    monkeypatch.setattr("shardcore.shards.shard_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
+    monkeypatch.setattr("shardcore.shards.shard_tasks.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1

@@ -83,11 +83,11 @@ def test_what_is_not_said_is_as_the_file_says() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"bits": 17}, "bits is a whole number from 4 to 16, not 17"),
+        ({"bits": 17}, "bits must be a whole number from 4 to 16, not 17"),
         ({"bits": True}, "a whole number"),
-        ({"shuffled": 1}, "shuffled is yes or no, not 1"),
+        ({"shuffled": 1}, "shuffled must be yes or no, not 1"),
         ({"order": "key"}, "order must be one of file, size, not 'key'"),
-        ({"uid": 12}, "uid is a text"),
+        ({"uid": 12}, "uid must be a text"),
         ({"seed": 1}, "unknown control 'seed'; available: bits, shuffled, order, uid"),
     ],
 )

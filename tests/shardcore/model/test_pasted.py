@@ -16,7 +16,7 @@ import pytest
 import shardcore
 from shardcore import Span
 from shardcore.cli.options import all_keys
-from shardcore.model.copy_commands import (
+from shardcore.model.commands_to_copy import (
     OpenedWith,
     curl_command,
     explain_command,

@@ -11,7 +11,7 @@ import pytest
 
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.model.span import Span
-from shardcore.shards.shard_work import member_count
+from shardcore.shards.shard_tasks import member_count
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
 

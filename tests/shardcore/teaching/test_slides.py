@@ -9,8 +9,8 @@ import pytest
 import shardcore
 from shardcore.model.drawing import Drawing, Item, Link, Ruler
 from shardcore.teaching import resource_paths
+from shardcore.teaching.lessons.lesson_list import lessons, sample_key
 from shardcore.teaching.lessons.lesson_step import staged
-from shardcore.teaching.lessons.library import lessons, sample_key
 from shardcore.teaching.slides import Slide, lesson_slide, section_slides, sentences, trace_slides
 from shardcore.testing import FULL
 

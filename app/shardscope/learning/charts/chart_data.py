@@ -8,7 +8,7 @@ from enum import Enum
 
 from shardcore import DataSet, Shard
 from shardcore.model.byte_shares import Share
-from shardcore.model.occupancy import Load
+from shardcore.model.slot_usage import Load
 from shardcore.progress import Progress
 from shardcore.teaching.charts.charts import (
     BinnedLoad,
@@ -32,7 +32,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Counts for a chart; if consent is missing, `cost` is the number of bytes that counting would read."""
+    """Counts for a chart. If the user must first agree to reading the data, `cost` is the number of bytes to read."""
 
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None

@@ -29,8 +29,8 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 _SVG = "image/svg+xml"
@@ -79,7 +79,7 @@ def ask_save(
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the indices of the items that show the spans; of several, those of the most similar size."""
+    """Return the indices of the items that overlap the spans; of these, only the items closest in size to the spans."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}

@@ -8,7 +8,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, Signal
 from shiboken6 import delete
 
 from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.library import read_lesson
+from shardcore.teaching.lessons.lesson_list import read_lesson
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 

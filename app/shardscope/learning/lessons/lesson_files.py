@@ -18,7 +18,7 @@ from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.codecs.images import decode_picture
 from shardcore.teaching.lessons.html_page import answer_of, lesson_page, lesson_stages
 from shardcore.teaching.lessons.lesson import Lesson, LessonError
-from shardcore.teaching.lessons.library import beside, notes_of, read_lesson
+from shardcore.teaching.lessons.lesson_list import beside, notes_of, read_lesson
 from shardcore.writing.temporary import write_whole
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import JobPriority, Jobs, Pool, alive

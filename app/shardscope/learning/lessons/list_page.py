@@ -12,7 +12,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shown
 from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.lesson_values import escaped
+from shardcore.teaching.lessons.placeholders import escaped
 from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_text import plural
 from shardcore.teaching.lessons.lesson import Answer, Lesson
-from shardcore.teaching.lessons.lesson_values import escaped
-from shardcore.teaching.lessons.library import lessons, missions
+from shardcore.teaching.lessons.lesson_list import lessons, missions
+from shardcore.teaching.lessons.placeholders import escaped
 from shardscope.learning.lessons.lesson_files import LessonFiles
 from shardscope.learning.lessons.list_page import LessonList
 from shardscope.learning.lessons.markdown_paragraph import Prose
@@ -166,7 +166,7 @@ class LessonPanel(QWidget):
         self.more.setObjectName("lessonMore")
         self.more.setText(self.tr("⋯"))
         self.more.setAutoRaise(True)
-        self.more.setToolTip(self.tr("Notes for instructors, and the lesson as a page"))
+        self.more.setToolTip(self.tr("Instructor notes and export"))
         self.more.setAccessibleName(self.tr("More about the lesson"))
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.more)

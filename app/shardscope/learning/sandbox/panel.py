@@ -26,8 +26,8 @@ from shardscope.session.display_text import offset_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 BITS = range(7, -1, -1)

@@ -173,7 +173,7 @@ class Sandbox(QObject):
         )
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes as one step; the file is reopened after `SOON_MILLISECONDS` without typing."""
+        """Overwrite bytes as one undo step; the file is reopened after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()

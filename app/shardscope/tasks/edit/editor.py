@@ -246,7 +246,7 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Undo the last edit in a job and reopen the file; an interrupted edit without undo file is finished."""
+        """Start a job that undoes the last edit, or completes an interrupted one without undo file, and reopens."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what = f"finish {journal.what}"

@@ -65,7 +65,7 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
-    """Objects of one side, by their number in the comparison; -1 if this side lacks the object."""
+    """Columns of the objects of one side, in the order of the comparison; -1 for objects missing on this side."""
 
     size: I64
     start: I64

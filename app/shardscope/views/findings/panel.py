@@ -226,7 +226,7 @@ class FindingsTable(QWidget):
         # No tick where contents were not verified.
         complete = report.ok and report.depth is Depth.CONTENT and not report.findings and not report.unverified
         text = f"✔ {report.summary}" if complete else report.summary
-        self.state.set_text(self.tr("Unreachable. {0}").format(text) if report.stopped_after else text)
+        self.state.set_text(self.tr("Source unreachable. {0}").format(text) if report.stopped_after else text)
         if report.findings:
             self._stack.setCurrentWidget(self.table)
         else:

@@ -54,7 +54,7 @@ class EntryContext:
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    """Return the meanings of a complete entry, an offset before an object; raises `GotoError` if there is none."""
+    """Return the meanings of a complete entry, offsets before objects; raise `GotoError` if it has none."""
     trouble = GotoError("enter a number, a name or a key")
     found: list[EntryMeaning] = []
     try:

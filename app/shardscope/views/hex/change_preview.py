@@ -21,7 +21,7 @@ _HATCH = 0.45
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
-    """Return cells with the new bytes; removed bytes become blank, new bytes that are not available yet missing."""
+    """Return cells with the new bytes. Removed bytes become blank; new bytes that are not loaded become missing."""
     if proposed is None or not proposed.shows_new:
         return cells
     start, stop = max(cells.first, 0), cells.first + cells.data.size

@@ -38,7 +38,7 @@ def hits_inside(patterns: Sequence[Pattern], value: int, size: int) -> int:
 
 
 def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
-    """Return the ranges of rows of a page to fold: two or more of one value and field, completely in the page."""
+    """Return the row ranges of a page that can be folded: two or more rows of one byte value in one field."""
     width, runs = layout.width, page.runs
     first = layout.row_of(page.start + width - 1)
     start = layout.row_start(first)
@@ -58,7 +58,7 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
 
 @dataclass(frozen=True, slots=True)
 class EqualBytes:
-    """Equal bytes in one field; more may follow unless both ends were reached."""
+    """Equal bytes in one field. There may be more on each side whose end was not reached."""
 
     start: int
     stop: int
@@ -143,7 +143,7 @@ class RowFolds:
         return ScreenRows(top, lines - left, tuple(folds), more)
 
     def away(self, row: int, lines: int) -> int:
-        """Return the row `lines` lines below a row (negative: above); outside the source, a line is one row."""
+        """Return the row `lines` lines below a row (negative: above). Outside the source, each line is one row."""
         if lines >= 0:
             return self.screen(row, lines).row_at(lines)
         while lines < 0 < row:

@@ -154,7 +154,7 @@ class HexState(QObject):
 
     @property
     def stretches(self) -> list[Range]:
-        """Visible byte ranges; only the first row of a fold."""
+        """Visible byte ranges; a fold counts with its first row only."""
         return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
     def _bytes_of(self, row: int, stop: int) -> Range:

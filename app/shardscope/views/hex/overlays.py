@@ -22,7 +22,7 @@ Range = tuple[int, int]
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    """Return the ranges of the field at the end of a path and of its record, as far as they exist."""
+    """Return the ranges of the field at the end of a path, and of the record that contains it, if any."""
     inside = [node for node in path if node.span.source == source and node.span.size]
     if len(inside) < 2:
         return ()

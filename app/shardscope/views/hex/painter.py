@@ -182,7 +182,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
-        """Draw rows at `place`, cut at its bottom; paints rows that are not cached. Equal keys mean equal pictures."""
+        """Draw rows at `place`. Images are cached by `keys`, one per row; `paint` is called only for other rows."""
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}

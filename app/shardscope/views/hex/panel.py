@@ -12,7 +12,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Source, Span
-from shardcore.model.copy_commands import OpenedWith, curl_command, explain_command, read_lines
+from shardcore.model.commands_to_copy import OpenedWith, curl_command, explain_command, read_lines
 from shardcore.model.node import nearest_row
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shown
@@ -237,7 +237,7 @@ class HexPanel(QWidget):
 
     @property
     def full_width(self) -> float:
-        """Width in pixels beyond which nothing more is shown; infinite for drawings."""
+        """Width in pixels at which all columns fit; infinite for drawings."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 

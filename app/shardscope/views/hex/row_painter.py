@@ -405,7 +405,7 @@ def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float)
 
 
 def shade_table(palette: Palette, fields: Collection[FieldRole]) -> NDArray[np.uint32]:
-    """Return the ARGB colour of each shade (see `ByteCells.shade`); `fields` have their own backgrounds."""
+    """Return the ARGB background per `ByteCells.shade`: the colour of its role if in `fields`, else of its section."""
     return np.array(
         [
             (palette.field(role) if role in fields else palette.section(section, parity)).rgba()

@@ -72,7 +72,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """Return an older (1) or newer (-1) entry; the newest is followed by the text being typed."""
+        """Return an older (1) or newer (-1) entry; after the newest entry comes the text being typed."""
         if not self._lines or now != self._lines[self._at]:
             # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0

@@ -60,7 +60,7 @@ class SourceTabs(QTabBar):
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
-        """Show a source; a stored source takes the tab of the previous stored one."""
+        """Show a source in a tab. A stored source replaces the previous stored source in its tab."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))

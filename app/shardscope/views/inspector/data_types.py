@@ -48,7 +48,7 @@ class Reading:
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
-    """Return all interpretations; fewer than `MOST` bytes only at the end of the source."""
+    """Return all interpretations of the bytes; `data` has at least `MOST` bytes, except at the end of the source."""
     return (
         *(_number(name, code, data) for name, code in _NUMBERS),
         Reading("time", next(_times(data), TOO_FEW)),

@@ -61,7 +61,7 @@ class Summary:
 
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
-    """Return the summary of a shard. Runs in a job; reads only a slice of a small array."""
+    """Return the summary of a shard, with a picture of one slice of an array. May read the file: call it in a job."""
     try:
         known = format_of(shard.format)
     except UsageError:

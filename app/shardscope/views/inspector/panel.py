@@ -45,8 +45,8 @@ from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
-from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 SHOWN = 12
@@ -166,7 +166,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follow the selection; the old details stay until the new ones are loaded, at most `LATE_MILLISECONDS`."""
+        """Show the selection. Until its details are loaded, the old ones stay for at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:

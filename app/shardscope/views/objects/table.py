@@ -309,7 +309,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Emit one selected row: the current one, else the one shown already, else the first."""
+        """Emit one of the selected rows: the current row if selected, else the row already shown, else the first."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return

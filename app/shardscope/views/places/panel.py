@@ -53,9 +53,9 @@ from shardscope.startup.settings import Settings
 from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.location_model import MemberPlaces, PlaceEntry, PlaceModel
-from shardscope.widgets.sample_title import sample_title
-from shardscope.widgets.while_visible import WhileVisible
+from shardscope.widgets.sample_names import sample_title
 
 UP = ".."
 

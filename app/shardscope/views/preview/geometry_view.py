@@ -27,8 +27,8 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.while_visible import WhileVisible
 
 
 @dataclass(frozen=True, slots=True, eq=False)

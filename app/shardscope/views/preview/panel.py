@@ -75,11 +75,11 @@ from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
 from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.while_visible import WhileVisible
 
 
 class PictureView(ContentView):

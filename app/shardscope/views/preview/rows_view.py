@@ -54,7 +54,7 @@ class ContentRows:
         return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
-        """Return the half-open byte range of a cell, else of its row; empty if neither has one."""
+        """Return the half-open byte range of a cell; if it has none, the range of its row, or an empty range."""
         return self._spans[row]
 
     def cell_at(self, offset: int) -> tuple[int, int] | None:

@@ -48,9 +48,9 @@ from shardscope.views.preview.volume_slice import (
     planes_of,
 )
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.tick_box import TickBox
-from shardscope.widgets.while_visible import WhileVisible
 
 _HATCHES = {
     ChunkState.PENDING: Qt.BrushStyle.BDiagPattern,
@@ -295,7 +295,7 @@ class VolumeView(QWidget):
     def _fact_panel(self) -> QWidget:
         self._facts = QWidget()
         self._facts.setObjectName("volumeFacts")
-        self._facts.setAccessibleName(self.tr("Storage of the voxel"))
+        self._facts.setAccessibleName(self.tr("Voxel location"))
         grid = QGridLayout(self._facts)
         grid.setContentsMargins(8, 4, 8, 6)
         grid.setVerticalSpacing(2)
@@ -595,7 +595,7 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
-        """Highlight the bytes of the voxel under the pointer; not for remote shards, which would need requests."""
+        """Highlight the bytes of the voxel under the pointer, except in remote shards, which would send requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.point_at([])

@@ -39,7 +39,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole, Shard, ShardError, Span
-from shardcore.model.copy_commands import explain_command, explain_line, node_json
+from shardcore.model.commands_to_copy import explain_command, explain_line, node_json
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardcore.model.safe_text import shown_lines
 from shardscope.session.debounce import Debounce
@@ -52,13 +52,13 @@ from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.column_widths import ColumnWidth, share_width
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.while_visible import WhileVisible
 
 translate = QCoreApplication.translate
 
@@ -173,7 +173,7 @@ class HighlightedNodes:
 
 
 def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> HighlightedNodes:
-    """Return the nodes of highlighted ranges, without those that cannot be explained; may read."""
+    """Return the nodes of highlighted ranges; ranges that `explain` cannot resolve are left out. May read the file."""
     found = HighlightedNodes()
     for highlight in highlights:
         try:

@@ -64,7 +64,7 @@ class RequestColumns:
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
-        """Round trip of each request, counted from 1; a cache hit has that of the last request before it, or 0."""
+        """Round trip of each request, counted from 1; a cache hit gets the number of the previous request, or 0."""
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
@@ -166,7 +166,7 @@ class RequestLogModel(TableModel):
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """Reload all records, since the purposes of old ones may have changed."""
+        """Reload all records, because the purpose of an earlier request can change."""
         self._main = main
         self._restart()
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, UsageError
-from shardcore.teaching.lessons.library import read_lesson
+from shardcore.teaching.lessons.lesson_list import read_lesson
 from shardscope.learning.lessons import lesson_files
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.session import Session

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardcore.teaching.lessons.answers import number_of
 from shardcore.teaching.lessons.lesson import Lesson, parse
-from shardcore.teaching.lessons.library import lessons, missions, sample_key
+from shardcore.teaching.lessons.lesson_list import lessons, missions, sample_key
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session

@@ -15,9 +15,9 @@ from shardcore.teaching import resource_paths
 from shardcore.teaching.change_impact import Fate, before, compare
 from shardcore.teaching.lessons.answers import Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson
+from shardcore.teaching.lessons.lesson_list import missions, sample_key
 from shardcore.teaching.lessons.lesson_step import staged
-from shardcore.teaching.lessons.lesson_values import LessonScene
-from shardcore.teaching.lessons.library import missions, sample_key
+from shardcore.teaching.lessons.placeholders import LessonScene
 
 MISSIONS = missions()
 

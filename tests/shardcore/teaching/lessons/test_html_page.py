@@ -13,7 +13,7 @@ import pytest
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.html_page import answer_of, lesson_page, lesson_stages
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
-from shardcore.teaching.lessons.library import lessons, missions, read_lesson
+from shardcore.teaching.lessons.lesson_list import lessons, missions, read_lesson
 from shardcore.testing import FULL
 
 EMPTY = {"meta", "br", "hr", "img"}

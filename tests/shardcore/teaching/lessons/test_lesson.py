@@ -13,7 +13,7 @@ from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import all_formats
 from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Fresh, LessonError, Show, parse
-from shardcore.teaching.lessons.library import read_lesson
+from shardcore.teaching.lessons.lesson_list import read_lesson
 from shardcore.teaching.resource_paths import resources
 
 TEXT = """# A title

@@ -27,9 +27,9 @@ from shardcore.shards.shard import Shard
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import number_of
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep
+from shardcore.teaching.lessons.lesson_list import lessons, missions, sample_key
 from shardcore.teaching.lessons.lesson_step import staged
-from shardcore.teaching.lessons.lesson_values import LessonScene
-from shardcore.teaching.lessons.library import lessons, missions, sample_key
+from shardcore.teaching.lessons.placeholders import LessonScene
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")

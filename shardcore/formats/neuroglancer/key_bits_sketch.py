@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.bits_figures import (
+from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.find_spec import Origin
+from shardcore.formats.neuroglancer.key_bits_drawings import (
     chosen_text,
     file_item,
     files_figure,
@@ -24,9 +27,6 @@ from shardcore.formats.neuroglancer.bits_figures import (
     morton_figure,
     row_spans,
 )
-from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import Origin
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS

@@ -1,4 +1,4 @@
-"""Occupancy: number of objects per slot, bucket or file, compared with the ideal number."""
+"""Slot usage: number of objects per slot, bucket or file, compared with the ideal number."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadSource:
-    """A `Load` that can be computed: `make` counts and returns it, and reads at most `reads` bytes."""
+    """Source of a `Load`, which is computed on request: `make` counts and returns it, reading at most `reads` bytes."""
 
     name: str
     title: str

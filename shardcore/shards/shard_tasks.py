@@ -68,7 +68,7 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """One row as an object of its own shard; `ref` is None if the object cannot be read."""
+    """Row of an object in its own shard; `ref` is None if the object cannot be read."""
 
     ref: ObjectRef | None
     error: str = ""

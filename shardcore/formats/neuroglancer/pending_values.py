@@ -14,11 +14,17 @@ from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription
+from shardcore.formats.neuroglancer.key_arrangement import (
+    Rows,
+    ShardArrangement,
+    ShardOrder,
+    ValueColumns,
+    arrange_shards,
+)
 from shardcore.formats.neuroglancer.keys import key_number, key_numbers
 from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
 from shardcore.formats.neuroglancer.morton import decode_many
-from shardcore.formats.neuroglancer.shard_order import Rows, ShardArrangement, ShardOrder, ValueColumns, arrange_shards
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
@@ -155,14 +161,14 @@ class SpaceValues:
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Treat the values as meshes because fragments were given; the details for an info are unknown."""
+        """Change an unknown key space to meshes, because fragments were given; UsageError if it has another kind."""
         if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which only meshes have; pass kind=mesh")
         self.described = SpaceDescription(SpaceKind.MESH)
         self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
-        """Spool one value; return its content size and stored size."""
+        """Write one value to the spool; return its content size and stored size in bytes."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed

@@ -11,7 +11,7 @@ import shardcore
 from shardcore import Span
 from shardcore.teaching.lessons.answers import Given, judged
 from shardcore.teaching.lessons.lesson import Answer, Question
-from shardcore.teaching.lessons.lesson_values import LessonScene, NotHereError
+from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
