@@ -57,20 +57,20 @@ ROOMS = {
     # errors of the system, several key spaces and things that are not shards have classes of their own
     "shardcore": (10, 1_749, 1_524, 240),
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
-    "shardcore/cli": (21, 3_584, 2_503, 332),
+    "shardcore/cli": (21, 3_584, 2_503, 331),
     # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled
     "shardcore/codecs": (19, 2_174, 1_769, 302),
     "shardcore/containers": (7, 1_584, 1_114, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
-    "shardcore/formats/bloscpack": (41, 5_867, 4_700, 520),
+    "shardcore/formats/bloscpack": (32, 5_397, 4_149, 502),
     "shardcore/formats/des": (27, 4_826, 3_759, 415),
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (24, 4_070, 2_989, 386),
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
-    "shardcore/formats/neuroglancer": (45, 7_499, 6_160, 663),
+    "shardcore/formats/neuroglancer": (45, 7_505, 6_160, 663),
     # salvage lists a million objects and reads each content once
-    "shardcore/formats/swh": (13, 3_038, 2_309, 328),
+    "shardcore/formats/swh": (13, 3_038, 2_309, 327),
     "shardcore/formats/xorb": (10, 1_292, 967, 132),
     # sections and spans of fields are computed from declarations
     "shardcore/model": (33, 3_378, 2_902, 846),
@@ -81,11 +81,11 @@ ROOMS = {
     # one deadline for the head of an answer; collected sources close their files; errors of the system
     "shardcore/sources": (29, 3_999, 3_603, 619),
     # takes what draws and teaches a format out of the rooms of the formats
-    "shardcore/teaching": (58, 6_719, 5_643, 368),
+    "shardcore/teaching": (59, 7_431, 6_264, 397),
     # the contract that what verify passes is read
     "shardcore/testing": (13, 1_475, 1_380, 252),
     # a failing sync is reported as what it is; abandoned writers remove their files
-    "shardcore/writing": (20, 3_063, 2_688, 620),
+    "shardcore/writing": (20, 3_063, 2_688, 617),
     # settings run no code
     "app/shardscope": (2, 243, 212, 10),
     "app/shardscope/learning": (39, 5_474, 5_046, 124),
@@ -98,9 +98,9 @@ ROOMS = {
     # .npy files are packed and converted; salvage shows what was left out
     "app/shardscope/tasks": (38, 5_140, 4_534, 208),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (85, 16_084, 14_708, 581),
+    "app/shardscope/views": (85, 16_084, 14_708, 576),
     # keys of digits keep both ends; columns scroll
-    "app/shardscope/widgets": (37, 2_733, 2_232, 200),
+    "app/shardscope/widgets": (37, 2_733, 2_232, 199),
     # small files from the field, large honest files, contracts and faults of networks and disks
     "tests": (395, 46_305, 40_010, 2_741),
 }

@@ -94,7 +94,6 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
 
 
 def _differ(one: Source | None, other: Source | None) -> bool:
-    """Return whether any byte of two local files differs."""
     if one is None or other is None or not (one.near and other.near):
         return False
     starts = range(0, one.size, _BLOCK)

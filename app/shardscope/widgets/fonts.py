@@ -80,7 +80,6 @@ def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
 
 
 def register() -> None:
-    """Load the bundled font once per application."""
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)

@@ -52,10 +52,7 @@ class ElementByte:
 
 @dataclass(frozen=True, slots=True)
 class ByteChunk:
-    """The chunk with an uncompressed byte, or the error of a byte that does not exist; `read` are headers read for it.
-
-    Sizes are in uncompressed bytes; `chunk_size` is 0 or less if unknown.
-    """
+    """The chunk with an uncompressed byte, or the error of a byte after the end; `chunk_size` <= 0 if unknown."""
 
     offset: int
     found: tuple[int, int] | KeyAbsent

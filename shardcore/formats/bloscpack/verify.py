@@ -122,7 +122,6 @@ class Verification:
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
-        """Compare each offset with the location of its chunk."""
         slots = self._table.slots
         if slots is None:
             return

@@ -179,8 +179,6 @@ def _check_slots(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: F
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """Objects that are read together."""
-
     data: bytes
     starts: I64
     stops: I64

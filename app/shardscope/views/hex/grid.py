@@ -63,7 +63,6 @@ class HexGrid:
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
-        """Round to device pixels, at least one."""
         return max(round(length * self.ratio), 1) / self.ratio
 
     def row_y(self, row: int) -> float:

@@ -143,7 +143,6 @@ class HexState(QObject):
 
     @property
     def rows_on_screen(self) -> ScreenRows:
-        """Rows that are completely visible."""
         return self.folds.screen(self._scroller.top, self._scroller.visible)
 
     @property

@@ -105,8 +105,6 @@ class Naming:
         self._starts = {}
 
     def learn(self) -> None:
-        """Load the offsets of all named fields in a job."""
-
         def take(starts: dict[str, int]) -> None:
             self._starts = starts
 

@@ -55,7 +55,6 @@ class DetailsView(ResourceFreeText):
         return page
 
     def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
-        """Paint the page in black, whatever the theme."""
         context = QAbstractTextDocumentLayout.PaintContext()
         context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
         painter = QPainter(device)

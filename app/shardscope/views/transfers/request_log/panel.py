@@ -245,7 +245,6 @@ class RequestLogPanel(QWidget):
         return shard.source.uri if shard is not None and shard.source is not None else ""
 
     def _run(self) -> None:
-        """Poll for new requests while the panel is visible."""
         if self.model.request_log is not None and self.isVisible():
             self._poll()
             self._timer.start()
