@@ -244,7 +244,7 @@ class EarlierConversion:
         """Raise UsageError if the manifest lists objects that the shard does not contain."""
         gone = sorted(self._left)
         if gone:
-            raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
+            raise UsageError(f"{self._where} is not the manifest of this shard, which does not have {short(gone[0])}")
 
     def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
         ref, start = source.record.ref, 0

@@ -116,7 +116,7 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
-    """Return the notes on a shard; a file beside it takes precedence. Reads only if there are notes for its size."""
+    """Return the notes on a shard, beside it or in the user's data folder; reads the shard if there may be any."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         stored = _read(beside)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from shardcore.model.section import Section
     from shardcore.model.slot_usage import LoadSource
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.steps import Steps
     from shardcore.shards.trace import LookupRecorder, Trace
+    from shardcore.shards.trace_steps import Steps
 
 
 class FileShard(Shard):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
     from shardcore.model.section import Section
     from shardcore.model.span import Span
-    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
 
 COMPUTED = "computed (not stored)"
@@ -276,7 +276,7 @@ class LookupRecorder:
 
     def record(self, fact: Any, steps: Steps) -> None:
         """Record the steps for one result of a lookup; the first step has the cost."""
-        from shardcore.shards.steps import Sentence, get, spans_of
+        from shardcore.shards.trace_steps import Sentence, get, spans_of
 
         if isinstance(fact, Elsewhere):
             self.elsewhere(fact.described)

@@ -332,7 +332,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
-        """Rename the closed file to its final name, or to the next free name of `other`; return the name."""
+        """Rename the closed file to its final name, or if taken to the next free name of `other`; return it."""
         while True:
             try:
                 self.appear(force=force)

@@ -25,7 +25,7 @@ from shardscope.session.display_text import (
     span_words,
 )
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.sections import section_at
+from shardscope.session.section_lookup import section_at
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 

@@ -195,7 +195,7 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """Yield the complete chunks at the start of `held` and remove them; return the remaining bytes already examined."""
+    """Yield the complete chunks at the start of `held` and remove them; return how many of the rest are examined."""
     if len(held) < MIN_CHUNK:
         return seen
     lead = seen - WINDOW

@@ -270,6 +270,6 @@ def _json_node(source: str, text: bytes) -> Node:
 def record_fact(recorder: LookupRecorder, make: Callable[[ModuleType], Any]) -> None:
     """Record a fact, created only for a trace; `make` receives the module of the steps."""
     if recorder.recording:
-        from shardcore.formats.bloscpack import steps
+        from shardcore.formats.bloscpack import trace_steps
 
-        recorder.record(make(steps), steps.STEPS)
+        recorder.record(make(trace_steps), trace_steps.STEPS)

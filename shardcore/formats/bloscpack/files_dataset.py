@@ -87,7 +87,7 @@ class BloscpackFiles(DataSet):
         row = self._rows.get(name)
         span = None if row is None else Span(str(SourceName(name)), 0, self.members[row].size)
         if recorder.recording:
-            from shardcore.formats.bloscpack.steps import STEPS, ContentFile
+            from shardcore.formats.bloscpack.trace_steps import STEPS, ContentFile
 
             recorder.record(ContentFile(name, span, len(self.members)), STEPS)
         return () if row is None else (name,)

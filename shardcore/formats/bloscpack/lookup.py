@@ -1,4 +1,4 @@
-"""From the number of a chunk, a byte or an element to a chunk; as facts, for which `steps.py` has the sentences."""
+"""From the number of a chunk, a byte or an element to a chunk; the sentences are in `trace_steps.py`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
-    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 HEAD = 65536
@@ -66,7 +66,7 @@ class BloscpackShard(FileShard):
         self.version = str(file.header.version)
 
     def steps(self) -> Steps:
-        from shardcore.formats.bloscpack.steps import STEPS
+        from shardcore.formats.bloscpack.trace_steps import STEPS
 
         return STEPS
 

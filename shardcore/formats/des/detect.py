@@ -6,8 +6,8 @@ from shardcore.errors import NotAShard, ShardError, source_lost
 from shardcore.formats.des import folder as shards
 from shardcore.formats.des import shard
 from shardcore.formats.des.layout import MAGIC
-from shardcore.formats.des.zones import MAX_TEXT, looks_like_zones
 from shardcore.formats.des.zones_dataset import DesZones, open_zones
+from shardcore.formats.des.zones_file import MAX_TEXT, looks_like_zones
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Folder

@@ -28,7 +28,7 @@ from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, 
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.tree import content_part
-from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.formats.des.zones_file import MAX_TEXT, Zones
 from shardcore.model.computed_children import Deferred
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
@@ -257,7 +257,7 @@ class DesDataSet(DataSet):
     def route(self, key: Uid, recorder: LookupRecorder) -> Sequence[str]:
         route, found = self.candidates(key)
         if recorder.recording:
-            from shardcore.formats.des.steps import STEPS, Routed
+            from shardcore.formats.des.trace_steps import STEPS, Routed
 
             zone = self.zones.zone_of(route.number) if route is not None and self.zones is not None else None
             origin = "the zones file has" if self.zones is not None else "the names of the files show"
@@ -327,7 +327,7 @@ class DesDataSet(DataSet):
             ref = _copy_ref(copies[0])
         if copies:
             if recorder.recording:
-                from shardcore.formats.des.steps import STEPS, Copied
+                from shardcore.formats.des.trace_steps import STEPS, Copied
 
                 recorder.record(Copied(copies), STEPS)
             ref.extras["copies"] = [copy.name for copy in copies]

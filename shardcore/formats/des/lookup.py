@@ -1,4 +1,4 @@
-"""From a uid to its entry and content (des-architecture, Read path); as facts, with the sentences in `steps.py`."""
+"""From a uid to its entry and content (des-architecture, Read path); the sentences are in `trace_steps.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
-from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.formats.des.zones_file import MAX_TEXT, Zones
 from shardcore.model.objects import ObjectRef, ObjectSlice
 from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.source_name import SourceName

@@ -41,7 +41,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Record, Value
-    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 MAX_INDEX = 1 << 30
@@ -76,7 +76,7 @@ class DesShard(FileShard):
         self.version = file.entries.shape.name
 
     def steps(self) -> Steps:
-        from shardcore.formats.des.steps import STEPS
+        from shardcore.formats.des.trace_steps import STEPS
 
         return STEPS
 

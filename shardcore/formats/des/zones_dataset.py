@@ -14,7 +14,7 @@ from shardcore.formats.des.layout import BIGFILES, SUFFIX, is_hash
 from shardcore.formats.des.retention import Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, Uid
 from shardcore.formats.des.sidecar import shard_of_sidecar
-from shardcore.formats.des.zones import MAX_TEXT, Zone, Zones
+from shardcore.formats.des.zones_file import MAX_TEXT, Zone, Zones
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order

@@ -45,7 +45,7 @@ class MdbDataSet(DataSet):
     def route(self, key: MdbKey, recorder: LookupRecorder) -> Sequence[str]:
         names = [member.name for member in self.members]
         if recorder.recording:
-            from shardcore.formats.mdb.steps import STEPS, AnyShard
+            from shardcore.formats.mdb.trace_steps import STEPS, AnyShard
 
             recorder.record(AnyShard(key.kind, len(names)), STEPS)
         return names

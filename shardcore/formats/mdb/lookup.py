@@ -1,4 +1,4 @@
-"""From a hash to the records of files, xorbs and chunks; as facts, for which `steps.py` has the sentences.
+"""From a hash to the records of files, xorbs and chunks; the sentences are in `trace_steps.py`.
 
 With a lookup table: search the first word of the hash, then compare the full hash in each record found.
 Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.

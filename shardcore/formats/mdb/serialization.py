@@ -160,7 +160,7 @@ def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes
 
 
 def _first_chunks(recipes: Recipes) -> NDArray[np.int64]:
-    """Return the rows of the first chunks of files, which are eligible for global dedup; only of described xorbs."""
+    """Return the rows of the first chunks of files, eligible for global dedup, if the shard describes their xorb."""
     known = {raw.tobytes(): number for number, raw in enumerate(recipes.xorbs)}
     bounds = np.cumsum(recipes.chunk_counts) - recipes.chunk_counts
     firsts = (np.cumsum(recipes.counts) - recipes.counts)[recipes.counts > 0]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -70,7 +70,7 @@ class MdbShard(FileShard):
         self.why = f"{_WHY}, {self.flavour}"
 
     def steps(self) -> Steps:
-        from shardcore.formats.mdb.steps import STEPS
+        from shardcore.formats.mdb.trace_steps import STEPS
 
         return STEPS
 

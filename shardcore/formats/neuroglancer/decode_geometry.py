@@ -209,7 +209,8 @@ def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]
         dtype, components = str(one.get("data_type")), one.get("num_components", 1)
         if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
             name = short(one.get("id"))
-            raise FormatError(f"vertex attribute {name}: type {short(dtype)}, {short(components)} values")
+            valid = f"valid: {', '.join(NUMBER_TYPES)}, 1 to {MOST_COMPONENTS} components"
+            raise FormatError(f"vertex attribute {name}: {short(components)} components of {short(dtype)} ({valid})")
         name = _unique(str(one.get("id")), [name for name, _, _ in found] + ["vertices", "edges"])
         found.append((name, np.dtype(NUMBER_TYPES[dtype]), components))
     return found

@@ -36,7 +36,7 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """Return a manifest; raise UsageError if it is invalid or `fragments` is not the size of fragments in it."""
+    """Return a manifest; raise UsageError if it is invalid or does not declare `fragments` bytes in total."""
     parts, size = [], 0
     for piece in pieces_of(data, who):
         size += len(piece)

@@ -41,8 +41,8 @@ _OFFSETS_AT_ONCE = 1 << 20
 class SwhFile:
     """One Read Shard; thread-safe.
 
-    `window` has the hash function section or its beginning; `hash_layout` is None if that is damaged, by `damage`.
-    `last_slots` are the bytes of the last slots, which opening read with the hash function.
+    `window` has the hash function section or its beginning; if that is damaged, `hash_layout` is None and `damage` is
+    the error. `last_slots` are the bytes of the last index slots, read at opening in the same request.
     """
 
     def __init__(

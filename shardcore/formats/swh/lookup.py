@@ -1,4 +1,4 @@
-"""From a key to its object: one hash, one slot, one comparison; as facts, for which `steps.py` has the sentences."""
+"""From a key to its object: one hash, one slot, one comparison; the sentences are in `trace_steps.py`."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from shardcore.sources.prefetched_source import PrefetchedSource
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
-    from shardcore.shards.steps import Steps
     from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace_steps import Steps
 
 LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: their keys show whether it fits."""
@@ -61,7 +61,7 @@ class SwhShard(FileShard):
         self.damage = file.damage
 
     def steps(self) -> Steps:
-        from shardcore.formats.swh.steps import STEPS
+        from shardcore.formats.swh.trace_steps import STEPS
 
         return STEPS
 
@@ -191,7 +191,7 @@ class SwhDataSet(DataSet):
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         names = tuple(member.name for member in self.members)
         if recorder.recording:
-            from shardcore.formats.swh.steps import STEPS, Candidates
+            from shardcore.formats.swh.trace_steps import STEPS, Candidates
 
             recorder.record(Candidates(names), STEPS)
         return names

@@ -1,4 +1,4 @@
-"""From the number or hash of a chunk to its record; as facts, for which `steps.py` has the sentences."""
+"""From the number or hash of a chunk to its record; the sentences are in `trace_steps.py`."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.span import Span
-    from shardcore.shards.steps import Steps
+    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -47,7 +47,7 @@ class XorbShard(FileShard):
         self.version = "" if file.info is None else str(file.info.version)
 
     def steps(self) -> Steps:
-        from shardcore.formats.xorb.steps import STEPS
+        from shardcore.formats.xorb.trace_steps import STEPS
 
         return STEPS
 

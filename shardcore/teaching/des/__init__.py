@@ -11,7 +11,7 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
 from shardcore.formats.des.lookup import Found, NoEntry, Opened
 from shardcore.formats.des.routing import ShardName
-from shardcore.formats.des.steps import Routed
+from shardcore.formats.des.trace_steps import Routed
 from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone

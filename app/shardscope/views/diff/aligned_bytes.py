@@ -25,7 +25,7 @@ from shardcore import Section
 from shardcore.model.number_text import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.display_text import offset_words, range_words
-from shardscope.session.sections import sections_in
+from shardscope.session.section_lookup import sections_in
 from shardscope.views.diff.diff_jobs import BytesSideBySide, DiffJobs
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.grid import Block, HexGrid, HexPart

@@ -16,7 +16,7 @@ from shardcore.model.safe_text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup_steps import LEAST_PREFIX
-from shardscope.session.sections import section_at
+from shardscope.session.section_lookup import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip

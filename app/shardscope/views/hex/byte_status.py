@@ -22,7 +22,7 @@ from shardscope.session.display_text import (
     span_words,
 )
 from shardscope.session.finding_marks import Mark
-from shardscope.session.sections import section_at, sections_in
+from shardscope.session.section_lookup import section_at, sections_in
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import tip

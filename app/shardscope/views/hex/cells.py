@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore import FieldRole, Section, SectionRole
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState
-from shardscope.session.sections import sections_in
+from shardscope.session.section_lookup import sections_in
 from shardscope.views.hex.layout import HexLayout
 
 SECTION_ROLES = tuple(SectionRole)

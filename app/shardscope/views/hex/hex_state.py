@@ -20,7 +20,7 @@ from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlight
 from shardscope.session.notes import notes_in
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import SandboxChanges
-from shardscope.session.sections import sections_in
+from shardscope.session.section_lookup import sections_in
 from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
 from shardscope.views.hex.change_preview import with_new
 from shardscope.views.hex.folds import RowFolds

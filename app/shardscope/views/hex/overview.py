@@ -37,7 +37,7 @@ from shardscope.session.display_text import cut_end, grouped, offset_words, rang
 from shardscope.session.finding_marks import Marks
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.notes import notes_in
-from shardscope.session.sections import sections_in
+from shardscope.session.section_lookup import sections_in
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text

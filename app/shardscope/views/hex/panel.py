@@ -27,7 +27,7 @@ from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import listed_members
-from shardscope.session.sections import section_at
+from shardscope.session.section_lookup import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, HexMenuActions, add_looks, hex_menu, open_menu

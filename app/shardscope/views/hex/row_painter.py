@@ -16,7 +16,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPaint
 from shardcore import FieldRole, Severity
 from shardscope.session.byte_pages import PageState
 from shardscope.session.copy_bytes import PRINTABLE
-from shardscope.session.sections import sections_in
+from shardscope.session.section_lookup import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.change_preview import paint_frames, paint_hatch
 from shardscope.views.hex.field_column import FieldColumn

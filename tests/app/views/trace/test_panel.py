@@ -134,10 +134,13 @@ def test_play(panel: TracePanel, qtbot: QtBot) -> None:
 
 
 def test_field_follows_the_selected_object(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
+    # The window gives the field the keyboard when it becomes active; then nothing is filled in.
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.field.clearFocus()
     session.select_row(0)
     key = session.shard.objects.keys[0]
     qtbot.waitUntil(lambda: panel.field.text() == key)
-    panel.activateWindow()
     panel.field.setFocus()
     qtbot.waitUntil(panel.field.hasFocus)
     panel.field.setText("typed")

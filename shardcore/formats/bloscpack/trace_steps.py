@@ -26,7 +26,7 @@ from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.shards.steps import Row, Steps, Value
+from shardcore.shards.trace_steps import Row, Steps, Value
 
 
 @dataclass(frozen=True, slots=True)

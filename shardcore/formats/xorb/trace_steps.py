@@ -21,7 +21,7 @@ from shardcore.formats.xorb.objects import CODECS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.steps import Row, Steps, Value
+from shardcore.shards.trace_steps import Row, Steps, Value
 
 
 def _length(fact: InfoFound) -> Span:

@@ -12,7 +12,7 @@ from shardcore.formats.swh.lookup import Begun, DisplacementLocated, Hashed, Key
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
-from shardcore.shards.steps import Row, Steps, Value
+from shardcore.shards.trace_steps import Row, Steps, Value
 
 
 @dataclass(frozen=True, slots=True)

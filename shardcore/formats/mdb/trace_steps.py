@@ -12,8 +12,8 @@ from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
-from shardcore.shards.steps import Row, Steps, Value
 from shardcore.shards.trace import Elsewhere
+from shardcore.shards.trace_steps import Row, Steps, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.safe_text import sentence
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.shards.steps import Row, Steps, Value
+from shardcore.shards.trace_steps import Row, Steps, Value
 
 
 @dataclass(frozen=True, slots=True)
