@@ -67,7 +67,7 @@ ROOMS = {
     "shardcore/formats/des": (27, 4_826, 3_759, 415),
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (24, 4_070, 2_989, 386),
-    # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
+    # contents are verified; key spaces of one file per object; `..` keys with consent; errors state what is valid
     "shardcore/formats/neuroglancer": (45, 7_506, 6_161, 663),
     # salvage lists a million objects and reads each content once
     "shardcore/formats/swh": (13, 3_038, 2_309, 327),
