@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import Truncated
-from shardcore.model.record import Columns, Field, FieldRole, Record
+from shardcore.model.record import Columns, Field, FieldRole, Record, layout_table
 from shardcore.model.span import Span
 
 MIXED = Record(
@@ -92,3 +92,8 @@ def test_byte_orders_are_written_out() -> None:
         Record("r", source="t", fields=(Field("x", "u4", FieldRole.COUNT, ""),))
     with pytest.raises(ValueError, match="number"):
         Columns("c", source="t", fields=(Field("x", ("u1", 4), FieldRole.KEY, ""),))
+
+
+def test_layouts_print_themselves() -> None:
+    assert "| 12 | 2 | `delta` | i16 BE | A difference. |" in layout_table(MIXED)
+    assert [line.split(" | ")[0] for line in layout_table(TABLE).splitlines()[2:4]] == ["| 0", "| 8·n"]

@@ -218,7 +218,7 @@ def test_every_kind_of_step(panel: LessonPanel, session: Session, settings: Sett
     qtbot.waitUntil(box.check.isEnabled)
     assert not box.verdict.text(), "selecting is no answer"
     box.check.click()
-    told("other bytes")
+    told("different bytes")
     session.select_span(Span("", 39, 40))
     qtbot.waitUntil(lambda: "at 0x27" in box.selected.text())
     key(box.check, Qt.Key.Key_Return)
