@@ -287,7 +287,7 @@ def test_the_environment_is_read_for_nothing_else() -> None:
     others = {name for name, what in read if what[0] not in "\"'"}
     assert others <= {
         "shardcore/sources/remote/certificates.py",  # VARIABLES
-        "shardcore/sources/remote/headers.py",  # those that headers.toml names
+        "shardcore/sources/remote/connection_pool.py",  # those that headers.toml names
         "shardcore/system.py",  # XDG_*, APPDATA
         "shardcore/cli/program.py",  # completion
         "app/shardscope/startup/single_instance.py",  # of the display

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from shardcore import errors
-from shardcore.sources.remote.fetch import ENOUGH, ENOUGH_SHARE
+from shardcore.sources.remote.file import ENOUGH, ENOUGH_SHARE
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.testing import FULL, sampled

@@ -13,10 +13,10 @@ import shardcore
 from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker
-from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import FILE_LOOKUP
 from shardcore.formats.mdb.serialization import FULL, UPLOAD, FooterValues, Recipes, build
+from shardcore.formats.mdb.writer import FileChunks, FileCollector
 from tests.samples.damage import flipped
 from tests.samples.words import sentences, wave
 

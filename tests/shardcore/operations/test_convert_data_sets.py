@@ -13,9 +13,8 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.shard import DesShard
 from shardcore.model.finding import Depth
-from shardcore.operations import convert_source, convert_worker
-from shardcore.operations.convert import convert
-from shardcore.operations.convert_source import FromShard
+from shardcore.operations import convert_worker
+from shardcore.operations.convert import FromShard, convert
 from shardcore.operations.pack import pack
 from shardcore.progress import no_progress
 from shardcore.shards.dataset import PARTS, DataSet
@@ -144,7 +143,7 @@ def test_few_members_are_open(
     """No joined index is loaded, and no more shards are open than there are jobs."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
     monkeypatch.setattr(convert_worker, "MOST_HELD", held)
-    monkeypatch.setattr(convert_source, "MOST_KEPT", 0)
+    monkeypatch.setattr("shardcore.operations.convert.MOST_KEPT", 0)
     told: list[tuple[int, int]] = []
     checked: list[tuple[int, int]] = []
     with shardcore.open(many) as shard:

@@ -20,11 +20,11 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import XorbPacker
 from shardcore.codecs.xet.xorb_layout import Scheme
 from shardcore.formats.mdb import writer as mdb_writer
-from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import NO_EXPIRY
 from shardcore.formats.mdb.rekey import rekey
 from shardcore.formats.mdb.serialization import EMPTY_FOOTER, FooterValues, Recipes, build
+from shardcore.formats.mdb.writer import FileChunks, FileCollector
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
