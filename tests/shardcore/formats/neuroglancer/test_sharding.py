@@ -97,7 +97,7 @@ def test_strict_reading_names_every_fault() -> None:
     [
         (FULL | {"@type": "neuroglancer_uint64_sharded_v2"}, "@type"),
         (FULL | {"preshift_bits": 65}, "valid: 0 to 64"),
-        *((FULL | {"preshift_bits": wrong}, "whole number") for wrong in (True, 0.5, None)),
+        *((FULL | {"preshift_bits": wrong}, "not an integer") for wrong in (True, 0.5, None)),
         (FULL | {"minishard_bits": -1}, "negative"),
         (FULL | {"minishard_bits": 60, "shard_bits": 5}, "64 bits"),
         (FULL | {"minishard_bits": 10**30}, "64 bits"),
