@@ -184,7 +184,7 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
         qtbot.waitUntil(lambda: panel.findChild(QFileDialog) is None)
     assert (tmp_path / "out.svg").read_text().startswith("<svg ")
     qtbot.waitUntil(lambda: len(said) == 1)
-    assert "cannot be written" in said[0]
+    assert "Cannot write" in said[0]
 
 
 def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session, hexes: HexPanel) -> None:

@@ -145,7 +145,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     own.sandbox_shell.save_to(copy, agreed=False)
     until(lambda: not sandbox.unsaved)
     assert copy.read_bytes() == expected
-    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
+    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the original file")):
         notices.clear()
         own.sandbox_shell.save_to(path, agreed=agreed)
         until(lambda: bool(notices.text))
