@@ -24,6 +24,7 @@ _ALONE = re.compile(
 )
 """Matches numbers in a sentence, except in dates, names, fractions, and numbers with separators."""
 
+_HEX_WORD = re.compile(r"(?=\d*[a-f])[0-9a-f]+")
 _BEFORE_KEYS = frozenset(
     {
         *("computed", "stored", "key", "keys", "uid", "uids", "id", "seed", "hash", "version"),
@@ -86,7 +87,9 @@ def grouped(sentence: str) -> str:
         before = sentence[max(match.start() - 20, 0) : match.start()].split()
         counted = sentence[match.end() :].startswith(" byte")
         is_key = bool(before) and (before[-1].lower() in _BEFORE_KEYS or before[-2:] == ["fragments", "of"])
-        return match[0] if is_key and not counted else f"{int(match[0]):,}"
+        beside = [*before[-1:], *sentence[match.end() :].split(maxsplit=1)[:1]]
+        in_hex = any(len(word) == len(match[0]) and _HEX_WORD.fullmatch(word) for word in beside)
+        return match[0] if in_hex or (is_key and not counted) else f"{int(match[0]):,}"
 
     return numbers(_ALONE.sub(with_commas, sentence))
 

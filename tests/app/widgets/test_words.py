@@ -52,6 +52,7 @@ def test_numbers_are_not_cut(qapp: QApplication, text: str) -> None:
         ("12345: 34 stored bytes", "12345: 34"),
         ("000000", "000000"),
         ("reserved 00001234", "00001234"),
+        ("w0 to w2: 98c87823 82369525 91268cdd.", "82369525"),
     ],
 )
 def test_numbers_in_sentences_have_commas(text: str, shown: str) -> None:

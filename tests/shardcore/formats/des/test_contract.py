@@ -109,7 +109,9 @@ def test_the_place_of_a_tombstone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("version", "short", "name"), [(2, False, "2"), (1, False, "1"), (1, True, "1 (first layout)")])
+@pytest.mark.parametrize(
+    ("version", "short", "name"), [(2, False, "2"), (1, False, "1"), (1, True, "1 (first layout)")]
+)
 def test_random_shards(tmp_path: Path, seed: int, version: int, short: bool, name: str) -> None:
     stored_objects = random_stored(seed, 40, version=version)
     for one in stored_objects if short else ():

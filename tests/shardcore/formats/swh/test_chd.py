@@ -302,7 +302,11 @@ def test_one_value_is_what_decoding_all_gives(displacements: np.ndarray, data: s
         ({"unary": ones(1, 2, 7)}, "bit 7 of the unary bits is set", Span("unary bits", 0, 1)),
         ({"unary": ones(1, 2, 31)}, "bit 31 of the unary bits is set", Span("unary bits", 3, 4)),
         ({"unary": ones(1, 2, 5)}, "end at bit 6 of the value store; store_bits is 8", Span("low bits", 0, 1)),
-        ({"low_bits": bytes([0b110, 0, 0, 0])}, "end at bit 9 of the value store; store_bits is 8", Span("low bits", 0, 1)),
+        (
+            {"low_bits": bytes([0b110, 0, 0, 0])},
+            "end at bit 9 of the value store; store_bits is 8",
+            Span("low bits", 0, 1),
+        ),
         ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "the value of bucket 1 has -1 bits", None),
         ({"unary": b"F"}, "unary bits: 1 byte instead of 4", None),
         ({"low_bits": bytes(8)}, "low bits: 8 bytes instead of 4", None),
