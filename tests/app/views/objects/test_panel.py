@@ -299,7 +299,9 @@ def test_a_filter_keeps_what_is_selected(qtbot: QtBot, small: ObjectPanel, monke
     qtbot.waitUntil(lambda: selected(small) == [5])
     session.select_row(4)
     qtbot.waitUntil(lambda: small.model.row_of(small.table.currentIndex()) == 4)
+
+
+def test_sizes_of_selected_objects_are_summed(qtbot: QtBot, small: ObjectPanel) -> None:
+    total = sum(size for size in small._session.listing[0:13].size.tolist() if size > 0)
     small.table.selectAll()
-    sizes = session.listing[0:13].size.tolist()
-    total = sum(size for size in sizes if size > 0)
     qtbot.waitUntil(lambda: f"13 selected, {total:,} bytes" in small.status.text())
