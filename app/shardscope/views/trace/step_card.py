@@ -130,7 +130,7 @@ def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: b
     if beside or not known:
         meaning = WrapText(row.meaning, tone="muted")
         meaning.setFont(sized(meaning.font(), SMALL))
-        grid.addWidget(meaning, line if beside else line + 2, 3 if beside else 2, 1, 1 if beside else 2)
+        grid.addWidget(meaning, *((line, 3) if beside else (line + 2, 0, 1, 4)))
         widgets.append(meaning)
     for widget in widgets:
         widget.setToolTip(tip(row.sentence))
