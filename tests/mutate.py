@@ -147,7 +147,8 @@ def rooms(root: Path, path: str) -> tuple[str, ...]:
 def run(root: Path, seconds: float, *options: str) -> tuple[str, list[str]]:
     """Run tests: `caught`, `SURVIVED` or `timeout`, and the tests that failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *options]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (root, root / "app")))}
+    paths = os.pathsep.join(map(str, (root, root / "app")))
+    environment = {**os.environ, "TMPDIR": f"{root.parent}", "PYTHONPATH": paths}
     try:
         done = subprocess.run(command, cwd=root, env=environment, timeout=seconds, check=False, stdout=subprocess.PIPE)
     except subprocess.TimeoutExpired:
