@@ -107,7 +107,7 @@ class Settings:
     """Zoom factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
     restores_tabs = _Setting(_off)
-    """Whether the `tabs` of the last window are reopened at the start."""
+    """At the next start, reopen `tabs`, the files that were open when the window was closed."""
     tabs = _Setting(_entries)
     connections = _Setting(_by_name)
     """Connection options by bucket or server, without credentials."""
@@ -116,7 +116,7 @@ class Settings:
     pack_format = _Setting(_text)
     pack_folder = _Setting(_text)
     schematic = _Setting(_off)
-    """Whether the overview is schematic: sections sized by order of magnitude instead of to scale."""
+    """Draw the sections of the overview by order of magnitude instead of to scale."""
     fields_shown = _Setting(_on)
     rows_folded = _Setting(_on)
     searches = _Setting(_pairs)

@@ -64,7 +64,7 @@ class ScreenRows:
     lines: int
     folds: tuple[range, ...] = ()
     more: bool = False
-    """Whether the last fold may continue below the screen."""
+    """True if the end of the last fold is not known: equal rows may continue below the screen."""
 
     def row_at(self, line: int) -> int:
         """Return the first row of a line; outside the screen, a line is one row."""
