@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from shardcore.model.slot_usage import LoadSource
     from shardcore.model.source_name import SourceName
     from shardcore.shards.trace import LookupRecorder, Trace
-    from shardcore.shards.trace_steps import Steps
 
 
 class FileShard(Shard):
@@ -109,13 +108,9 @@ class FileShard(Shard):
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         if hasattr(self._lookup, "walk"):
             source = recorder.meter(self.file.source) if recorder.recording else self.file.source
-            return recorder.follow(self._lookup.walk(key, source), self.steps)
+            return recorder.follow(self._lookup.walk(key, source), self.format)
         found: ObjectRef = self._lookup.find(key, recorder)
         return found
-
-    def steps(self) -> Steps:
-        """Return the steps of a trace by facts of the lookup."""
-        raise NotImplementedError
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         if not hasattr(self._lookup, "find_all"):

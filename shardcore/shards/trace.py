@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
     from shardcore.model.section import Section
     from shardcore.model.span import Span
-    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
 
 COMPUTED = "computed (not stored)"
@@ -259,7 +258,7 @@ class LookupRecorder:
         )
         self._requests_before, self._bytes_before = requests, size
 
-    def follow(self, walk: Iterator[Any], steps: Callable[[], Steps]) -> ObjectRef:
+    def follow(self, walk: Iterator[Any], format: str) -> ObjectRef:
         """Return the object that a lookup finds. If recording, add the steps for each result that `walk` yields.
 
         Results after the object, such as its content, are only for a trace: other lookups end at the object.
@@ -267,20 +266,22 @@ class LookupRecorder:
         found = None
         for fact in walk:
             if self.recording:
-                self.record(fact, steps())
+                self.record(fact, format)
             found = fact if isinstance(fact, ObjectRef) else found
             if found is not None and not self.recording:
                 break
         assert found is not None
         return found
 
-    def record(self, fact: Any, steps: Steps) -> None:
-        """Record the steps for one result of a lookup; the first step has the cost."""
-        from shardcore.shards.trace_steps import Sentence, get, spans_of
+    def record(self, fact: Any, format: str) -> None:
+        """If recording, add the steps of a format for one result of a lookup; the first step has the cost."""
+        if not self.recording:
+            return
+        from shardcore.shards.trace_steps import Sentence, get, rows_of, spans_of
 
         if isinstance(fact, Elsewhere):
             self.elsewhere(fact.described)
-        for row in steps.of(fact):
+        for row in rows_of(fact, format):
             sentence_of = Sentence(row, fact)
             self.step(
                 sentence_of.format(row.title),
@@ -289,7 +290,7 @@ class LookupRecorder:
                 why=row.why,
                 inputs=spans_of(get(fact, row.inputs)),
                 at={value.name: span for value in row.values if value.at and (span := get(fact, value.at))},
-                fact=(steps.format, fact),
+                fact=(format, fact),
                 meanings={value.name: Meaning(value.text, value.unit, value.relative) for value in row.values},
                 **{value.name: get(fact, value.get) for value in row.values},
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from importlib import import_module
 from string import Formatter
 from typing import Any
 
@@ -54,15 +55,13 @@ class Row:
     only: Callable[[Any], bool] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Steps of a format by type of lookup result (fact); `format` names the part of `shardcore.teaching` that draws."""
+Rows = Mapping[type, tuple[Row, ...]]
+"""Steps of a format, `STEPS` of its `trace_steps`, by type of lookup result (fact)."""
 
-    format: str
-    rows: Mapping[type, tuple[Row, ...]]
 
-    def of(self, fact: Any) -> Iterator[Row]:
-        return (row for row in self.rows.get(type(fact), ()) if row.only is None or row.only(fact))
+def rows_of(fact: Any, format: str) -> Iterator[Row]:
+    rows: Rows = import_module(f"shardcore.formats.{format}.trace_steps").STEPS
+    return (row for row in rows.get(type(fact), ()) if row.only is None or row.only(fact))
 
 
 def get(fact: Any, path: Get) -> Any:

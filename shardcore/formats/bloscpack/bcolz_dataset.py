@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
@@ -35,7 +34,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import FOUND, LookupRecorder, Trace
+from shardcore.shards.trace import FOUND, Trace
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -265,11 +264,3 @@ def _json_node(source: str, text: bytes) -> Node:
     except FormatError as error:
         return Node(source, span, role=FieldRole.TEXT, error=error.message)
     return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))
-
-
-def record_fact(recorder: LookupRecorder, make: Callable[[ModuleType], Any]) -> None:
-    """Record a fact, created only for a trace; `make` receives the module of the steps."""
-    if recorder.recording:
-        from shardcore.formats.bloscpack import trace_steps
-
-        recorder.record(make(trace_steps), trace_steps.STEPS)

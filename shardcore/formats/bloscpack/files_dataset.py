@@ -16,6 +16,7 @@ from shardcore.errors import FormatError, KeyAbsent, ShardError, source_lost
 from shardcore.formats.bloscpack.arrays import names_array, npy_head
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.formats.bloscpack.lookup import ContentFile
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
 from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.model.array_layout import ArrayLayout
@@ -86,10 +87,7 @@ class BloscpackFiles(DataSet):
         name = key + SUFFIX
         row = self._rows.get(name)
         span = None if row is None else Span(str(SourceName(name)), 0, self.members[row].size)
-        if recorder.recording:
-            from shardcore.formats.bloscpack.trace_steps import STEPS, ContentFile
-
-            recorder.record(ContentFile(name, span, len(self.members)), STEPS)
+        recorder.record(ContentFile(name, span, len(self.members)), self.format)
         return () if row is None else (name,)
 
     def ref(self, row: int) -> ObjectRef:

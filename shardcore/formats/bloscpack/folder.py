@@ -23,11 +23,20 @@ from shardcore.formats.bloscpack.bcolz import (
     read_column,
     read_names,
 )
-from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields, record_fact
+from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, TableObjects, column_ref
 from shardcore.formats.bloscpack.files_dataset import BloscpackFiles, is_files
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
-from shardcore.formats.bloscpack.lookup import ElementByte, NoChunk, WholeContent
+from shardcore.formats.bloscpack.lookup import (
+    ColumnByte,
+    ColumnFile,
+    ColumnRead,
+    ElementByte,
+    NoChunk,
+    TableColumn,
+    TableRead,
+    WholeContent,
+)
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Findings
 from shardcore.model.keys import NUMBERS
@@ -94,10 +103,10 @@ class BloscpackColumn(BloscpackDataSet):
     def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
-        record_fact(recorder, lambda steps: steps.ColumnRead(column, about))
+        recorder.record(ColumnRead(column, about), self.format)
         if key.kind is KeyKind.ALL:
             ref = column_ref(column, ALL, -1, "content")
-            record_fact(recorder, lambda _: WholeContent(ref.spans))
+            recorder.record(WholeContent(ref.spans), self.format)
             return ref
         if column.pickled and key.kind is not KeyKind.CHUNK:
             raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
@@ -106,14 +115,14 @@ class BloscpackColumn(BloscpackDataSet):
         inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
         if key.kind is KeyKind.BYTE:
             found = divmod(key.number, column.chunk_bytes) if key.number < column.nbytes else None
-            record_fact(recorder, lambda steps: steps.ColumnByte(column, key.number, found, about))
+            recorder.record(ColumnByte(column, key.number, found, about), self.format)
             if found is None:
                 size = plural(column.nbytes, "byte")
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             inside = ColumnKey(KeyKind.BYTE, found[1], chunk=found[0])
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
-            record_fact(recorder, lambda _: NoChunk(column.chunks, about, "column"))
+            recorder.record(NoChunk(column.chunks, about, "column"), self.format)
             raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
         return replace(super().lookup(inside, recorder), key=str(inside.chunk))
 
@@ -123,7 +132,7 @@ class BloscpackColumn(BloscpackDataSet):
             found: Element | KeyAbsent = element_at(key.index, self.column.array)
         except KeyAbsent as error:
             found = error
-        record_fact(recorder, lambda _: ElementByte(found, (place,)))
+        recorder.record(ElementByte(found, (place,)), self.format)
         if isinstance(found, KeyAbsent):
             raise found
         return found.byte
@@ -131,7 +140,7 @@ class BloscpackColumn(BloscpackDataSet):
     def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
         name = self.column.file_of(key.chunk).name
         places = tuple(Span(text, 0, len(self._texts[text])) for text in (SIZES, STORAGE))
-        record_fact(recorder, lambda steps: steps.ColumnFile(key.chunk, name, places))
+        recorder.record(ColumnFile(key.chunk, name, places), self.format)
         return (name,)
 
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
@@ -201,16 +210,15 @@ class BloscpackTable(BloscpackDataSet):
         return found
 
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
-        record_fact(
-            recorder, lambda steps: steps.TableRead(self.names, key, Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])))
-        )
+        place = Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS]))
+        recorder.record(TableRead(self.names, key, place), self.format)
         if key not in self.names:
             raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
         ref = self._objects.ref(self.names.index(key))
         if key in self._damaged:
             raise self._damaged[key]
         column, names = self.columns[key], self.route(key, recorder)
-        record_fact(recorder, lambda steps: steps.TableColumn(column, len(names)))
+        recorder.record(TableColumn(column, len(names)), self.format)
         return ref
 
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.arrays import Element, array_info, element_at, element_of
+from shardcore.formats.bloscpack.bcolz import BcolzColumn
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
 from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.content import Stored
@@ -138,6 +139,53 @@ class ChunkFound:
     ref: ObjectRef
     number: int
     place: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFile:
+    """The file of a key in a folder of files; `span` is None if there is no such file, `files` are counted."""
+
+    name: str
+    span: Span | None
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRead:
+    column: BcolzColumn
+    places: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnByte:
+    """The chunk of a column with an uncompressed byte; `found` is None for a byte after its end."""
+
+    column: BcolzColumn
+    offset: int
+    found: tuple[int, int] | None
+    inputs: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFile:
+    chunk: int
+    name: str
+    inputs: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """The list of the columns of a table, and whether the key is one of them."""
+
+    names: tuple[str, ...]
+    key: str
+    place: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    column: BcolzColumn
+    files: int
 
 
 Fact = (

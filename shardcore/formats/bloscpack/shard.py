@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
-    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 HEAD = 65536
@@ -64,11 +63,6 @@ class BloscpackShard(FileShard):
         objects = BloscpackObjects(file)
         super().__init__(file, objects, BloscpackTree(file), BloscpackLookup(file, objects))
         self.version = str(file.header.version)
-
-    def steps(self) -> Steps:
-        from shardcore.formats.bloscpack.trace_steps import STEPS
-
-        return STEPS
 
     @property
     def fields(self) -> dict[str, Value]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import KeyAbsent
-from shardcore.formats.bloscpack.bcolz import BcolzColumn
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.lookup import (
     BlockFound,
@@ -15,65 +13,24 @@ from shardcore.formats.bloscpack.lookup import (
     ChecksumCompared,
     ChunkFound,
     ChunkWalked,
+    ColumnByte,
+    ColumnFile,
+    ColumnRead,
+    ContentFile,
     ElementByte,
     FileOpened,
     HeaderRead,
     NoChunk,
     SlotRead,
+    TableColumn,
+    TableRead,
     WholeContent,
 )
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Steps, Value
-
-
-@dataclass(frozen=True, slots=True)
-class ContentFile:
-    """The file of a key in a folder of files; `span` is None if there is no such file, `files` are counted."""
-
-    name: str
-    span: Span | None
-    files: int
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRead:
-    column: BcolzColumn
-    places: tuple[Span, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnByte:
-    """The chunk of a column with an uncompressed byte; `found` is None for a byte after its end."""
-
-    column: BcolzColumn
-    offset: int
-    found: tuple[int, int] | None
-    inputs: tuple[Span, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFile:
-    chunk: int
-    name: str
-    inputs: tuple[Span, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TableRead:
-    """The list of the columns of a table, and whether the key is one of them."""
-
-    names: tuple[str, ...]
-    key: str
-    place: Span
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    column: BcolzColumn
-    files: int
+from shardcore.shards.trace_steps import Row, Rows, Value
 
 
 def _sizes(fact: FileOpened) -> str:
@@ -525,26 +482,23 @@ _TABLE_COLUMN = (
     ),
 )
 
-STEPS = Steps(
-    "bloscpack",
-    {
-        FileOpened: _OPENED,
-        WholeContent: _WHOLE,
-        ElementByte: _ELEMENT,
-        ByteChunk: _BYTE,
-        NoChunk: _NO_CHUNK,
-        SlotRead: _SLOT,
-        ChunkWalked: _WALKED,
-        HeaderRead: _HEADER,
-        ChecksumCompared: _COMPARED,
-        BlockFound: _BLOCK,
-        ByteDecoded: _DECODED,
-        ChunkFound: _CHUNK,
-        ContentFile: _FILE,
-        ColumnRead: _COLUMN,
-        ColumnByte: _COLUMN_BYTE,
-        ColumnFile: _COLUMN_FILE,
-        TableRead: _TABLE,
-        TableColumn: _TABLE_COLUMN,
-    },
-)
+STEPS: Rows = {
+    FileOpened: _OPENED,
+    WholeContent: _WHOLE,
+    ElementByte: _ELEMENT,
+    ByteChunk: _BYTE,
+    NoChunk: _NO_CHUNK,
+    SlotRead: _SLOT,
+    ChunkWalked: _WALKED,
+    HeaderRead: _HEADER,
+    ChecksumCompared: _COMPARED,
+    BlockFound: _BLOCK,
+    ByteDecoded: _DECODED,
+    ChunkFound: _CHUNK,
+    ContentFile: _FILE,
+    ColumnRead: _COLUMN,
+    ColumnByte: _COLUMN_BYTE,
+    ColumnFile: _COLUMN_FILE,
+    TableRead: _TABLE,
+    TableColumn: _TABLE_COLUMN,
+}

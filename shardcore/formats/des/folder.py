@@ -23,6 +23,7 @@ from shardcore.errors import (
 from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
+from shardcore.formats.des.lookup import Copied, Routed
 from shardcore.formats.des.retention import Copy, Retention, RetentionCopies
 from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, check_bits, routed_to, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
@@ -257,8 +258,6 @@ class DesDataSet(DataSet):
     def route(self, key: Uid, recorder: LookupRecorder) -> Sequence[str]:
         route, found = self.candidates(key)
         if recorder.recording:
-            from shardcore.formats.des.trace_steps import STEPS, Routed
-
             zone = self.zones.zone_of(route.number) if route is not None and self.zones is not None else None
             origin = "the zones file has" if self.zones is not None else "the names of the files show"
             routed = Routed(
@@ -270,7 +269,7 @@ class DesDataSet(DataSet):
                 self.date,
                 len(self.members) if self.listed else None,
             )
-            recorder.record(routed, STEPS)
+            recorder.record(routed, self.format)
         return found
 
     @property
@@ -326,10 +325,7 @@ class DesDataSet(DataSet):
                 raise
             ref = _copy_ref(copies[0])
         if copies:
-            if recorder.recording:
-                from shardcore.formats.des.trace_steps import STEPS, Copied
-
-                recorder.record(Copied(copies), STEPS)
+            recorder.record(Copied(copies), self.format)
             ref.extras["copies"] = [copy.name for copy in copies]
         return ref
 

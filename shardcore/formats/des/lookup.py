@@ -15,7 +15,8 @@ from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_i
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES
 from shardcore.formats.des.objects import DesObjects
-from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
+from shardcore.formats.des.retention import Copy
+from shardcore.formats.des.routing import DEFAULT_BITS, Route, Uid, shard_date
 from shardcore.formats.des.zones_file import MAX_TEXT, Zones
 from shardcore.model.objects import ObjectRef, ObjectSlice
 from shardcore.model.references import Reference, ReferenceCollector
@@ -83,6 +84,29 @@ class PayloadRead:
     bigfile: bool
     size: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The shards of a folder that may contain a uid; `route` is None if n_bits is unknown.
+
+    `origin` describes the source of n_bits; `zone` is None without zones, and "" if no zone has the shard number.
+    """
+
+    uid: Uid
+    route: Route | None
+    candidates: list[str]
+    origin: str = ""
+    zone: str | None = None
+    date: str = ""
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The retention copies of a uid."""
+
+    copies: tuple[Copy, ...]
 
 
 Fact = Opened | NoEntry | Found | ObjectRef | SidecarRead | ContentSkipped | BigFileMissing | Elsewhere | PayloadRead

@@ -41,7 +41,6 @@ from shardcore.shards.shard import DEFAULT_LIMIT
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Record, Value
-    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.prefetched_source import PrefetchedSource
 
 MAX_INDEX = 1 << 30
@@ -74,11 +73,6 @@ class DesShard(FileShard):
         objects = DesObjects(file)
         super().__init__(file, objects, DesTree(file), DesLookup(file, objects))
         self.version = file.entries.shape.name
-
-    def steps(self) -> Steps:
-        from shardcore.formats.des.trace_steps import STEPS
-
-        return STEPS
 
     @property
     def fields(self) -> dict[str, Value]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import FormatError
@@ -22,44 +21,21 @@ from shardcore.formats.des.layout import (
 from shardcore.formats.des.lookup import (
     BigFileMissing,
     ContentSkipped,
+    Copied,
     Found,
     NoEntry,
     Opened,
     PayloadRead,
+    Routed,
     SidecarRead,
 )
-from shardcore.formats.des.retention import Copy
-from shardcore.formats.des.routing import Route, Uid
 from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.formats.des.walk_entries import ShapeV2
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import sentence
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Steps, Value
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """The shards of a folder that may contain a uid; `route` is None if n_bits is unknown.
-
-    `origin` describes the source of n_bits; `zone` is None without zones, and "" if no zone has the shard number.
-    """
-
-    uid: Uid
-    route: Route | None
-    candidates: list[str]
-    origin: str = ""
-    zone: str | None = None
-    date: str = ""
-    files: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """The retention copies of a uid."""
-
-    copies: tuple[Copy, ...]
+from shardcore.shards.trace_steps import Row, Rows, Value
 
 
 def _routed(fact: Routed) -> str:
@@ -408,17 +384,14 @@ _COPIED = (
     ),
 )
 
-STEPS = Steps(
-    "des",
-    {
-        Routed: _ROUTED,
-        Opened: _OPENED,
-        NoEntry: _NO_ENTRY,
-        Found: _FOUND,
-        SidecarRead: _SIDECAR,
-        ContentSkipped: _SKIPPED,
-        BigFileMissing: _MISSING,
-        PayloadRead: _READ,
-        Copied: _COPIED,
-    },
-)
+STEPS: Rows = {
+    Routed: _ROUTED,
+    Opened: _OPENED,
+    NoEntry: _NO_ENTRY,
+    Found: _FOUND,
+    SidecarRead: _SIDECAR,
+    ContentSkipped: _SKIPPED,
+    BigFileMissing: _MISSING,
+    PayloadRead: _READ,
+    Copied: _COPIED,
+}

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
-from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
+from shardcore.formats.mdb.lookup import KEY_FORM, AnyShard, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.source_name import SourceName
@@ -44,10 +44,7 @@ class MdbDataSet(DataSet):
 
     def route(self, key: MdbKey, recorder: LookupRecorder) -> Sequence[str]:
         names = [member.name for member in self.members]
-        if recorder.recording:
-            from shardcore.formats.mdb.trace_steps import STEPS, AnyShard
-
-            recorder.record(AnyShard(key.kind, len(names)), STEPS)
+        recorder.record(AnyShard(key.kind, len(names)), self.format)
         return names
 
     def open_member(self, name: str, source: Source) -> MdbShard:

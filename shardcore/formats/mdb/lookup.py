@@ -217,6 +217,14 @@ class Matched:
     ref: ObjectRef
 
 
+@dataclass(frozen=True, slots=True)
+class AnyShard:
+    """The shards of a folder, each of which may list a hash."""
+
+    kind: str
+    shards: int
+
+
 Fact = Keyed | Retried | Wanted | TableSearched | Walked | OtherHash | Matched | ObjectRef | ContentFact
 
 

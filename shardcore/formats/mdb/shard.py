@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -68,11 +67,6 @@ class MdbShard(FileShard):
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
         self.version = str(file.layout.header["version"])
         self.why = f"{_WHY}, {self.flavour}"
-
-    def steps(self) -> Steps:
-        from shardcore.formats.mdb.trace_steps import STEPS
-
-        return STEPS
 
     @property
     def flavour(self) -> str:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from shardcore.codecs.xet.hashes import ZERO, to_text
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB_INFO
-from shardcore.formats.mdb.lookup import Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
+from shardcore.formats.mdb.lookup import AnyShard, Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
 from shardcore.shards.trace import Elsewhere
-from shardcore.shards.trace_steps import Row, Steps, Value
-
-
-@dataclass(frozen=True, slots=True)
-class AnyShard:
-    """The shards of a folder, each of which may list a hash."""
-
-    kind: str
-    shards: int
+from shardcore.shards.trace_steps import Row, Rows, Value
 
 
 def _section(kind: str) -> str:
@@ -120,195 +110,191 @@ _SEARCH_TITLE = "Search the {table.kind} lookup table"
 _SEARCH = "{row}; the table is sorted and has {table.count:entry}."
 _SEARCH_VALUES = Value("entry", "first", _ENTRY), _ENTRIES
 
-STEPS = Steps(
-    "mdb",
-    {
-        AnyShard: (
-            Row(
-                "Search every shard",
-                "A {kind} may be listed in any of the {shards} shards; each is searched in turn.",
-                "A hash does not show which shard lists it; lookup tables are small, so searching all is cheap.",
-                (Value("shards", "shards", "number of shards that may list the hash", "shards"),),
-            ),
+STEPS: Rows = {
+    AnyShard: (
+        Row(
+            "Search every shard",
+            "A {kind} may be listed in any of the {shards} shards; each is searched in turn.",
+            "A hash does not show which shard lists it; lookup tables are small, so searching all is cheap.",
+            (Value("shards", "shards", "number of shards that may list the hash", "shards"),),
         ),
-        Keyed: (
-            Row(
-                "Apply the HMAC key",
-                "The footer has an HMAC key, so chunk hashes are stored keyed: the hash {plain} is stored as {stored}.",
-                "A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
-                (
-                    Value("plain", lambda fact: to_text(fact.plain), "the hash of the chunk's uncompressed bytes"),
-                    Value(
-                        "stored",
-                        lambda fact: to_text(fact.stored),
-                        "the hash as stored, keyed with the HMAC key",
-                    ),
+    ),
+    Keyed: (
+        Row(
+            "Apply the HMAC key",
+            "The footer has an HMAC key, so chunk hashes are stored keyed: the hash {plain} is stored as {stored}.",
+            "A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
+            (
+                Value("plain", lambda fact: to_text(fact.plain), "the hash of the chunk's uncompressed bytes"),
+                Value(
+                    "stored",
+                    lambda fact: to_text(fact.stored),
+                    "the hash as stored, keyed with the HMAC key",
                 ),
-                spans="layout.key_span",
             ),
+            spans="layout.key_span",
         ),
-        Retried: (
-            Row(
-                "Retry: the hash may be keyed already",
-                "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
-                "looked up unchanged.",
-                "A hash copied from such a shard is already keyed; keyed a second time, it would not be found.",
-                inputs="layout.key_span",
-            ),
+    ),
+    Retried: (
+        Row(
+            "Retry: the hash may be keyed already",
+            "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
+            "looked up unchanged.",
+            "A hash copied from such a shard is already keyed; keyed a second time, it would not be found.",
+            inputs="layout.key_span",
         ),
-        Wanted: (
-            Row(
-                "Table key",
-                "Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-                "Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly "
-                "distributed.",
-                (
-                    Value(
-                        "key",
-                        "key",
-                        "the first 16 digits of the hash as a number, stored in 8 bytes, little-endian",
-                    ),
-                    Value("hash", lambda fact: to_text(fact.raw), "the hash that is searched in the tables"),
+    ),
+    Wanted: (
+        Row(
+            "Table key",
+            "Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
+            "Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly distributed.",
+            (
+                Value(
+                    "key",
+                    "key",
+                    "the first 16 digits of the hash as a number, stored in 8 bytes, little-endian",
                 ),
-                inputs=lambda fact: fact.layout.key_span if fact.kind == CHUNK and fact.layout.key != ZERO else (),
+                Value("hash", lambda fact: to_text(fact.raw), "the hash that is searched in the tables"),
             ),
-            Row(
-                "Empty section",
-                "The {name} section has only its end mark: this shard lists no {kind}.",
-                "A section without records cannot contain the key, so the lookup ends here.",
-                spans="section",
-                words={"name": lambda fact: _section(fact.kind)},
-                only=lambda fact: fact.is_empty,
-            ),
+            inputs=lambda fact: fact.layout.key_span if fact.kind == CHUNK and fact.layout.key != ZERO else (),
         ),
-        TableSearched: (
-            Row(
-                _SEARCH_TITLE,
-                _SEARCH,
-                "The table is sorted and hashes are spread evenly, so the key itself gives the approximate row.",
-                _SEARCH_VALUES,
-                spans=_table_spans,
-                words={"row": _table_row},
-                only=lambda fact: len(fact.rows) > 0,
-            ),
-            Row(
-                _SEARCH_TITLE,
-                _SEARCH,
-                "The table is sorted, so a key between two neighbouring entries is not in it.",
-                _SEARCH_VALUES,
-                spans=_table_spans,
-                words={"row": _table_row},
-                only=lambda fact: not len(fact.rows),
-            ),
+        Row(
+            "Empty section",
+            "The {name} section has only its end mark: this shard lists no {kind}.",
+            "A section without records cannot contain the key, so the lookup ends here.",
+            spans="section",
+            words={"name": lambda fact: _section(fact.kind)},
+            only=lambda fact: fact.is_empty,
         ),
-        Walked: (
-            Row(
-                "Walk the section",
-                "This shard has no {kind} lookup table, so every record is compared; {walked}.",
-                "Records are not sorted by hash, so without a table each of them has to be compared.",
-                (Value("entries", "same", "number of entries with this table key", "entries"),),
-                spans="section",
-                words={"walked": _walked},
-            ),
+    ),
+    TableSearched: (
+        Row(
+            _SEARCH_TITLE,
+            _SEARCH,
+            "The table is sorted and hashes are spread evenly, so the key itself gives the approximate row.",
+            _SEARCH_VALUES,
+            spans=_table_spans,
+            words={"row": _table_row},
+            only=lambda fact: len(fact.rows) > 0,
         ),
-        OtherHash: (
-            Row(
-                "Compare the whole hash",
-                "The record has the same table key but a different hash, {found}: the next entry is tried.",
-                _HASHED,
-                (_RECORD,),
-                spans="place",
-                words={"found": lambda fact: to_text(fact.found)},
-            ),
+        Row(
+            _SEARCH_TITLE,
+            _SEARCH,
+            "The table is sorted, so a key between two neighbouring entries is not in it.",
+            _SEARCH_VALUES,
+            spans=_table_spans,
+            words={"row": _table_row},
+            only=lambda fact: not len(fact.rows),
         ),
-        Matched: tuple(
-            Row(
-                "Compare the whole hash",
-                "{matched}",
-                "The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
-                values,
-                spans=_matched_spans,
-                words={"matched": _matched},
-                only=only,
-            )
-            for only, values in (
-                (_is_not_chunk, (_RECORD,)),
-                (_is_chunk, (_RECORD, Value("chunk", "hit.chunk", "number of the chunk in the xorb"))),
-            )
+    ),
+    Walked: (
+        Row(
+            "Walk the section",
+            "This shard has no {kind} lookup table, so every record is compared; {walked}.",
+            "Records are not sorted by hash, so without a table each of them has to be compared.",
+            (Value("entries", "same", "number of entries with this table key", "entries"),),
+            spans="section",
+            words={"walked": _walked},
         ),
-        EmptyFile: (
-            Row(
-                "Rebuild the file",
-                "The file is empty: it has no segments, and its hash is zero.",
-                "An empty file has no bytes in a xorb; its record is sufficient.",
-                (Value("size", lambda _: 0, _SIZE.text, "bytes"),),
-                inputs=lambda fact: _records_of(fact.ref),
-            ),
+    ),
+    OtherHash: (
+        Row(
+            "Compare the whole hash",
+            "The record has the same table key but a different hash, {found}: the next entry is tried.",
+            _HASHED,
+            (_RECORD,),
+            spans="place",
+            words={"found": lambda fact: to_text(fact.found)},
         ),
-        ChunksFound: (
-            Row(
-                _OPEN,
-                "In xorb {name}… {chunks} stored at bytes {stored_text} of its file, which decompress to bytes "
-                "{unpacked_text} of the uncompressed xorb.",
-                _OPEN_WHY,
-                (
-                    _XORB,
-                    Value("start", "stored.start", "start of the chunks in the xorb file", "byte", relative=True),
-                    Value("stop", "stored.stop", "end of the chunks in the xorb file", "byte", relative=True),
-                ),
-                spans=lambda fact: (fact.place, fact.stored),
-                words={
-                    "name": lambda fact: fact.xorb[:16],
-                    "chunks": _chunks,
-                    "stored_text": lambda fact: ends_text(fact.stored.start, fact.stored.stop),
-                    "unpacked_text": lambda fact: ends_text(*fact.unpacked),
-                },
-            ),
+    ),
+    Matched: tuple(
+        Row(
+            "Compare the whole hash",
+            "{matched}",
+            "The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
+            values,
+            spans=_matched_spans,
+            words={"matched": _matched},
+            only=only,
+        )
+        for only, values in (
+            (_is_not_chunk, (_RECORD,)),
+            (_is_chunk, (_RECORD, Value("chunk", "hit.chunk", "number of the chunk in the xorb"))),
+        )
+    ),
+    EmptyFile: (
+        Row(
+            "Rebuild the file",
+            "The file is empty: it has no segments, and its hash is zero.",
+            "An empty file has no bytes in a xorb; its record is sufficient.",
+            (Value("size", lambda _: 0, _SIZE.text, "bytes"),),
+            inputs=lambda fact: _records_of(fact.ref),
         ),
-        ChunksMissing: (
-            Row(
-                _OPEN,
-                "{message}",
-                _OPEN_WHY,
-                (_XORB,),
-                spans="place",
-                words={"message": lambda fact: sentence(fact.error.message)},
+    ),
+    ChunksFound: (
+        Row(
+            _OPEN,
+            "In xorb {name}… {chunks} stored at bytes {stored_text} of its file, which decompress to bytes "
+            "{unpacked_text} of the uncompressed xorb.",
+            _OPEN_WHY,
+            (
+                _XORB,
+                Value("start", "stored.start", "start of the chunks in the xorb file", "byte", relative=True),
+                Value("stop", "stored.stop", "end of the chunks in the xorb file", "byte", relative=True),
             ),
+            spans=lambda fact: (fact.place, fact.stored),
+            words={
+                "name": lambda fact: fact.xorb[:16],
+                "chunks": _chunks,
+                "stored_text": lambda fact: ends_text(fact.stored.start, fact.stored.stop),
+                "unpacked_text": lambda fact: ends_text(*fact.unpacked),
+            },
         ),
-        MoreSegments: (
-            Row(
-                "More segments",
-                "{more} in the same way.",
-                "A file is the bytes of all its segments, one after the other.",
-                inputs="places",
-                words={"more": lambda fact: plural(fact.count, "more segment follows", "more segments follow")},
-            ),
+    ),
+    ChunksMissing: (
+        Row(
+            _OPEN,
+            "{message}",
+            _OPEN_WHY,
+            (_XORB,),
+            spans="place",
+            words={"message": lambda fact: sentence(fact.error.message)},
         ),
-        ContentRead: (
-            Row(
-                _CHECK,
-                "{size:byte}; all hashes in shard and xorb match.",
-                _CHECK_WHY,
-                (_SIZE,),
-                inputs=_inputs,
-                only=lambda fact: fact.error is None,
-            ),
-            Row(
-                _CHECK,
-                "Damaged: {error.message}.",
-                _CHECK_WHY,
-                spans=lambda fact: fact.error.span or (),
-                inputs=_inputs,
-                only=lambda fact: fact.error is not None,
-            ),
+    ),
+    MoreSegments: (
+        Row(
+            "More segments",
+            "{more} in the same way.",
+            "A file is the bytes of all its segments, one after the other.",
+            inputs="places",
+            words={"more": lambda fact: plural(fact.count, "more segment follows", "more segments follow")},
         ),
-        Elsewhere: (
-            Row(
-                "Content not available",
-                "The {described} is found; its bytes are in xorbs that cannot be read.",
-                "A shard only lists the chunks of each content; the bytes are in xorbs, which are fetched separately.",
-                inputs=lambda fact: _records_of(fact.ref),
-            ),
+    ),
+    ContentRead: (
+        Row(
+            _CHECK,
+            "{size:byte}; all hashes in shard and xorb match.",
+            _CHECK_WHY,
+            (_SIZE,),
+            inputs=_inputs,
+            only=lambda fact: fact.error is None,
         ),
-    },
-)
+        Row(
+            _CHECK,
+            "Damaged: {error.message}.",
+            _CHECK_WHY,
+            spans=lambda fact: fact.error.span or (),
+            inputs=_inputs,
+            only=lambda fact: fact.error is not None,
+        ),
+    ),
+    Elsewhere: (
+        Row(
+            "Content not available",
+            "The {described} is found; its bytes are in xorbs that cannot be read.",
+            "A shard only lists the chunks of each content; the bytes are in xorbs, which are fetched separately.",
+            inputs=lambda fact: _records_of(fact.ref),
+        ),
+    ),
+}

@@ -245,10 +245,6 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
     return list(zip(rows[again].tolist(), rows[again + 1].tolist(), strict=True))
 
 
-def find_duplicate(keys: U8) -> tuple[int, int] | None:
-    return next(iter(find_duplicates(keys)), None)
-
-
 def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None) -> Function:
     """Build the function for a set of keys, shape `(m, 32)`, all different (§4); m may be 0.
 

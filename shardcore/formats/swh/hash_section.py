@@ -331,11 +331,6 @@ def encode(displacements: U32) -> Encoded:
     )
 
 
-def wrong_directory_entries(directory: U32, positions: I64) -> I64:
-    """Return the numbers of the directory entries that disagree with the one-bits."""
-    return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
-
-
 def directory_of(positions: I64) -> U32:
     directory = np.zeros(len(positions) // ONES_PER_ENTRY + 1, np.uint32)
     sampled = positions[::ONES_PER_ENTRY]

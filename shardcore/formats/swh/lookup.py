@@ -165,6 +165,13 @@ class KeyCompared:
         return SLOT.span(field, self.placed.slot_start)
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The shards of a folder in which a key is searched, in order."""
+
+    names: tuple[str, ...]
+
+
 Fact = Begun | Hashed | DisplacementLocated | KeyPlaced | KeyCompared | ObjectRef
 
 

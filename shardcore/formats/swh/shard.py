@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, Truncated, says_absent
 from shardcore.formats.swh import hash_section, layout
 from shardcore.formats.swh.file import SwhFile
-from shardcore.formats.swh.lookup import SwhLookup
+from shardcore.formats.swh.lookup import Candidates, SwhLookup
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects, checked_key
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.model.number_text import grouped_digits, plural
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.shards.trace import LookupRecorder
-    from shardcore.shards.trace_steps import Steps
 
 LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: their keys show whether it fits."""
@@ -59,11 +58,6 @@ class SwhShard(FileShard):
     def __init__(self, file: SwhFile) -> None:
         super().__init__(file, SwhObjects(file), SwhTree(file), SwhLookup(file))
         self.damage = file.damage
-
-    def steps(self) -> Steps:
-        from shardcore.formats.swh.trace_steps import STEPS
-
-        return STEPS
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -190,10 +184,7 @@ class SwhDataSet(DataSet):
 
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         names = tuple(member.name for member in self.members)
-        if recorder.recording:
-            from shardcore.formats.swh.trace_steps import STEPS, Candidates
-
-            recorder.record(Candidates(names), STEPS)
+        recorder.record(Candidates(names), self.format)
         return names
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:

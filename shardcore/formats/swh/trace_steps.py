@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from shardcore.errors import KeyAbsent
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER
-from shardcore.formats.swh.lookup import Begun, DisplacementLocated, Hashed, KeyCompared, KeyPlaced
+from shardcore.formats.swh.lookup import Begun, Candidates, DisplacementLocated, Hashed, KeyCompared, KeyPlaced
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Steps, Value
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The shards of a folder in which a key is searched, in order."""
-
-    names: tuple[str, ...]
+from shardcore.shards.trace_steps import Row, Rows, Value
 
 
 def _words(key: bytes) -> list[str]:
@@ -271,15 +263,12 @@ _OBJECT = (
     ),
 )
 
-STEPS = Steps(
-    "swh",
-    {
-        Candidates: _CANDIDATES,
-        Begun: _BEGUN,
-        Hashed: _HASHED,
-        DisplacementLocated: _LOCATED,
-        KeyPlaced: _PLACED,
-        KeyCompared: _COMPARED,
-        ObjectRef: _OBJECT,
-    },
-)
+STEPS: Rows = {
+    Candidates: _CANDIDATES,
+    Begun: _BEGUN,
+    Hashed: _HASHED,
+    DisplacementLocated: _LOCATED,
+    KeyPlaced: _PLACED,
+    KeyCompared: _COMPARED,
+    ObjectRef: _OBJECT,
+}

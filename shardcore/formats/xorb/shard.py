@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
     from shardcore.model.span import Span
-    from shardcore.shards.trace_steps import Steps
     from shardcore.sources.base import Source
     from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -45,11 +44,6 @@ class XorbShard(FileShard):
         objects = XorbObjects(file)
         super().__init__(file, objects, XorbTree(file), XorbLookup(file, objects))
         self.version = "" if file.info is None else str(file.info.version)
-
-    def steps(self) -> Steps:
-        from shardcore.formats.xorb.trace_steps import STEPS
-
-        return STEPS
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]

@@ -21,7 +21,7 @@ from shardcore.formats.xorb.objects import CODECS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Steps, Value
+from shardcore.shards.trace_steps import Row, Rows, Value
 
 
 def _length(fact: InfoFound) -> Span:
@@ -84,123 +84,116 @@ _LOCATED = (
     Value("stop", "record.stop", "end of its record", "byte", partial(_end, 0)),
 )
 
-STEPS = Steps(
-    "xorb",
-    {
-        WholeXorb: (
-            Row(
-                "Read all chunks",
-                "{chunks:chunk}, one after the other.",
-                "The whole xorb needs no search: its records are read one after the other.",
-                (_CHUNKS,),
-                spans=lambda fact: all_records(fact.file),
-            ),
+STEPS: Rows = {
+    WholeXorb: (
+        Row(
+            "Read all chunks",
+            "{chunks:chunk}, one after the other.",
+            "The whole xorb needs no search: its records are read one after the other.",
+            (_CHUNKS,),
+            spans=lambda fact: all_records(fact.file),
         ),
-        InfoFound: (
-            Row(
-                "Find the info block",
-                f"The last {INFO_LENGTH.size} bytes give its size, {{info_length:byte}}: the info block starts at byte "
-                "{info_start:#x}, where the chunk records end.",
-                "Hashes and ends are known only when all chunks are written, so they are stored at the end.",
-                (
-                    Value(
-                        "info_length",
-                        lambda fact: fact.block.size - INFO_LENGTH.size,
-                        "size of the info block, without the 4-byte length after it",
-                        "bytes",
-                        _length,
-                    ),
-                    Value("info_start", "block.start", "offset of the info block", "byte"),
+    ),
+    InfoFound: (
+        Row(
+            "Find the info block",
+            f"The last {INFO_LENGTH.size} bytes give its size, {{info_length:byte}}: the info block starts at byte "
+            "{info_start:#x}, where the chunk records end.",
+            "Hashes and ends are known only when all chunks are written, so they are stored at the end.",
+            (
+                Value(
+                    "info_length",
+                    lambda fact: fact.block.size - INFO_LENGTH.size,
+                    "size of the info block, without the 4-byte length after it",
+                    "bytes",
+                    _length,
                 ),
-                spans=lambda fact: (_length(fact), Span("", fact.block.start, _length(fact).start)),
+                Value("info_start", "block.start", "offset of the info block", "byte"),
             ),
+            spans=lambda fact: (_length(fact), Span("", fact.block.start, _length(fact).start)),
         ),
-        Searched: (
-            Row(
-                "Search the chunk hashes",
-                "The info block lists the hashes of {hashes:chunk}; {found}.",
-                "With the hashes in a list no chunk has to be decompressed to be found.",
-                _HASHES,
-                spans=_searched_spans,
-                words={"found": _found},
-                only=lambda fact: fact.listed,
-            ),
-            Row(
-                "Compute the chunk hashes",
-                "No info block lists hashes, so all were computed: {hashes:chunk}; {found}.",
-                "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed.",
-                _HASHES,
-                spans=_searched_spans,
-                words={"found": _found},
-                only=lambda fact: not fact.listed,
-            ),
+    ),
+    Searched: (
+        Row(
+            "Search the chunk hashes",
+            "The info block lists the hashes of {hashes:chunk}; {found}.",
+            "With the hashes in a list no chunk has to be decompressed to be found.",
+            _HASHES,
+            spans=_searched_spans,
+            words={"found": _found},
+            only=lambda fact: fact.listed,
         ),
-        Counted: (
-            Row(
-                "Count the chunks",
-                "The xorb has {chunks:chunk}, numbered from 0: number {number} is not among them.",
-                "Chunks are numbered without gaps, so their count proves that this one does not exist.",
-                (_CHUNKS,),
-                spans=lambda fact: count_span(fact.file),
-            ),
+        Row(
+            "Compute the chunk hashes",
+            "No info block lists hashes, so all were computed: {hashes:chunk}; {found}.",
+            "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed.",
+            _HASHES,
+            spans=_searched_spans,
+            words={"found": _found},
+            only=lambda fact: not fact.listed,
         ),
-        RecordLocated: (
-            Row(
-                "Locate the record",
-                "{walked}Chunk {chunk}: its record ends at byte {stop:#x}, and begins at {begin}.",
-                "Records differ in length and follow each other: where one ends, the next begins.",
-                _LOCATED,
-                spans=_ends,
-                words={
-                    "begin": _begin,
-                    "walked": lambda fact: (
-                        "No list of record ends: the headers are followed from byte 0. "
-                        if fact.file.info is None
-                        else ""
-                    ),
-                },
-            ),
+    ),
+    Counted: (
+        Row(
+            "Count the chunks",
+            "The xorb has {chunks:chunk}, numbered from 0: number {number} is not among them.",
+            "Chunks are numbered without gaps, so their count proves that this one does not exist.",
+            (_CHUNKS,),
+            spans=lambda fact: count_span(fact.file),
         ),
-        ObjectRef: (
-            Row(
-                "Read the record's header",
-                f"The record begins with a header of {HEADER_SIZE} bytes: {{size:uncompressed byte}} are stored in "
-                "{stored_size:,}, codec {codec}.",
-                "Eight bytes give the scheme and both sizes, so each chunk can be decompressed alone.",
-                (
-                    Value("codec", "codec", "compression of the chunk", at=partial(_field, "compression_type")),
-                    Value(
-                        "stored_size",
-                        "stored_size",
-                        "stored size of the chunk, without the record header",
-                        "bytes",
-                        partial(_field, "compressed_size"),
-                    ),
-                    Value(
-                        "size", "size", "uncompressed size of the chunk", "bytes", partial(_field, "uncompressed_size")
-                    ),
+    ),
+    RecordLocated: (
+        Row(
+            "Locate the record",
+            "{walked}Chunk {chunk}: its record ends at byte {stop:#x}, and begins at {begin}.",
+            "Records differ in length and follow each other: where one ends, the next begins.",
+            _LOCATED,
+            spans=_ends,
+            words={
+                "begin": _begin,
+                "walked": lambda fact: (
+                    "No list of record ends: the headers are followed from byte 0. " if fact.file.info is None else ""
                 ),
-                spans=_header,
-                only=lambda ref: ref.key != ALL,
-            ),
+            },
         ),
-        Checked: (
-            Row(
-                "Read and check the chunk",
-                "The chunk has {content}; the computed hash equals the stored one.",
-                "The hash detects a corrupt chunk.",
-                spans=lambda fact: (fact.ref.spans[0], listed_at(fact.file, "chunk hashes", fact.ref.row)),
-                words={"content": _content},
-                only=_hashed,
+    ),
+    ObjectRef: (
+        Row(
+            "Read the record's header",
+            f"The record begins with a header of {HEADER_SIZE} bytes: {{size:uncompressed byte}} are stored in "
+            "{stored_size:,}, codec {codec}.",
+            "Eight bytes give the scheme and both sizes, so each chunk can be decompressed alone.",
+            (
+                Value("codec", "codec", "compression of the chunk", at=partial(_field, "compression_type")),
+                Value(
+                    "stored_size",
+                    "stored_size",
+                    "stored size of the chunk, without the record header",
+                    "bytes",
+                    partial(_field, "compressed_size"),
+                ),
+                Value("size", "size", "uncompressed size of the chunk", "bytes", partial(_field, "uncompressed_size")),
             ),
-            Row(
-                "Read and check the chunk",
-                "The chunk has {content}; no hash of it is stored.",
-                "Without a stored hash, only the codec detects a corrupt chunk.",
-                spans="ref.spans[0]",
-                words={"content": _content},
-                only=lambda fact: not _hashed(fact),
-            ),
+            spans=_header,
+            only=lambda ref: ref.key != ALL,
         ),
-    },
-)
+    ),
+    Checked: (
+        Row(
+            "Read and check the chunk",
+            "The chunk has {content}; the computed hash equals the stored one.",
+            "The hash detects a corrupt chunk.",
+            spans=lambda fact: (fact.ref.spans[0], listed_at(fact.file, "chunk hashes", fact.ref.row)),
+            words={"content": _content},
+            only=_hashed,
+        ),
+        Row(
+            "Read and check the chunk",
+            "The chunk has {content}; no hash of it is stored.",
+            "Without a stored hash, only the codec detects a corrupt chunk.",
+            spans="ref.spans[0]",
+            words={"content": _content},
+            only=lambda fact: not _hashed(fact),
+        ),
+    ),
+}

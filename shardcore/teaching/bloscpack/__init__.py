@@ -1,4 +1,4 @@
-"""What teaches Bloscpack: drawings of files and of lookup steps, and charts."""
+"""Drawings of Bloscpack files: their chunks, the steps of a lookup, and charts of their bytes."""
 
 from __future__ import annotations
 

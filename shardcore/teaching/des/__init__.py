@@ -1,4 +1,4 @@
-"""What teaches DES shards: drawings of files and of lookup steps, and charts."""
+"""Drawings of DES shards: the files, the steps of a lookup, and charts of their bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
-from shardcore.formats.des.lookup import Found, NoEntry, Opened
+from shardcore.formats.des.lookup import Found, NoEntry, Opened, Routed
 from shardcore.formats.des.routing import ShardName
-from shardcore.formats.des.trace_steps import Routed
 from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone

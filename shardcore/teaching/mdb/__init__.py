@@ -1,4 +1,4 @@
-"""What teaches MDB shards: drawings of the file and of lookup steps, and charts."""
+"""Drawings of MDB shards: the file, the steps of a lookup, and charts of its bytes."""
 
 from __future__ import annotations
 

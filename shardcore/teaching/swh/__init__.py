@@ -1,4 +1,4 @@
-"""What teaches Read Shards: drawings of the file and of lookup steps, and charts."""
+"""Drawings of Read Shards: the file, the steps of a lookup, and charts of its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What teaches xorbs: drawings of the file and of lookup steps, and charts."""
+"""Drawings of xorbs: the file, the steps of a lookup, and charts of its bytes."""
 
 from __future__ import annotations
 
