@@ -262,7 +262,7 @@ class ContainerShard(FileShard):
         parts = self.file.parts_of(self.objects)
         return tuple(self.objects.ref(row) for row, part in enumerate(parts) if part.key == key)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         span, crc = self.file.content_span(ref), 0
         chunks = read_pieces(self.file.source, span.start, span.stop)
         wanted = ref.extras.get("crc32")
@@ -278,9 +278,9 @@ class ContainerShard(FileShard):
         if wanted is not None and f"{crc:08x}" != wanted:
             raise BadChecksum(f"CRC-32 of {short(ref.key)}: computed {crc:08x}, stored {wanted}", span=span)
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":
-            return super().read_range(ref, start, stop, limit=limit)
+            return super()._read_range(ref, start, stop, limit)
         span = self.file.content_span(ref)
         first, last = min(span.start + start, span.stop), min(span.start + stop, span.stop)
         if last - first > limit:
@@ -292,12 +292,13 @@ class ContainerShard(FileShard):
     def checksum(self) -> str:
         return "crc32" if self.format in ("zip", "gzip") else ""
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        with self.verifying(depth):
-            return self._verify(Depth(depth), progress)
-
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()
+        with self.verifying(depth):
+            total, checked, without = self._check_all(depth, progress, findings)
+        return Report(depth, total, findings.all(), checked, without)
+
+    def _check_all(self, depth: Depth, progress: Progress, findings: Findings) -> tuple[int, int, int]:
         self.load_index(progress)
         total, checked, without = len(self.objects), 0, 0
         for fault in self.file.faults:
@@ -314,10 +315,9 @@ class ContainerShard(FileShard):
             elif depth.reaches(Depth.CONTENT) and budget.takes(max(ref.size, ref.stored_size)):
                 without += self._check(ref, findings)
                 checked += 1
-        checked -= without
         budget.report(findings, f"{self.format}.unchecked")
         progress(total, total)
-        return Report(depth, total, findings.all(), checked, without)
+        return total, checked - without, without
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
         """Read the content of a part; return 1 if the file has no checksum for it, else 0."""

@@ -482,12 +482,12 @@ class ZipObjects(PartObjects):
 
 
 class ZipShard(ContainerShard):
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.codec not in CODECS.values():
             raise Unsupported(f"{short(ref.key)} is compressed with {ref.codec} (not supported)", span=ref.record)
         if ref.extras.get("encrypted"):
             raise Unsupported(f"{short(ref.key)} is encrypted (not supported)", span=ref.record)
-        yield from super().stream(ref)
+        yield from super()._stream(ref)
 
 
 def _record_node(record: Record, values: Mapping[str, Any], section: Section) -> Node:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from importlib import import_module
 from operator import index
 from typing import Any, overload
 
@@ -165,22 +164,21 @@ class _Columnar(Displayed):
             PackageMissing: pyarrow is not installed.
             ShardError: The index is damaged or cannot be read; the reader raises it, too.
         """
-        return _arrow().record_reader(self._all_rows(), raw_keys=raw_keys)
+        from shardcore.arrow import record_reader
+
+        return record_reader(self._all_rows(), raw_keys=raw_keys)
 
     def to_pandas(self, *, raw_keys: bool = False) -> Any:
         """Return the rows as a `pandas.DataFrame`, indexed by row; see `to_arrow`."""
-        return _arrow().data_frame(self._all_rows(), raw_keys=raw_keys)
+        from shardcore.arrow import data_frame
+
+        return data_frame(self._all_rows(), raw_keys=raw_keys)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _all_rows(self) -> ObjectSlice:
         raise NotImplementedError
-
-
-def _arrow() -> Any:
-    # By name: it is in a higher layer.
-    return import_module("shardcore.arrow")
 
 
 class Keys(Sequence[str | None]):

@@ -20,7 +20,7 @@ from shardcore.model.references import (
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard, reading
 
 __all__ = ["MOST_REFERENCES", "NamedReference", "References", "references_to"]
 
@@ -42,7 +42,8 @@ def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> Refe
     with suppress(UsageError):
         path = shard.explain(span.start, span.source)
         gather_declared(path[-1], path[1:], into)
-    shard.point_to(into)
+    with reading(shard):
+        shard.point_to(into)
     return References(tuple(_named(shard, reference) for reference in into.sorted), into.more, shard.loaded)
 
 

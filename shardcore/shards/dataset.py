@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import wraps
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +42,13 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.non_shard_files import other_file
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
+from shardcore.shards.shard import Shard, ShardTasks, SourcePart, Work, label_requests, reading
 from shardcore.shards.shard_tasks import joined_report, member_count, member_report, member_shares
 from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.decoder_process import TaskRunner
-    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from shardcore.model.section import Section
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 PARTS = 1000
 """Progress steps per member."""
@@ -146,6 +146,19 @@ def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Mem
 def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[Member]]:
     for page in folder.pages(place):
         yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
+
+
+def _of_member(default: F) -> F:
+    """Return a method of `Shard` that the member of an object answers; an object without a member has the default."""
+
+    @wraps(default)
+    def call(shard: DataSet, ref: ObjectRef, *arguments: Any, **named: Any) -> Any:
+        if not ref.shard:
+            return default(shard, ref, *arguments, **named)
+        with relocating(ref.shard):
+            return getattr(shard.member(ref.shard), default.__name__)(inside_member(ref), *arguments, **named)
+
+    return cast("F", call)
 
 
 class DataSet(Shard):
@@ -396,8 +409,7 @@ class DataSet(Shard):
         """True if listing the members costs few requests."""
         return True
 
-    def close(self) -> None:
-        """Close all members and the folder."""
+    def _close(self) -> None:
         self._closed = True
         for shard in self._opened.clear():
             shard.close()
@@ -446,8 +458,7 @@ class DataSet(Shard):
         joined = self._joining.value
         return self._lazy if joined is None else joined
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         """One node per member, with the tree of the member as its children; many members are in groups of 1,000."""
         members = self.members
         if len(members) <= GROUP_SIZE:
@@ -500,7 +511,7 @@ class DataSet(Shard):
         """Same as `index_bytes`, but at least `MEMBER_COST` per member."""
         return self._full_listing.cost if self.index_bytes else 0
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         """Open all members and join their objects; members that fail are left out and listed in `unreadable`.
 
         A further call retries them.
@@ -650,31 +661,17 @@ class DataSet(Shard):
         self.load_index()
         return super()._find_many(keys)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         with relocating(ref.shard):
             yield from self.member(ref.shard).stream(inside_member(ref))
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        with relocating(ref.shard):
-            return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
-
-    def reads_ranges(self, ref: ObjectRef) -> bool:
-        with relocating(ref.shard):
-            return self.member(ref.shard).reads_ranges(inside_member(ref))
-
-    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        with relocating(ref.shard):
-            return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
-
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        with relocating(ref.shard):
-            return self.member(ref.shard).file_names(inside_member(ref))
-
-    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        if not ref.shard:
-            return super().array_layout(ref)
-        with relocating(ref.shard):
-            return self.member(ref.shard).array_layout(inside_member(ref))
+    _read_range = _of_member(Shard._read_range)
+    reads_ranges = _of_member(Shard.reads_ranges)
+    read_part = _of_member(Shard.read_part)
+    file_names = _of_member(Shard.file_names)
+    array_layout = _of_member(Shard.array_layout)
+    decode_array = _of_member(Shard.decode_array)
+    facts = _of_member(Shard.facts)
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
         if not ref.shard:
@@ -682,14 +679,6 @@ class DataSet(Shard):
         with relocating(ref.shard):
             found = self.member(ref.shard).geometry(inside_member(ref), data)
         return None if found is None else found.with_spans(lambda span: placed_span(span, ref.shard))
-
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        if not ref.shard:
-            return super().decode_array(ref, layout, data, decoder)
-        with relocating(ref.shard):
-            return self.member(ref.shard).decode_array(inside_member(ref), layout, data, decoder)
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         if not ref.shard:
@@ -700,15 +689,8 @@ class DataSet(Shard):
             return parts.placed(lambda span: placed_span(span, ref.shard))
         return tuple(replace(part, stored=placed_span(part.stored, ref.shard)) for part in parts)
 
-    def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        if not ref.shard:
-            return super().facts(ref)
-        with relocating(ref.shard):
-            return self.member(ref.shard).facts(inside_member(ref))
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         """Verify every member; members that cannot be opened are findings."""
-        depth = Depth(depth)
         with closing(self.each_member(member_report, depth, progress=progress)) as reports:
             named = ((member.name, report) for member, report in reports)
             return joined_report(self.format, depth, named, len(self.members))
@@ -722,10 +704,11 @@ class DataSet(Shard):
         """Return a member, decoded bytes of a member, or a file beside the members; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
-        if (self.listed or not self.may_hold(member)) and member not in self._by_name:
-            return self._part(parsed)
-        with relocating(member):
-            part = self.member(member).part(str(parsed.inside(member)))
+        with reading(self):
+            if (self.listed or not self.may_hold(member)) and member not in self._by_name:
+                return self._part(parsed)
+            with relocating(member):
+                part = self.member(member).part(str(parsed.inside(member)))
         return SourcePart(part.source, part.sections, lambda: self.member_tree(member, part))
 
     def _part(self, name: SourceName) -> SourcePart:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shardcore.errors import FormatError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.sources.base import read_pieces
 
@@ -48,12 +48,12 @@ class FileShard(Shard):
 
     file: Any
     _objects: Any
-    _tree: Any
+    _nodes: Any
     _lookup: Any
 
     def __init__(self, file: Any, objects: Objects, tree: Any, lookup: Any = None) -> None:
         self.file, self.source = file, file.source
-        self._objects, self._tree, self._lookup = objects, tree, lookup
+        self._objects, self._nodes, self._lookup = objects, tree, lookup
 
     @property
     def sections(self) -> tuple[Section, ...]:  # type: ignore[override]
@@ -64,9 +64,8 @@ class FileShard(Shard):
     def objects(self) -> Any:
         return self._objects
 
-    @property
-    def tree(self) -> Node:
-        root: Node = self._tree.root()
+    def _tree(self) -> Node:
+        root: Node = self._nodes.root()
         return root
 
     @property
@@ -81,7 +80,7 @@ class FileShard(Shard):
     def index_bytes(self) -> int:
         return int(getattr(self.file, "index_bytes", 0))
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         if hasattr(self.file, "load"):
             self.file.load(progress=progress)
 
@@ -118,22 +117,22 @@ class FileShard(Shard):
         found: Sequence[ObjectRef] = self._lookup.find_all(key)
         return found
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         checks = self._module("verify")
         if checks is None:
-            return self._verify_objects(Depth(depth), progress)
+            return self._verify_objects(depth, progress)
         with self.verifying(depth):
-            report: Report = checks.verify(self.file, Depth(depth), progress)
+            report: Report = checks.verify(self.file, depth, progress)
         return report
 
-    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
+    def verifying(self, depth: Depth) -> AbstractContextManager[object]:
         """Return the context in which `verify` runs: `reading_all` if the depth requires all contents."""
-        return self.reading_all() if Depth(depth).reaches(Depth.CONTENT) else nullcontext()
+        return self.reading_all() if depth.reaches(Depth.CONTENT) else nullcontext()
 
     def point_to(self, into: ReferenceCollector) -> None:
         for links in self.file.links() if hasattr(self.file, "links") else ():
@@ -144,7 +143,7 @@ class FileShard(Shard):
             references.gather(self.file, into)
 
     def _part(self, name: SourceName) -> SourcePart:
-        part: SourcePart | None = self._tree.part(name) if hasattr(self._tree, "part") else None
+        part: SourcePart | None = self._nodes.part(name) if hasattr(self._nodes, "part") else None
         return part or super()._part(name)
 
     def _module(self, name: str) -> Any:

@@ -116,8 +116,7 @@ class PartialShard(Shard):
     def objects(self) -> Objects:
         return NoObjects()
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         """Nodes before the damage, the remaining bytes, and a node at the damage."""
         size = self.source.size if self.source else 0
         place = self.damage.span if self.damage else None
@@ -145,18 +144,18 @@ class PartialShard(Shard):
     def loaded(self) -> bool:
         return True
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         """Do nothing."""
 
     def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         raise self.damage or KeyAbsent(key)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         raise UsageError("a shard that cannot be opened has no objects")
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()
         if self.damage is not None:
             code = "damaged" if isinstance(self.damage, FormatError) else "unreadable"
             findings.error(f"{self.format}.{code}", self.damage.span, self.damage.message)
-        return Report(Depth(depth), 0, findings.all())
+        return Report(depth, 0, findings.all())

@@ -8,10 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
-from importlib import import_module
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,26 +79,12 @@ class ShardTasks(Protocol):
         """Run a function on every shard, and yield the results in order."""
 
 
-def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Run a method within a budget; the stored size of the file counts, even if it was read before."""
-
-    @wraps(function)
-    def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
-        with budgeted():
-            count_source(shard.source)
-            return function(shard, *arguments, **named)
-
-    return call
-
-
-def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
-    @wraps(read)
-    def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
-        return read(shard, ref, start, stop, **options)
-
-    return call
+@contextmanager
+def reading(shard: Shard) -> Iterator[None]:
+    """Read within a budget; the stored size of the file counts, even if it was read before."""
+    with budgeted():
+        count_source(shard.source)
+        yield
 
 
 class Shard(Displayed, ABC):
@@ -147,15 +131,6 @@ class Shard(Displayed, ABC):
     decodes_to_verify: ClassVar[bool] = False
     no_loads: str = "This format has no slots or parts whose load could be compared."
 
-    def __init_subclass__(cls, **named: Any) -> None:
-        """Wrap the methods that read, so that they run within a budget."""
-        super().__init_subclass__(**named)
-        for name, wrap in _OPERATIONS.items():
-            if name in cls.__dict__:
-                setattr(cls, name, wrap(cls.__dict__[name]))
-        if "close" in cls.__dict__:
-            setattr(cls, "close", _closed(cls.__dict__["close"]))  # noqa: B010
-
     @property
     def byte_shares(self) -> tuple[Share, ...]:
         """Number of bytes per use; the sum is the file size. Reads nothing."""
@@ -180,9 +155,13 @@ class Shard(Displayed, ABC):
         return objects if objects.counted else None
 
     @property
-    @abstractmethod
     def tree(self) -> Node:
         """Root of the node tree of the file; has more nodes after `load_index`."""
+        with reading(self):
+            return self._tree()
+
+    @abstractmethod
+    def _tree(self) -> Node: ...
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -221,6 +200,10 @@ class Shard(Displayed, ABC):
         Raises:
             ShardError: The index is damaged, or the bytes cannot be read.
         """
+        with reading(self):
+            self._load_index(progress)
+
+    def _load_index(self, progress: Progress) -> None:
         progress(1, 1)
 
     def reading_all(self) -> AbstractContextManager[object]:
@@ -251,23 +234,52 @@ class Shard(Displayed, ABC):
         except KeyAbsent:
             return ()
 
-    @abstractmethod
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the uncompressed content in pieces.
+        """Return the uncompressed content in pieces, within the budget of the caller.
 
         Raises:
             FormatError: The stored bytes are corrupt.
             ExternalMissing: The content is in another file, which was not found.
             SourceError: The bytes cannot be read.
         """
+        count_source(self.source)
+        try:
+            yield from self._stream(ref)
+        except KeyAbsent:
+            raise  # also a `KeyError`, which is unforeseen below
+        except UNFORESEEN as error:
+            raise unforeseen(error, self.source.name if self.source is not None else "") from error
 
     @abstractmethod
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]: ...
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify the shard to a depth.
+        """Verify the shard to a depth; after a limit, the report says what was not verified.
 
         Raises:
-            SourceError: The bytes cannot be read.
+            SourceError: The bytes cannot be read; it contains the report so far.
         """
+        depth = Depth(depth)
+        with reading(self), collecting() as collected:
+            try:
+                report = self._verify(depth, progress)
+                left_out = sum(findings.left_out for findings in collected)
+                return replace(report, left_out=report.left_out + left_out) if left_out else report
+            except OverBudget as over:
+                what = Finding(
+                    Severity.WARNING, f"{self.format}.unchecked", None, f"not checked further: {over.message}"
+                )
+                found = [one for findings in collected for one in findings.all()]
+                total = self.declared_objects or 0
+                left_out = max(total - sum(findings.verified for findings in collected), 1)
+                return Report(depth, total, (*found, what), left_out=left_out)
+            except SourceError as error:
+                if error.partial is None:
+                    error.partial = _stopped_report(self, depth, collected)
+                raise
+
+    @abstractmethod
+    def _verify(self, depth: Depth, progress: Progress) -> Report: ...
 
     def key_text(self, key: Key) -> str:
         """Return the text form of a key: hex digits of bytes, digits of a number; text is returned unchanged.
@@ -325,7 +337,6 @@ class Shard(Displayed, ABC):
             there = rows[~in_states(states, gone)]
             yield from (key for key in self.objects.key_texts(there) if key is not None)
 
-    @_operation
     def find(self, key: Key) -> ObjectRef:
         """Return the object with this key; if there are several, the one that the reference implementation returns.
 
@@ -338,11 +349,9 @@ class Shard(Displayed, ABC):
             UsageError: The key is malformed.
             FormatError: The shard is damaged where the lookup reads.
         """
-        parsed = self.parse_key(self.key_text(key))
-        with reading_for(ReadPurpose.LOOKUP):
-            return self.lookup(parsed, LookupRecorder())
+        with reading(self), reading_for(ReadPurpose.LOOKUP):
+            return self.lookup(self.parse_key(self.key_text(key)), LookupRecorder())
 
-    @_operation
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
         """Return all objects with this key; may be empty.
 
@@ -351,11 +360,9 @@ class Shard(Displayed, ABC):
         Raises:
             UsageError: The key is malformed.
         """
-        parsed = self.parse_key(self.key_text(key))
-        with reading_for(ReadPurpose.LOOKUP):
-            return self.lookup_all(parsed)
+        with reading(self), reading_for(ReadPurpose.LOOKUP):
+            return self.lookup_all(self.parse_key(self.key_text(key)))
 
-    @_operation
     def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
         """Return the rows of many keys, in the order of the keys; -1 for a key that was not found. May load the index.
 
@@ -366,7 +373,8 @@ class Shard(Displayed, ABC):
             UsageError: A key is malformed.
             FormatError: The shard is damaged at a location where a missing key may be.
         """
-        return self._find_many([self.key_text(key) for key in several(keys, "keys")])
+        with reading(self):
+            return self._find_many([self.key_text(key) for key in several(keys, "keys")])
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         rows = np.full(len(keys), -1, np.int64)
@@ -377,7 +385,6 @@ class Shard(Displayed, ABC):
                 continue
         return rows
 
-    @_operation
     def trace(self, key: Key) -> Trace:
         """Return the lookup of a key, step by step.
 
@@ -385,9 +392,9 @@ class Shard(Displayed, ABC):
             UsageError: The key is malformed.
             SourceError: The bytes cannot be read.
         """
-        text = self.key_text(key)
-        parsed = self.parse_key(text)
-        with reading_for(ReadPurpose.LOOKUP):
+        with reading(self), reading_for(ReadPurpose.LOOKUP):
+            text = self.key_text(key)
+            parsed = self.parse_key(text)
             return record_lookup(
                 text, lambda recorder: self.lookup(parsed, recorder), self.meanings, sections=lambda: self.sections
             )
@@ -467,15 +474,20 @@ class Shard(Displayed, ABC):
         """Return an object by its key; a given `ObjectRef` is returned unchanged."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
-    @_ranged
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the bytes `[start, stop)` of the uncompressed content, cut at its end; decodes only what is needed.
 
         Raises:
+            UsageError: The start is after the end.
             LimitExceeded: The range has more than `limit` bytes.
             FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
+        if not 0 <= start <= stop:
+            raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
+        return self._read_range(ref, start, stop, limit)
+
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         kept, at = bytearray(), 0
         if start == stop:
             return b""
@@ -661,7 +673,6 @@ class Shard(Displayed, ABC):
         """Keys of views of the whole content, which are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
-    @_operation
     def part(self, name: str) -> SourcePart:
         """Return a source of bytes of the shard, with its sections and its tree.
 
@@ -672,10 +683,11 @@ class Shard(Displayed, ABC):
             UsageError: There is no such source.
             ShardError: Its bytes cannot be read or decoded.
         """
-        parsed = SourceName.parse(name)
-        if parsed.is_file and self.source is not None:
-            return SourcePart(self.source, self.sections, lambda: self.tree)
-        return self._part(parsed)
+        with reading(self):
+            parsed = SourceName.parse(name)
+            if parsed.is_file and self.source is not None:
+                return SourcePart(self.source, self.sections, lambda: self.tree)
+            return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
         hint = "@A-B for decoded bytes A to B, or the name of a file in the tree"
@@ -693,7 +705,6 @@ class Shard(Displayed, ABC):
         """Return the root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
-    @_operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """Return the path from a source to the smallest node that contains a byte.
 
@@ -703,10 +714,11 @@ class Shard(Displayed, ABC):
         """
         if self.source is None and not source:
             raise UsageError("a folder has no bytes: give one of its files")
-        root = self.tree_of(source)
-        if not root.span.covers(offset):
-            raise UsageError(f"no byte {offset:#x}: {source or 'the file'} has {root.span.size} bytes")
-        return path_to(root, offset, source)
+        with reading(self):
+            root = self.tree_of(source)
+            if not root.span.covers(offset):
+                raise UsageError(f"no byte {offset:#x}: {source or 'the file'} has {root.span.size} bytes")
+            return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """Return the path from the root of the shard to a byte; for decoded bytes, through the node that stores them.
@@ -726,16 +738,15 @@ class Shard(Displayed, ABC):
     def point_to(self, into: ReferenceCollector) -> None:
         """Collect the references of table rows to a span; see `shardcore.operations.references`."""
 
-    @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """Return the runs of the bytes `[start, stop)` of a source, for painting; consistent with `explain`.
 
         Raises:
             SourceError: The bytes cannot be read.
         """
-        return runs_of(self.tree_of(source), start, stop)
+        with reading(self):
+            return runs_of(self.tree_of(source), start, stop)
 
-    @_operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
         """Return the paths of the fields that begin in the bytes `[start, stop)` of a source.
 
@@ -748,7 +759,8 @@ class Shard(Displayed, ABC):
         Raises:
             SourceError: The bytes cannot be read.
         """
-        return fields_of(self.tree_of(source), start, stop, limit)
+        with reading(self):
+            return fields_of(self.tree_of(source), start, stop, limit)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
         """Run decoders written in C in a separate process from now on; the process ends with the shard.
@@ -802,9 +814,9 @@ class Shard(Displayed, ABC):
             UsageError: It was opened from bytes, or tickets would contain credentials.
             SourceError: The shards cannot be listed.
         """
-        # Imported by name: the opening layer is above this module.
-        found: list[ShardTicket] = import_module("shardcore.shards.ticket_opening").tickets_of(self, keys=keys)
-        return found
+        from shardcore.shards.ticket_opening import tickets_of
+
+        return tickets_of(self, keys=keys)
 
     def map_shards(
         self,
@@ -833,21 +845,21 @@ class Shard(Displayed, ABC):
             SourceError: The shards cannot be listed.
             Cancelled: The caller cancelled.
         """
-        mapped = import_module("shardcore.shards.task_pool").map_shards
-        results: Generator[R | ShardError] = mapped(
-            self, function, executor, batch=batch, in_flight=in_flight, keys=keys
-        )
-        return results
+        from shardcore.shards.task_pool import map_shards
+
+        return map_shards(self, function, executor, batch=batch, in_flight=in_flight, keys=keys)
 
     def close(self) -> None:
         """Close the source, and stop the process of `isolate`."""
+        try:
+            self._close()
+        finally:
+            if self._own_decoder is not None:
+                self._own_decoder.close()
+
+    def _close(self) -> None:
         if self.source is not None:
             self.source.close()
-        self._close_decoder()
-
-    def _close_decoder(self) -> None:
-        if self._own_decoder is not None:
-            self._own_decoder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -858,93 +870,11 @@ class Shard(Displayed, ABC):
         self.close()
 
 
-def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
-    @wraps(close)
-    def call(shard: Any) -> None:
-        try:
-            close(shard)
-        finally:
-            shard._close_decoder()
-
-    return call
-
-
-def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
-    @wraps(load)
-    def call(shard: Shard, progress: Progress = no_progress) -> None:
-        with budgeted():
-            count_source(shard.source)
-            load(shard, progress)
-
-    return call
-
-
-def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
-    """Run `verify` within a budget; after a limit or a lost source, the error contains the report so far."""
-
-    @wraps(verify)
-    def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        with budgeted(), collecting() as collected:
-            count_source(shard.source)
-            try:
-                report = verify(shard, depth, progress)
-                left_out = sum(findings.left_out for findings in collected)
-                return replace(report, left_out=report.left_out + left_out) if left_out else report
-            except OverBudget as over:
-                what = Finding(
-                    Severity.WARNING, f"{shard.format}.unchecked", None, f"not checked further: {over.message}"
-                )
-                found = [one for findings in collected for one in findings.all()]
-                total = shard.declared_objects or 0
-                left_out = max(total - sum(findings.verified for findings in collected), 1)
-                return Report(Depth(depth), total, (*found, what), left_out=left_out)
-            except SourceError as error:
-                if error.partial is None:
-                    error.partial = _stopped_report(shard, Depth(depth), collected)
-                raise
-
-    return call
-
-
 def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Report:
     verified = sum(findings.verified for findings in collected)
     total = shard.declared_objects
     many = plural(verified, "object") if total is None else f"{verified:,} of {plural(total, 'object')}"
     return Report(depth, verified, tuple(one for findings in collected for one in findings.all()), stopped_after=many)
-
-
-def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
-    """Convert unforeseen exceptions of `stream` to errors of the library; the budget is that of the caller."""
-
-    @wraps(stream)
-    def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
-        count_source(shard.source)
-        try:
-            yield from stream(shard, ref)
-        except KeyAbsent:
-            raise  # also a `KeyError`, which is unforeseen below
-        except UNFORESEEN as error:
-            raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
-
-    return call
-
-
-def _property(found: Any) -> Any:
-    if not isinstance(found, property) or found.fget is None:
-        return found
-    return property(_operation(found.fget), doc=found.__doc__)
-
-
-_READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
-_OPERATIONS: dict[str, Callable[[Any], Any]] = {
-    "load_index": _loaded,
-    "verify": _verified,
-    "stream": _streamed,
-    "read_range": _ranged,
-    "tree": _property,
-    **dict.fromkeys(_READING, _operation),
-}
-"""Methods that read, with the wrapper that adds a budget."""
 
 
 _PURPOSES = {

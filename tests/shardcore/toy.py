@@ -14,7 +14,7 @@ from shardcore.model.objects import ObjectColumns, ObjectRef, Objects
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import LookupRecorder
@@ -78,8 +78,7 @@ class LineShard(Shard):
         """The lines."""
         return self.lines
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         """One node for each line."""
         kids = tuple(Node(k.decode("latin-1"), Span("", a, b), role=FieldRole.DATA) for k, a, b in self.lines.places)
         return Node("lines", Span("", 0, len(self.data)), children=kids)
@@ -99,7 +98,7 @@ class LineShard(Shard):
         """Always."""
         return True
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         """Nothing is left to load."""
         progress(1, 1)
 
@@ -115,7 +114,7 @@ class LineShard(Shard):
                 return self.lines.ref(row)
         raise KeyAbsent(key)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Byte by byte, found by the row."""
         assert ref.shard == ""
         _, start, stop = self.lines.places[ref.row]
@@ -124,7 +123,7 @@ class LineShard(Shard):
                 raise self.damage_of_row
             yield self.data[at : at + 1]
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         """A damaged line is a finding."""
         findings = Findings()
         for row, (_, start, stop) in enumerate(self.lines.places):
@@ -134,7 +133,7 @@ class LineShard(Shard):
         progress(len(self.lines), len(self.lines))
         return Report(Depth(depth), len(self.lines), findings.all())
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Notes it."""
         self.closed = True
 

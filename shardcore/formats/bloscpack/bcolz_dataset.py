@@ -30,7 +30,7 @@ from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
@@ -72,9 +72,8 @@ class BloscpackDataSet(DataSet):
     def declared_objects(self) -> int:
         return len(self.objects)
 
-    @property
-    def tree(self) -> Node:
-        root = super().tree
+    def _tree(self) -> Node:
+        root = super()._tree()
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
 
     def has_file(self, name: str) -> bool:
@@ -91,16 +90,16 @@ class BloscpackDataSet(DataSet):
         assert isinstance(shard, BloscpackShard)
         return shard.file
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        return super()._stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return super().reads_ranges(ref) if ref.shard else True
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Return uncompressed bytes `[start, stop)`of an object; only the chunks that contain them are read."""
         if ref.shard:
-            return super().read_range(ref, start, stop, limit=limit)
+            return super()._read_range(ref, start, stop, limit)
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:
@@ -155,10 +154,9 @@ class BloscpackDataSet(DataSet):
 
     lookup_all = Shard.lookup_all
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        depth = Depth(depth)
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()
-        report = super().verify(depth, progress)
+        report = super()._verify(depth, progress)
         for finding in report.findings:
             findings.add(finding)
         self._check_columns(findings, depth)
@@ -190,7 +188,7 @@ class BloscpackDataSet(DataSet):
             number += 1
 
     def _chunk(self, column: BcolzColumn, number: int) -> bytes:
-        data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
+        data = b"".join(super()._stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
 

@@ -105,14 +105,14 @@ class BloscpackFiles(DataSet):
                 return replace(ref, state=State.DAMAGED, error=str(error))
         return replace(ref, size=self._sizes[row])
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         shard = self._shard_of(ref)
         return shard.stream(shard.find(ALL))
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return True
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         shard = self._shard_of(ref)
         return shard.read_range(shard.find(ALL), start, stop, limit=limit)
 

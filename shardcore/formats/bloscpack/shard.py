@@ -34,7 +34,7 @@ from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -148,7 +148,7 @@ class BloscpackShard(FileShard):
         wanted, content = self.ref_of(ref), self.file.content
         return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         chunks = (0, None) if ref.key == ALL else (_number(ref), _number(ref) + 1)
         for plain in self.file.content.plains(*chunks, limit=DEFAULT_LIMIT):
             if len(plain) <= 2 * PIECE:
@@ -161,7 +161,7 @@ class BloscpackShard(FileShard):
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return ref.key == ALL
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Return the uncompressed bytes `[start, stop)` of an object; reads only the chunks that contain them."""
         if ref.key == ALL:
             return self.file.content.plain_range(start, stop, limit=limit)
@@ -207,11 +207,11 @@ class BloscpackShard(FileShard):
     def views(self) -> tuple[str, ...]:
         return (ALL,)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         from shardcore.formats.bloscpack.verify import verify
 
         with self.verifying(depth):
-            return verify(self.file, self._objects, Depth(depth), progress)
+            return verify(self.file, self._objects, depth, progress)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
         super().isolate(decoder)

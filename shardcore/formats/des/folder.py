@@ -43,7 +43,7 @@ from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
+from shardcore.shards.shard import SourcePart
 from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -341,12 +341,12 @@ class DesDataSet(DataSet):
             ref.extras["copies"] = [copy.name for copy in copies]
         return found
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        return self._stream_copy(ref) if ref.kind == "copy" else super().stream(ref)
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        return self._stream_copy(ref) if ref.kind == "copy" else super()._stream(ref)
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.kind != "copy":
-            return super().read_range(ref, start, stop, limit=limit)
+            return super()._read_range(ref, start, stop, limit)
         with self._open_copy(ref) as source:
             return cut(source, 0, source.size, start, stop, limit)
 
@@ -355,9 +355,8 @@ class DesDataSet(DataSet):
         known = self.known_bits
         return super().fields | ({"dataset.n_bits": known} if known is not None else {})
 
-    @property
-    def tree(self) -> Node:
-        root = super().tree
+    def _tree(self) -> Node:
+        root = super()._tree()
         if not self.retention.days:
             return root
         doc = "Copies of objects, kept even when their shards are deleted."

@@ -32,11 +32,10 @@ from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
@@ -88,7 +87,7 @@ class DesShard(FileShard):
     def loaded(self) -> bool:
         return self.file.mapped
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         """Build the data map and the orders by offset and size; reads at most the sidecar."""
         progress(0, 1)
         _ = self.file.tombstoned
@@ -102,7 +101,7 @@ class DesShard(FileShard):
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
         return self._lookup.find_many(keys)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the uncompressed content in pieces; a BigFile is read from its external file.
 
         Raises:
@@ -113,10 +112,10 @@ class DesShard(FileShard):
         """
         return self.file.stream(ref.row)
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Return a range of the content. Uncompressed payloads and BigFiles are read only in this range, unverified."""
         data = self.file.read_range(ref.row, start, stop, limit)
-        return super().read_range(ref, start, stop, limit=limit) if data is None else data
+        return super()._read_range(ref, start, stop, limit) if data is None else data
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         meta = ref.extras.get("meta", {})

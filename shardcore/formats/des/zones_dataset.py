@@ -21,7 +21,7 @@ from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member, members_in
 from shardcore.shards.open_context import OpenContext
@@ -179,8 +179,8 @@ class DesZones(DesDataSet):
         label, _, rest = name.partition("/")
         return label in self._where.zones and rest.endswith(SUFFIX)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        report = super().verify(depth, progress)
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
+        report = super()._verify(depth, progress)
         findings = Findings()
         for finding in report.findings:
             findings.add(finding)

@@ -66,8 +66,8 @@ class MdbDataSet(DataSet):
                     lost |= {"shard_key_expiry": settings["expiry"]} if "expiry" in settings else {}
         return {"footer": lost} if lost else {}
 
-    def close(self) -> None:
-        super().close()
+    def _close(self) -> None:
+        super()._close()
         self._xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:

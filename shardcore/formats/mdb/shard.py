@@ -33,7 +33,7 @@ from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import plural
 from shardcore.model.section import Section, SectionRole
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -90,7 +90,7 @@ class MdbShard(FileShard):
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the content from the xorbs; every stored hash is checked."""
         return stream(self.file, ref)
 
@@ -101,7 +101,7 @@ class MdbShard(FileShard):
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return True
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Read a range of the content; only the chunks that overlap it are read and decompressed."""
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} exceeds the limit of {plural(limit, 'byte')}")
@@ -132,13 +132,13 @@ class MdbShard(FileShard):
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         from shardcore.formats.mdb.verify import verify
 
         with self.verifying(depth):
-            return verify(self.file, self._objects, Depth(depth), progress)
+            return verify(self.file, self._objects, depth, progress)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self.file.close()
         if not self.shares_xorbs:
             self.file.xorbs.close()

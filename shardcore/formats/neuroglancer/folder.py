@@ -60,7 +60,7 @@ from shardcore.model.record import Value
 from shardcore.model.safe_text import visible
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -198,9 +198,9 @@ class NeuroglancerDataSet(DataSet):
         member = cast(NeuroglancerShard, self.member(name))
         return name, member.file, member.objects
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._others.close()
-        super().close()
+        super()._close()
 
     @property
     def unrouted_files(self) -> tuple[str, ...]:
@@ -245,11 +245,10 @@ class NeuroglancerDataSet(DataSet):
     def settings(self) -> dict[str, Any]:
         return self.origin.settings
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         if not self.lists:
             return Node(self.uri, Span("", 0, 0), children=(spec_node(self.origin),), error=NOT_LISTED)
-        root = super().tree
+        root = super()._tree()
         return replace(root, children=(spec_node(self.origin), *root.children))
 
     def parse_key(self, text: str) -> KeyLocation:
@@ -338,8 +337,8 @@ class NeuroglancerDataSet(DataSet):
             rows[places] = np.where(found >= 0, found + first, -1)
         return rows
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        report = super().verify(depth, progress)
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
+        report = super()._verify(depth, progress)
         spec = self.origin.spec
         text = f"no key is routed here; shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
         more = tuple(
@@ -385,9 +384,9 @@ class NeuroglancerKeySpaces(DataSet):
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
         return mesh_of_segment(self.folder, segment)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._others.close()
-        super().close()
+        super()._close()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -395,8 +394,7 @@ class NeuroglancerKeySpaces(DataSet):
         named |= {"dataset.unusable": reasons_text(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         kids = tuple(
             Node(
                 each.folder or ".",
@@ -421,7 +419,7 @@ class NeuroglancerKeySpaces(DataSet):
     def declared_objects(self) -> int | None:
         return None
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         """Do nothing: there is no index before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
@@ -430,7 +428,7 @@ class NeuroglancerKeySpaces(DataSet):
     def route(self, key: object, recorder: LookupRecorder) -> Sequence[str]:
         raise self._unchosen(self.folder)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         raise self._unchosen(self.folder)
 
 

@@ -55,7 +55,7 @@ from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
@@ -267,7 +267,7 @@ class ObjectFileShard(FileShard):
         )
         return ref
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the decompressed content; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
@@ -292,8 +292,8 @@ class ObjectFileShard(FileShard):
 
         return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        file, findings, depth = self.file, Findings(), Depth(depth)
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
+        file, findings = self.file, Findings()
         if depth.reaches(Depth.CONTENT):
             code = "neuroglancer.value"
             try:
@@ -437,16 +437,15 @@ class ObjectFiles(DataSet):
     def index_bytes(self) -> int:
         return 0
 
-    def load_index(self, progress: Progress = no_progress) -> None:
+    def _load_index(self, progress: Progress) -> None:
         _ = self.members
         self._loaded = True
         progress(1, 1)
 
-    @property
-    def tree(self) -> Node:
+    def _tree(self) -> Node:
         if not self.lists:
             return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed; objects are opened by key")
-        return super().tree
+        return super()._tree()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -506,9 +505,9 @@ class ObjectFiles(DataSet):
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
         return mesh_of_segment(self.folder, segment)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._others.close()
-        super().close()
+        super()._close()
 
     def _part(self, name: SourceName) -> SourcePart:
         if name != SourceName(INFO_NAME):

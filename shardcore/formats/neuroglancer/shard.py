@@ -36,7 +36,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.non_shard_files import other_file
@@ -210,13 +210,13 @@ class NeuroglancerShard(FileShard):
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         from shardcore.formats.neuroglancer.verify import verify
 
         # Raw values that the info does not describe cannot be checked, so they are not read.
         reads = self.spec.data_encoding == "gzip" or self.file.decodes
         with self.verifying(depth if reads else Depth.INDEX):
-            return verify(self.file, Depth(depth), progress, self.decoder)
+            return verify(self.file, depth, progress, self.decoder)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
@@ -224,15 +224,15 @@ class NeuroglancerShard(FileShard):
     def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         return self._lookup.find_many(keys)
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.stream(_content(ref))
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
         return self.file.contents(rows)
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         if ref.codec != "none":
-            return super().read_range(ref, start, stop, limit=limit)
+            return super()._read_range(ref, start, stop, limit)
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

@@ -23,7 +23,6 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -80,10 +79,10 @@ class SwhShard(FileShard):
         found: NDArray[np.int64] = self._lookup.find_many(keys)
         return found
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return self.file.pieces(self._objects.content_of(ref))
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:

@@ -20,7 +20,6 @@ from shardcore.model.number_text import plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
@@ -90,7 +89,7 @@ class XorbShard(FileShard):
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.key == ALL:
             return self.stream_chunks(0, self.chunk_count)
         return self.stream_chunks(ref.row, ref.row + 1)
@@ -102,10 +101,10 @@ class XorbShard(FileShard):
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return ref.key == ALL
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         """Read a range of the content. For `all`, only the chunks that overlap the range are read and decompressed."""
         if ref.key != ALL or not 0 <= start <= stop:
-            return super().read_range(ref, start, stop, limit=limit)
+            return super()._read_range(ref, start, stop, limit)
         ends = np.cumsum(self.chunk_sizes)
         first = int(np.searchsorted(ends, start, "right"))
         last = min(int(np.searchsorted(ends, stop, "left")) + 1, self.chunk_count)

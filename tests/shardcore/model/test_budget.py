@@ -15,8 +15,9 @@ from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.model.budget import Budget, OverBudget, budget, budgeted, charge_items
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.shard import Shard
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapper_sources import WrapperSource
@@ -143,13 +144,13 @@ def test_what_no_reader_foresees_is_an_error_of_the_library(error: Exception) ->
 class Careless(LineShard):
     """A format that forgets everything: it checks for ever, and its lookups fail in ways of their own."""
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()
         findings.error("lines.bad", None, "the first line is bad")
         while True:
             charge_items(1000)
 
-    def find(self, key: str) -> shardcore.ObjectRef:
+    def lookup(self, key: str, recorder: LookupRecorder) -> shardcore.ObjectRef:
         raise IndexError("list index out of range")
 
 

@@ -170,10 +170,10 @@ def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
 class LostShard(LineShard):
     """Lines of which the later ones are on a server that is lost."""
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         if ref.row >= 150:
             raise TimedOut("no answer")
-        return super().stream(ref)
+        return super()._stream(ref)
 
 
 def test_several_objects_are_written_at_a_time(tmp_path: Path) -> None:
