@@ -44,8 +44,7 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Step, Trace
 from shardcore.sources.read_purpose import at_most
 from shardcore.sources.remote.address import shown_address
-from shardcore.teaching.drawing.notebook import picture_of
-from shardcore.teaching.drawing.svg import with_ids
+from shardcore.teaching.drawing.svg import picture_of, with_ids
 
 ROWS = 10
 """Rows of an object table."""

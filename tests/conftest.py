@@ -42,7 +42,7 @@ os.environ |= {
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("suite")
 
-from shardcore.testing.sampling import FULL  # noqa: E402
+from shardcore.testing.checks import FULL  # noqa: E402
 
 NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
 

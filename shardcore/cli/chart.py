@@ -15,7 +15,7 @@ from shardcore.model.safe_text import short
 if TYPE_CHECKING:
     from shardcore.model.byte_shares import Share
     from shardcore.shards.shard import Shard
-    from shardcore.teaching.charts.charts import Chart
+    from shardcore.teaching.charts import Chart
 
 BAR = 40
 """Characters of the longest bar."""
@@ -89,7 +89,7 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, spread: bool) -> Chart:
-    from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
+    from shardcore.teaching.charts import load_chart, object_sizes, spread_chart
 
     with progress_bar("Counting") as progress:
         if what is What.SIZES:

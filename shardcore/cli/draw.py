@@ -99,6 +99,6 @@ def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
 
 
 def _write(drawing: Drawing, target: str, *, width: int, dark: bool) -> None:
-    from shardcore.teaching.drawing.notebook import picture_of
+    from shardcore.teaching.drawing.svg import picture_of
 
     write_text_to(target, str(picture_of(drawing, width, dark=dark)))

@@ -3,16 +3,28 @@
 Tests of a format derive from `ShardContract`, define their samples, and add tests that are specific to the format.
 """
 
-from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk
-from shardcore.testing.damage import exercise, mutated, mutations
+from shardcore.testing.checks import (
+    FULL,
+    check_columns,
+    check_explained,
+    check_tiling,
+    live_keys,
+    places,
+    rounds,
+    sampled,
+    walk,
+)
 from shardcore.testing.dataset_contract import DataSetContract
-from shardcore.testing.drawing_checks import check_drawing, check_picture
-from shardcore.testing.drawing_contract import DrawingContract
-from shardcore.testing.page_contract import PageContract, filled
-from shardcore.testing.sampling import FULL, rounds, sampled
-from shardcore.testing.shard_contract import ShardContract
-from shardcore.testing.source_contract import SourceContract
-from shardcore.testing.sources import CountingFolder, CountingSource, FailingSource, MemoryFolder, PatternSource
+from shardcore.testing.drawing_contract import DrawingContract, PageContract, check_drawing, check_picture, filled
+from shardcore.testing.shard_contract import ShardContract, exercise, mutated, mutations
+from shardcore.testing.sources import (
+    CountingFolder,
+    CountingSource,
+    FailingSource,
+    MemoryFolder,
+    PatternSource,
+    SourceContract,
+)
 from shardcore.testing.writer_contract import WriterContract
 
 __all__ = [

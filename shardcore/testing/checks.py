@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -17,8 +19,36 @@ from shardcore.model.span import Span
 from shardcore.shards.registry import all_formats
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
-from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import LossyConnection
+
+T = TypeVar("T")
+
+FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
+"""True if matrices run completely. The environment is read only here."""
+
+
+def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:
+    """Return at most `at_most` items in order: the first, the last and random ones. All of them in a full run.
+
+    Args:
+        items: The whole matrix.
+        at_most: Number of items in a quick run, in addition to `keep`.
+        keep: Items that are always included.
+        full: Overrides `FULL`.
+    """
+    if len(items) <= at_most or (FULL if full is None else full):
+        return list(items)
+    seeded = random.Random(f"{len(items)}/{at_most}")
+    edges = {0, len(items) - 1} if at_most > 1 else set()
+    chosen = {*edges, *seeded.sample(range(len(items)), at_most - len(edges))}
+    kept = set(keep)
+    return [item for number, item in enumerate(items) if number in chosen or item in kept]
+
+
+def rounds(full: int, quick: int) -> int:
+    """Return `full` in a full run, else `quick`."""
+    return full if FULL else min(full, quick)
+
 
 SMALL = 8192
 """Maximum size of a file whose offsets are all tested."""

@@ -24,11 +24,10 @@ from shardcore.testing.checks import (
     check_lost_connection,
     check_steps,
     live_keys,
+    rounds,
     walk,
 )
-from shardcore.testing.damage import check_promise, mutated
-from shardcore.testing.sampling import rounds
-from shardcore.testing.shard_contract import CommonContract
+from shardcore.testing.shard_contract import CommonContract, check_promise, mutated
 from shardcore.testing.sources import CountingFolder, LossyFolder
 
 MOST_DAMAGED = 300_000

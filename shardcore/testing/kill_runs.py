@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from shardcore.testing.sampling import FULL
+from shardcore.testing.checks import FULL
 
 END = 600
 """Number of function calls at the end of a run that are tested more densely."""

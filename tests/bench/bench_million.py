@@ -16,7 +16,7 @@ from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.teaching.change_impact import MOST_OBJECTS, before, compare
-from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
+from shardcore.teaching.charts import load_chart, object_sizes, spread_chart
 from tests.bench.figures import Figure, best_of, best_program, program, sharding
 
 MILLION = 1_000_000

@@ -25,7 +25,7 @@ from shardcore.operations.recover import salvage
 from shardcore.operations.search import parse_hex, search_contents
 from shardcore.progress import no_progress
 from shardcore.shards.registry import FORMATS, format_of
-from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
+from shardcore.teaching.charts import load_chart, object_sizes, spread_chart
 from shardcore.testing import exercise
 from tests.hostile.bounds import FINE_CODES, commands_of
 from tests.hostile.making import Hostile

@@ -7,15 +7,32 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
-from shardcore.teaching.drawing.arrow_routes import TRACK, FigureExtent, draw_routes
+from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
 from shardcore.teaching.drawing.figures.bits import place_bits
 from shardcore.teaching.drawing.figures.cells import place_cells
 from shardcore.teaching.drawing.figures.ribbon import place_ribbon
 from shardcore.teaching.drawing.figures.ruler import place_ruler
 from shardcore.teaching.drawing.figures.table import place_table
-from shardcore.teaching.drawing.page import LINE, MARGIN, DrawingPage
-from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Picture, Rect, Shape
-from shardcore.teaching.drawing.text_metrics import LARGE, NORMAL, SMALL, Measure, lines_of, measured
+from shardcore.teaching.drawing.picture import (
+    LARGE,
+    LINE,
+    MARGIN,
+    NORMAL,
+    SMALL,
+    Anchor,
+    Box,
+    DrawingPage,
+    Face,
+    Ink,
+    Measure,
+    Move,
+    Path,
+    Picture,
+    Rect,
+    Shape,
+    lines_of,
+    measured,
+)
 
 LEAST_WIDTH = 320
 USUAL_WIDTH = 760

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardcore.teaching.drawing.page import DrawingPage
-from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Face, Ink
-from shardcore.teaching.drawing.text_metrics import SMALL, cut
+from shardcore.teaching.drawing.picture import NO_ITEM, SMALL, Anchor, DrawingPage, Face, Ink, cut
 
 LANE = 17.0
 

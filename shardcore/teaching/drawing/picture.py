@@ -1,9 +1,13 @@
-"""A placed drawing: shapes in pixels, each with the number of its item. No colours, no Qt."""
+"""A placed drawing: shapes in pixels, each with the number of its item; its page places texts without overlap."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from shardcore.model.drawing import Drawing, Item, Link, Tone
@@ -186,3 +190,200 @@ def _bezier(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
     u = 1 - t
     p, q, r, s = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
     return p * a[0] + q * b[0] + r * c[0] + s * d[0], p * a[1] + q * b[1] + r * c[1] + s * d[1]
+
+
+Measure = Callable[[str, int, Face], float]
+"""Function that returns the width of a text in pixels, given the text, its size in pixels, and its face."""
+
+SMALL = 11
+NORMAL = 13
+LARGE = 16
+
+# Advance widths of the letters from space to ~, in thousandths of the size: those of DejaVu Sans, which is wider than
+# usual faces, so that texts that fit also fit on other machines.
+_SANS = (
+    *(318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636),
+    *(636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656),
+    *(557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500, 500, 613),
+    *(635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818),
+    *(592, 592, 525, 636, 337, 636, 838),
+)
+_BOLDER = 1.12
+_MONO = 0.602
+_FIGURES = re.compile(r"[0-9A-Fa-fx+\-−.,:… ]*")
+_LEAST_LETTERS = 2
+
+
+def measured(text: str, size: int, face: Face) -> float:
+    """Return the width in pixels, computed for DejaVu Sans, which is wider than other usual faces."""
+    if face is Face.MONO:
+        return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
+    width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
+    return width * size * (_BOLDER if face is Face.BOLD else 1.0) / 1000
+
+
+def _wide(letter: str) -> float:
+    return 0.7 if ord(letter) < 0x2E80 and letter not in "…—→←½" else 1.0
+
+
+def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
+    """Shorten a text to `room` pixels, ending with `…`; empty if fewer than two letters fit. O(log n) measurements."""
+    if not text or measure(text, size, face) <= room:
+        return text
+    low, high = 0, len(text) - 1
+    while low < high:
+        half = (low + high + 1) // 2
+        if measure(text[:half].rstrip() + "…", size, face) <= room:
+            low = half
+        else:
+            high = half - 1
+    return text[:low].rstrip() + "…" if low >= _LEAST_LETTERS else ""
+
+
+def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) -> list[str]:
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and measure(longer, size, face) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(cut(word, room, size, face, measure) or "…")
+    return lines
+
+
+def face_of(text: str) -> Face:
+    return Face.MONO if _FIGURES.fullmatch(text) and any(letter.isdigit() for letter in text) else Face.SANS
+
+
+def common_face(texts: Iterable[str]) -> Face:
+    found = [text for text in texts if text]
+    digits = any(letter.isdigit() for text in found for letter in text)
+    return Face.MONO if digits and all(_FIGURES.fullmatch(text) for text in found) else Face.SANS
+
+
+def is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"[-−+]?[0-9][0-9,.]*", text))
+
+
+MARGIN = 18.0
+"""Margin around the drawing in pixels, also used by arrows around figures."""
+LINE = 1.35
+"""Line height, as a factor of the text size."""
+TITLE_GAP = 11.0
+
+_APART = 1.0
+_BUCKET = 16.0
+_GRIP_WIDTH = 8.0
+
+
+@dataclass(slots=True)
+class DrawingPage:
+    """Shapes placed so far; for arrows, also the boxes of items by number, and the rows of tables."""
+
+    width: float
+    measure: Measure
+    left: float = field(init=False)
+    right: float = field(init=False)
+    links: list[tuple[int, int, Link]] = field(default_factory=list)
+    bounds: dict[int, Rect] = field(default_factory=dict)
+    rows: dict[int, Rect] = field(default_factory=dict)
+    heads: dict[int, float] = field(default_factory=dict)
+    feet: set[int] = field(default_factory=set)
+    areas: list[Area] = field(default_factory=list)
+    grips: list[Grip] = field(default_factory=list)
+    fills: list[Path] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    lines: list[Path] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    _taken: defaultdict[int, list[Rect]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        self.use_column(0, 1)
+
+    def use_column(self, number: int, count: int) -> None:
+        wide = (self.width - MARGIN) / count
+        self.left = MARGIN + number * wide
+        self.right = self.left + wide - MARGIN
+
+    @property
+    def room(self) -> float:
+        return self.right - self.left
+
+    def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
+        self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
+        if area:
+            self.area(rect, number)
+
+    def area(self, rect: Rect, number: int) -> None:
+        self.areas.append(Area(number, rect.corners))
+        self.bounds.setdefault(number, rect)
+
+    def grip(self, item: Item, number: int, rect: Rect, step: float) -> None:
+        held = Rect(rect.x - _GRIP_WIDTH / 2, rect.y, _GRIP_WIDTH, rect.h)
+        self.grips.append(Grip(number, item.handle, held, item.at + item.size, step))
+
+    def rule(self, start: Point, *points: Point, ink: Ink = Ink.LINE, width: float = 1.0, dashed: bool = False) -> None:
+        self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
+
+    def taken(self, rect: Rect) -> list[Rect]:
+        found = []
+        for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
+            found += [
+                other
+                for other in self._taken[bucket]
+                if rect.meets(Rect(other.x - _APART, other.y, other.w + 2 * _APART, other.h))
+            ]
+        return found
+
+    def crossed(self, rect: Rect) -> bool:
+        for line in self.lines:
+            for (x0, y0), (x1, y1) in pairwise(line.points(10)):
+                if Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)).meets(rect):
+                    return True
+        return False
+
+    def write(
+        self,
+        place: Point,
+        text: str,
+        *,
+        size: int = NORMAL,
+        face: Face = Face.SANS,
+        ink: Ink = Ink.TEXT,
+        anchor: Anchor = Anchor.START,
+        room: float | None = None,
+        item: int = NO_ITEM,
+        link: Link | None = None,
+    ) -> Rect | None:
+        """Place a text, cut to `room` pixels; None if it would overlap another text or exceed the page."""
+        x, y = place
+        fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
+        if not fitting:
+            return None
+        wide = self.measure(fitting, size, face)
+        x -= {Anchor.START: 0.0, Anchor.MIDDLE: wide / 2, Anchor.END: wide}[anchor]
+        rect = Rect(x, y - size * LINE / 2, wide, size * LINE)
+        if rect.x < 0 or rect.right > self.width or rect.y < 0 or self.taken(rect):
+            return None
+        self.texts.append(Text(rect, fitting, size, face, ink, anchor, item, link))
+        self._taken[int(rect.middle[1] // _BUCKET)].append(rect)
+        return rect
+
+    def within(self, x: float, wide: float) -> float:
+        half = wide / 2
+        return max(min(x, self.width - half - 2), half + 2)
+
+    def title(self, top: float, text: str, unit: str = "") -> float:
+        if not text and not unit:
+            return top
+        height = NORMAL * LINE
+        rect = self.write((self.left, top + height / 2), text, face=Face.BOLD)
+        if unit:
+            x = (rect.right + 8) if rect is not None else self.left
+            room = self.right - x
+            self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
+        return top + height + TITLE_GAP
+
+
+def plain_box(rect: Rect, radius: float = 2.0) -> Box:
+    return Box(rect, Tone.FAINT, round=radius)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from html import escape
 
-from shardcore.model.drawing import Tone
+from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.safe_text import visible
-from shardcore.teaching.drawing.colours import LIGHT, UNFILLED, Colours
+from shardcore.teaching.drawing.colours import DARK, LIGHT, UNFILLED, Colours
+from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
 
 _SANS = "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -153,3 +155,26 @@ def escaped(text: str) -> str:
 
 def quoted(text: str) -> str:
     return '"' + escaped(text).replace('"', "&quot;") + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedDrawing:
+    picture: Picture
+    colours: Colours = LIGHT
+
+    def __str__(self) -> str:
+        return svg(self.picture, self.colours)
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> RenderedDrawing:
+    """Return a drawing as an image that notebooks display; `str()` of it is the text of an SVG file.
+
+    Args:
+        drawing: The drawing: `step.drawing`, or the result of `draw` of a sketch in `shard.sketches()`.
+        width: Width in pixels.
+        dark: Use light colours on a dark background.
+    """
+    return RenderedDrawing(placed(drawing, width), DARK if dark else LIGHT)

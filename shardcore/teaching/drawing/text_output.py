@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table, Tone
 from shardcore.model.safe_text import visible
-from shardcore.teaching.drawing.figures.lanes import lanes_of_items
+from shardcore.teaching.drawing.figures.ruler import lanes_of_items
 
 COLUMNS = 100
 

@@ -26,8 +26,7 @@ from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.teaching import resource_paths
-from shardcore.teaching.drawing.notebook import picture_of
-from shardcore.teaching.drawing.svg import with_ids
+from shardcore.teaching.drawing.svg import picture_of, with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show

@@ -10,7 +10,7 @@ from shardcore import DataSet, Shard
 from shardcore.model.byte_shares import Share
 from shardcore.model.slot_usage import Load
 from shardcore.progress import Progress
-from shardcore.teaching.charts.charts import (
+from shardcore.teaching.charts import (
     BinnedLoad,
     Chart,
     Sizes,

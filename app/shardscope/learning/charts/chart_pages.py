@@ -22,7 +22,7 @@ from shardcore.errors import source_lost
 from shardcore.model.byte_shares import Share
 from shardcore.model.number_text import plural, size_text
 from shardcore.model.safe_text import shown
-from shardcore.teaching.charts.charts import FEW_PLACES, Chart
+from shardcore.teaching.charts import FEW_PLACES, Chart
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.chart_data import (
     BinTarget,

@@ -16,7 +16,7 @@ from PySide6.QtGui import QAccessible, QKeyEvent, QMouseEvent, QPen, QResizeEven
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
-from shardcore.teaching.charts.charts import AxisScale, Chart
+from shardcore.teaching.charts import AxisScale, Chart
 from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore import SectionRole
 from shardcore.model.number_text import plural, size_text
-from shardcore.teaching.comparison.measurement import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
+from shardcore.teaching.comparison import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
 from shardscope.learning.comparison.strips import WithTips
 from shardscope.session.display_text import span_words
 from shardscope.widgets import theme

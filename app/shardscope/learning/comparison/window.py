@@ -19,8 +19,15 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.number_text import plural
-from shardcore.teaching.comparison.compared_objects import built_in
-from shardcore.teaching.comparison.measurement import HEADINGS, FormatRow, blank, cells, compared_formats, measured
+from shardcore.teaching.comparison import (
+    HEADINGS,
+    FormatRow,
+    blank,
+    built_in,
+    cells,
+    compared_formats,
+    measured,
+)
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.timeline import LookupTimeline
 from shardscope.session.display_text import grouped

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.model.drawing import Bits, Item, Tone
-from shardcore.teaching.drawing.arc_arrows import arcs_of
+from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.name_labels import LANE, NameRequest, in_lanes, lanes_of, write_names
-from shardcore.teaching.drawing.page import DrawingPage
-from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Rect
-from shardcore.teaching.drawing.text_metrics import SMALL
+from shardcore.teaching.drawing.picture import SMALL, Anchor, Box, DrawingPage, Face, Ink, Rect
 
 _EASY = 10.5
 """Minimum width of a cell in an unbroken row, in pixels; in narrower cells, handles overlap."""

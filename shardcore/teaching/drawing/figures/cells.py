@@ -7,11 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardcore.model.drawing import Cells, Item, Tone
-from shardcore.teaching.drawing.arc_arrows import arcs_of
+from shardcore.teaching.drawing.arrows import arcs_of
 from shardcore.teaching.drawing.figures.ruler import write_in
-from shardcore.teaching.drawing.page import DrawingPage, plain_box
-from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Rect
-from shardcore.teaching.drawing.text_metrics import NORMAL, SMALL, common_face
+from shardcore.teaching.drawing.picture import (
+    NORMAL,
+    SMALL,
+    Anchor,
+    Box,
+    DrawingPage,
+    Face,
+    Ink,
+    Move,
+    Path,
+    Rect,
+    common_face,
+    plain_box,
+)
 
 _HEIGHT = 28.0
 _BOARD_HEIGHT = 20.0

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from shardcore.model.drawing import Band, Ribbon, Ruler
-from shardcore.teaching.drawing.figures.lanes import lanes_of_items
 from shardcore.teaching.drawing.figures.ruler import (
     RulerScale,
+    lanes_of_items,
     names_of,
     place_axis,
     place_stretches,
     scale_of,
 )
 from shardcore.teaching.drawing.name_labels import LANE, lanes_of, write_names
-from shardcore.teaching.drawing.page import DrawingPage
-from shardcore.teaching.drawing.picture import Anchor, Area, Ink, Move, Path, Rect
-from shardcore.teaching.drawing.text_metrics import SMALL, face_of
+from shardcore.teaching.drawing.picture import SMALL, Anchor, Area, DrawingPage, Ink, Move, Path, Rect, face_of
 
 _GAP = 84.0
 _BEND = 0.5

@@ -7,12 +7,21 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from shardcore.model.drawing import Item, Ruler, Tone
-from shardcore.teaching.drawing.arc_arrows import Arcs, arcs_of
-from shardcore.teaching.drawing.figures.lanes import lanes_of_items
+from shardcore.teaching.drawing.arrows import Arcs, arcs_of
 from shardcore.teaching.drawing.name_labels import LANE, Name, NameRequest, in_lanes, lanes_of, write_names
-from shardcore.teaching.drawing.page import DrawingPage
-from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
-from shardcore.teaching.drawing.text_metrics import NORMAL, SMALL, cut, face_of
+from shardcore.teaching.drawing.picture import (
+    NORMAL,
+    SMALL,
+    Anchor,
+    DrawingPage,
+    Face,
+    Ink,
+    Move,
+    Path,
+    Rect,
+    cut,
+    face_of,
+)
 
 LANE_HEIGHT = 26.0
 AXIS = 22.0
@@ -165,3 +174,15 @@ def _mark(sheet: DrawingPage, item: Item, number: int, place: tuple[float, float
 def _draw_arcs(sheet: DrawingPage, arcs: Arcs, bounds: dict[int, Rect]) -> None:
     top = min((rect.y for rect in bounds.values()), default=0.0)
     arcs.draw(sheet, {n: Rect(rect.x, top, rect.w, rect.h) for n, rect in bounds.items()})
+
+
+def lanes_of_items(items: Sequence[Item]) -> list[int]:
+    lanes, ends = [0] * len(items), list[float]()
+    for n in sorted(range(len(items)), key=lambda number: (items[number].at, -items[number].size)):
+        item = items[n]
+        if item.size == 0:
+            continue
+        lane = next((lane for lane, end in enumerate(ends) if end <= item.at), len(ends))
+        ends[lane : lane + 1] = [item.at + item.size]
+        lanes[n] = lane
+    return lanes

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from shardcore.model.drawing import Table, Tone
-from shardcore.teaching.drawing.page import TITLE_GAP, DrawingPage
-from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Rect
-from shardcore.teaching.drawing.text_metrics import NORMAL, SMALL, face_of, is_number
+from shardcore.teaching.drawing.picture import (
+    NORMAL,
+    SMALL,
+    TITLE_GAP,
+    Anchor,
+    DrawingPage,
+    Face,
+    Ink,
+    Rect,
+    face_of,
+    is_number,
+)
 
 _ROW = 25.0
 _HEAD = 22.0

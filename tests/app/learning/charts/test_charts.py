@@ -15,7 +15,7 @@ import shardcore
 from shardcore import Span
 from shardcore.model.slot_usage import Load
 from shardcore.progress import no_progress
-from shardcore.teaching.charts.charts import AxisScale, load_chart
+from shardcore.teaching.charts import AxisScale, load_chart
 from shardscope.learning.charts.chart_data import ChartKind, count_load
 from shardscope.learning.charts.chart_pages import ChartPages
 from shardscope.learning.charts.panel import Charts

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching.comparison.measurement import HEADINGS, compared_formats
+from shardcore.teaching.comparison import HEADINGS, compared_formats
 from shardcore.teaching.lessons.lesson import Show
 from shardcore.teaching.lessons.lesson_step import StepTarget
 from shardscope.shell.main_window import MainWindow

@@ -16,7 +16,7 @@ from shardcore.teaching.drawing.colours import DARK, LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.resource_paths import Sample
 from shardcore.testing import sampled
-from shardcore.testing.drawing_checks import WIDTHS, check_picture
+from shardcore.testing.drawing_contract import WIDTHS, check_picture
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.panel import DrawingPanel, image_of
 from shardscope.session.session import Session

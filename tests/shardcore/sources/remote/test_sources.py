@@ -20,7 +20,7 @@ from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import RangeRequest
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.testing.source_contract import SourceContract
+from shardcore.testing.sources import SourceContract
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
 

@@ -13,7 +13,7 @@ from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Ruler, Tab
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Box, Face, Path, Picture, Rect, Text
 from shardcore.teaching.drawing.text_output import as_text
-from shardcore.testing.drawing_checks import WIDTHS, check_picture
+from shardcore.testing.drawing_contract import WIDTHS, check_picture
 from tests.shardcore.teaching.drawing.gallery import ALL, bits, parking, tape
 
 drawings = pytest.mark.parametrize("make", ALL, ids=lambda make: make.__name__)

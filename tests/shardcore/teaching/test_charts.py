@@ -12,7 +12,7 @@ from shardcore import Section, SectionRole, Shard, ShardError, Span
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.slot_usage import Load, binomial
 from shardcore.progress import no_progress
-from shardcore.teaching.charts.charts import MOST_BINS, load_chart, object_sizes, size_edges, spread_chart
+from shardcore.teaching.charts import MOST_BINS, load_chart, object_sizes, size_edges, spread_chart
 
 DATA = Path(__file__).parents[3] / "data"
 

@@ -12,14 +12,15 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.teaching.comparison.compared_objects import ComparedObject, built_in
-from shardcore.teaching.comparison.measurement import (
+from shardcore.teaching.comparison import (
     BYTES_PER_MS,
     HEADINGS,
     ROUND_TRIP_MS,
+    ComparedObject,
     FormatRow,
     Lookup,
     PackedFormat,
+    built_in,
     cells,
     compared_formats,
     measured,

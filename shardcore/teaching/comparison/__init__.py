@@ -1,1 +1,0 @@
-"""Comparison of formats: size of the same objects in each, and the cost of one lookup."""
