@@ -218,10 +218,9 @@ def check_length(piece: bytes, content: Span) -> None:
     place = OBJECT.span("size", content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
-        raise FormatError(
-            f"the object's length field is {plural(size, 'byte')}; the index gives {grouped_digits(content.size)}",
-            span=place,
-        )
+        expected = grouped_digits(content.size)
+        message = f"the length of the object is {plural(size, 'byte')}; the offsets in the index give {expected}"
+        raise FormatError(message, span=place)
 
 
 # --- the live slots by offset -----------------------------------------------------------------------------------
@@ -239,7 +238,8 @@ class SlotOrder:
         apart: The slots if `bits` is 0.
         lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         layout: Locations of the sections.
-        empty_state: State of a slot without an object: unused or deleted.
+        damaged: Number of slots that point outside the objects.
+        empty_state: State of a slot with offset 2^64 - 1: deleted if all such slots were, else unused.
     """
 
     ranked: U64
@@ -247,6 +247,7 @@ class SlotOrder:
     apart: I64 | None
     lengths: I64 | None
     layout: ShardLayout
+    damaged: int
     empty_state: State
 
     def __len__(self) -> int:
@@ -321,11 +322,13 @@ def load_order(file: SwhFile, progress: Progress) -> SlotOrder:
         bits = 0
     ranked = np.empty(layout.slots, np.uint64)
     slots = None if bits else np.empty(layout.slots, np.int64)
-    live = zeros = 0
+    live = zeros = damaged = 0
     for first, window in file.slot_windows():
         progress(first, layout.slots)
         offsets = window["offset"].astype(np.uint64)
-        rows = np.flatnonzero(layout.states(offsets) == State.LIVE)
+        states = layout.states(offsets)
+        rows = np.flatnonzero(states == State.LIVE)
+        damaged += int(np.count_nonzero(states == State.DAMAGED))
         zeros += int(np.count_nonzero(offsets == 0))
         ranked[live : live + len(rows)] = _rank(rows + first, offsets[rows], bits)
         if slots is not None:
@@ -338,13 +341,13 @@ def load_order(file: SwhFile, progress: Progress) -> SlotOrder:
         by_offset = np.argsort(ranked, kind="stable")
         ranked, slots = ranked[by_offset], slots[:live][by_offset]
     lengths = None if _touching(ranked, bits, layout) else _read_all_lengths(file, ranked, bits, progress)
-    empty = layout.slots - live
-    deleted = layout.declared - live
+    empty = layout.slots - live - damaged
+    deleted = layout.declared - live - damaged
     # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
     # and the counts decide only if all empty slots are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(layout.slots, layout.slots)
-    return SlotOrder(ranked, bits, slots, lengths, layout, State.DELETED if all_deleted else State.UNUSED)
+    return SlotOrder(ranked, bits, slots, lengths, layout, damaged, State.DELETED if all_deleted else State.UNUSED)
 
 
 def _touching(ranked: U64, bits: int, layout: ShardLayout) -> bool:

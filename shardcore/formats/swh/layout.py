@@ -227,10 +227,9 @@ class ShardLayout:
 
         An object is live if its length field is in the objects section.
         """
-        last = self.index_start - OBJECT.size
+        last = np.uint64(self.index_start - OBJECT.size)
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
-        inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
-        states[inside & np.bool_(last >= self.objects_start)] = State.LIVE
+        states[(offsets >= np.uint64(self.objects_start)) & (offsets <= last)] = State.LIVE
         states[~has_object(offsets)] = State.UNUSED
         return states
 

@@ -38,7 +38,7 @@ CONTENT_GUESS = 65536
 """Bytes read with an object's length, which usually include its content."""
 
 LEAST_GUESS = 16384
-"""The same where the lookup also read the displacement of a probe."""
+"""The least that is read with a length, where the displacement of another key was read before."""
 
 MOST_SEARCHED = 100_000
 """Largest index, in slots, that is searched to explain why a key is not found."""
@@ -94,7 +94,7 @@ class DisplacementLocated:
         positions: P[g - 1] and P[g] in the unary bits; P[-1] is -1.
         start: First bit of the value in the value store.
         length: Bits of the value.
-        ranges: The directory entry and the low bits read.
+        ranges: Where the directory entry and the low bits were read.
         entry: The directory entry: position of the one-bit it is for.
         lows: Low bits of bucket g - 1 and of g; 0 for bucket -1.
         unary: The unary bits read: offset within them, and bytes.
@@ -266,8 +266,11 @@ def is_certain(agree: int, slots: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Probe:
-    """Live key near the requested one. It is read in the same requests, and checks the hash function."""
+class _NearKey:
+    """Live key whose bucket is near that of the requested one; it checks the hash function without further requests.
+
+    `apart` is the number of bytes between the two displacements.
+    """
 
     slot: int
     hashed: Hashed
@@ -297,11 +300,11 @@ class SwhLookup:
         yield Begun(bytes.fromhex(key), file.header, self._layout, hashing)
         hashed = hash_key(hashing, bytes.fromhex(key))
         yield hashed
-        read, probe = file.hash_reader(source), self._probe(hashed)
-        located = locate(read, [hashed] if probe is None else [hashed, probe.hashed])
+        read, near = file.hash_reader(source), self._near_key(hashed)
+        located = locate(read, [hashed] if near is None else [hashed, near.hashed])
         yield located[0]
         placed, *others = place(read, located)
-        if probe is not None and others and others[0].slot == probe.slot:
+        if near is not None and others and others[0].slot == near.slot:
             self._checked = True
         yield placed
         compared = self._compare(placed, source)
@@ -310,19 +313,25 @@ class SwhLookup:
             raise compared.missing
         if compared.state is State.DAMAGED:
             raise self._layout.outside(placed.slot, compared.offset)
-        guess = CONTENT_GUESS if probe is None else max(CONTENT_GUESS - probe.apart, LEAST_GUESS)
+        guess = CONTENT_GUESS if near is None else max(CONTENT_GUESS - near.apart, LEAST_GUESS)
         yield self._object(key, placed.slot, compared.offset, source, guess)
 
     def find_many(self, texts: Sequence[str]) -> I64:
-        """Return the slots of many keys, vectorised; -1 for a key that is not found."""
+        """Return the slots of many keys, vectorised; -1 for a key that is not found.
+
+        Raises:
+            FormatError: As for `walk`.
+        """
         if not len(texts):
             return np.empty(0, np.int64)
         wanted = np.frombuffer(many_key_bytes(texts), np.uint8).reshape(-1, 32)
         rows = self._file.slots_of(wanted)
         slots = self._file.slots_at(rows)
-        live = self._layout.states(slots["offset"]) == State.LIVE
+        states = self._layout.states(slots["offset"])
         equal = (slots["key"].reshape(-1, 32).view("<u8") == np.ascontiguousarray(wanted).view("<u8")).all(axis=1)
-        found = live & equal
+        for damaged in np.flatnonzero(equal & (states == State.DAMAGED))[:1].tolist():
+            raise self._layout.outside(int(rows[damaged]), int(slots["offset"][damaged]))
+        found = equal & (states == State.LIVE)
         if not found.all():
             self._check_function(self._file.source)
         return np.where(found, rows, -1)
@@ -402,15 +411,17 @@ class SwhLookup:
     def _check_function(self, source: Source) -> None:
         """Compare a few live keys with their slots, once; raise FormatError where the hash function does not fit."""
         if not self._checked:
-            self._checked = True
             self._file.misfit = self._misfit(source) or self._file.misfit
+            self._checked = True
         if self._file.misfit is not None:
             raise self._file.misfit
 
     def _misfit(self, source: Source) -> FormatError | None:
         hashing, agree, others = self._file.hashing(), 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
-            same = slot == place_key(self._file.hash_reader(source), hashing, key).slot
+            same = False
+            with suppress(FormatError):  # damage where the displacement of this key is
+                same = slot == place_key(self._file.hash_reader(source), hashing, key).slot
             agree += same
             others += not same
             if agree and is_certain(agree, hashing.slots):
@@ -427,7 +438,7 @@ class SwhLookup:
             rows = self._file.slots(first, min(first + SAMPLE_SLOTS, rest), source)
             yield from self._file.live_keys(first, rows)[:SAMPLE_KEYS]
 
-    def _probe(self, hashed: Hashed) -> _Probe | None:
+    def _near_key(self, hashed: Hashed) -> _NearKey | None:
         """Return the live key with the nearest bucket, if its displacement can be read with the requested one."""
         hashing = hashed.hashing
         if self._checked or self._file.has_hash_section or not is_certain(1, hashing.slots):
@@ -439,7 +450,7 @@ class SwhLookup:
             return None
         between = abs(nearest[1].bucket - hashed.bucket)
         apart = [
-            between * bits // max(hashing.buckets, 1) // 8
+            between * bits // hashing.buckets // 8
             for bits in (hashing.unary_bits, hashing.low_width * hashing.buckets, hashing.store_bits)
         ]
-        return _Probe(*nearest, sum(apart)) if max(apart) < FAR_GAP // 2 else None
+        return _NearKey(*nearest, sum(apart)) if max(apart) < FAR_GAP // 2 else None

@@ -42,13 +42,13 @@ class SwhObjects(Objects):
 
     def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
         slots = self._file.slots_at(rows)
-        return self._columns(rows, slots, sizes=True), _key_strings(slots)
+        return self._columns(rows, slots, sizes=True), self._key_strings(slots)
 
     def key_texts(self, rows: I64) -> list[str | None]:
         return self._keys(self._file.slots_at(rows))
 
     def key_bytes(self, rows: I64) -> ByteStrings:
-        return _key_strings(self._file.slots_at(rows))
+        return self._key_strings(self._file.slots_at(rows))
 
     def states(self, first: int, last: int) -> NDArray[np.uint8]:
         return self._states(self._file.slots(first, last))
@@ -134,6 +134,10 @@ class SwhObjects(Objects):
             keys[row] = None
         return keys
 
+    def _key_strings(self, slots: NDArray[Any]) -> ByteStrings:
+        keyed = in_states(self._states(slots), (State.LIVE, State.DAMAGED))
+        return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
+
     def _sizes(self, rows: I64, offsets: I64, live: NDArray[np.bool_]) -> I64:
         if len(rows) > LENGTHS_AT_ONCE:
             self._file.load(no_progress)
@@ -151,10 +155,6 @@ class SwhObjects(Objects):
             # In a file of the older writer, unused slots have offset 0, so other empty slots are deleted.
             states[(states == State.UNUSED) & (slots["offset"] == np.uint64(NO_OBJECT))] = State.DELETED
         return states
-
-
-def _key_strings(slots: NDArray[Any]) -> ByteStrings:
-    return ByteStrings.rows(np.frombuffer(slots["key"].tobytes(), np.uint8).reshape(len(slots), -1))
 
 
 def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:

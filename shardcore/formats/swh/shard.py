@@ -68,7 +68,7 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
-        """Return the seed: with the same seed, the same objects in the same order give the same bytes."""
+        """Return the seed, the first one that is tried for a shard like this one."""
         return {"seed": self.file.hash_layout.seed} if self.file.hash_layout is not None else {}
 
     @property

@@ -103,7 +103,8 @@ class SwhTree:
             return section_leaf(section, text=text)
         # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))
-        text = plural(len(order), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
+        gap = ("deleted stretch", "") if kids.deleted else ("stretch without a slot", "stretches without a slot")
+        text = plural(len(order), "object") + (f", {plural(kids.gaps, *gap)}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
         return replace(section_leaf(section, role, text), children=grouped(kids))
 
@@ -194,6 +195,7 @@ def _directory_node(layout: HashLayout, number: int, row: Any) -> Node:
 class ObjectExtents(Extents):
     def __init__(self, file: SwhFile, order: SlotOrder) -> None:
         self._file = file
+        self.deleted = file.layout.declared > len(order) + order.damaged
         self._slots, self._offsets, self._sizes = order.slots, order.offsets, order.sizes
         starts, stops = self._offsets, self._offsets + OBJECT.size + self._sizes
         edges = np.append(starts, file.layout.index_start)
@@ -258,6 +260,9 @@ class ObjectExtents(Extents):
     def _gap(self, number: int) -> Node:
         start, stop = int(self.starts[number]), int(self.stops[number])
         content = max(stop - start - OBJECT.size, 0)
+        if not self.deleted:
+            section = Section("no slot", SectionRole.UNKNOWN, start, stop, "No slot points to these bytes.")
+            return section_leaf(section, FieldRole.UNUSED)
         return Node(
             "deleted",
             Span("", start, stop),

@@ -57,15 +57,15 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     _check_structure(file, findings)
     objects = checked = without = 0
     if depth.reaches(Depth.INDEX):
-        slots, offsets, keys = _live_slots(file, findings, progress)
+        slots, offsets, keys, damaged = _live_slots(file, findings, progress)
         objects = len(slots)
-        _check_counts(file, objects, findings)
+        _check_counts(file, objects, damaged, findings)
         _check_duplicates(file, slots, keys, findings)
         _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = order_by_offset(offsets)
             # `take` copies rows several times as fast as indexing.
-            contents = ContentCheck(file, slots[order], offsets[order], keys.take(order, axis=0), findings)
+            contents = ContentCheck(file, slots[order], offsets[order], keys.take(order, axis=0), damaged, findings)
             contents.check(progress)
             checked, without = contents.checked, contents.without_checksum
     progress(1, 1)
@@ -89,11 +89,12 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
         findings.note("swh.objects-position", HEADER.span("objects_position"), message)
 
 
-def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
-    """Return number, offset and key of the live slots; check the others."""
+def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8], int]:
+    """Return number, offset and key of the live slots, and the number of damaged ones; check the others."""
     slots: list[I64] = []
     offsets: list[I64] = []
     keys: list[NDArray[np.uint8]] = []
+    zeros, damaged = list[I64](), 0
     for first, rows in file.slot_windows():
         progress(first, file.layout.slots)
         states = file.layout.states(rows["offset"])
@@ -101,11 +102,17 @@ def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[
         slots.append(live + first)
         offsets.append(rows["offset"][live].astype(np.int64))
         keys.append(rows["key"].take(live, axis=0))
-        _check_empty(file, first, rows, states, findings)
-    return np.concatenate(slots), np.concatenate(offsets), np.concatenate(keys)
+        damaged += int(np.count_nonzero(states == State.DAMAGED))
+        zeros.append(np.flatnonzero(rows["offset"] == 0) + first)
+        _check_others(file, first, rows, states, findings)
+    if len(old := np.concatenate(zeros)):
+        count = plural(len(old), "slot without an object has", "slots without an object have")
+        message = f"{count} offset 0 instead of 2^64 - 1, as older writers store"
+        findings.note("swh.legacy-unused", file.layout.slot_span(int(old[0]), "offset"), message)
+    return np.concatenate(slots), np.concatenate(offsets), np.concatenate(keys), damaged
 
 
-def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
+def _check_others(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
     layout = file.layout
     for at in np.flatnonzero(states == State.DAMAGED).tolist():
         wrong = layout.outside(first + at, int(rows["offset"][at]))
@@ -113,21 +120,16 @@ def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8]
     for at in np.flatnonzero((states == State.UNUSED) & rows["key"].any(axis=1)).tolist():
         message = f"slot {first + at} has no object, but its key is not all zero"
         findings.warning("swh.empty-slot-key", layout.slot_span(first + at, "key"), message)
-    zeros = np.flatnonzero(rows["offset"] == 0)
-    if len(zeros):
-        count = plural(len(zeros), "slot without an object has", "slots without an object have")
-        message = f"{count} offset 0 instead of 2^64 - 1, as older writers store"
-        findings.note("swh.legacy-unused", layout.slot_span(first + int(zeros[0]), "offset"), message)
 
 
-def _check_counts(file: SwhFile, live: int, findings: Findings) -> None:
+def _check_counts(file: SwhFile, live: int, damaged: int, findings: Findings) -> None:
     declared, place = file.layout.declared, HEADER.span("objects_count")
     if live > declared:
         slots = plural(live, "slot holds an object", "slots hold objects")
         findings.error("swh.objects-count", place, f"{slots}; objects_count is {grouped_digits(declared)}")
-    elif live < declared:
+    elif live + damaged < declared:
         of = plural(declared, "object was", "objects were")
-        findings.note("swh.deleted", place, f"{grouped_digits(declared - live)} of {of} deleted")
+        findings.note("swh.deleted", place, f"{grouped_digits(declared - live - damaged)} of {of} deleted")
 
 
 def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
@@ -198,7 +200,9 @@ class _Window:
 class ContentCheck:
     """Check of the objects section against the index: live objects do not overlap, and gaps are zero (§1)."""
 
-    def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+    def __init__(
+        self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], damaged: int, findings: Findings
+    ) -> None:
         self.source = file.source
         self.layout = file.layout
         self.start = file.layout.objects_start
@@ -207,7 +211,8 @@ class ContentCheck:
         self.offsets = offsets
         self.keys = keys
         self.findings = findings
-        self.deleted = file.layout.declared > len(slots)
+        self.damaged = damaged
+        self.deleted = file.layout.declared > len(slots) + damaged
         self.mismatches: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
@@ -299,6 +304,8 @@ class ContentCheck:
         if start >= stop:
             return
         span = Span("", start, stop)
+        if self.damaged:
+            return  # perhaps the object of a damaged slot, which is a finding
         if not self.deleted:
             what = plural(stop - start, "byte belongs", "bytes belong")
             message = f"{what} to no object, but objects_count shows no deletions"

@@ -223,8 +223,6 @@ class SwhWriter(Writer):
         section = write_hash_section(function.seed, function.slots, function.buckets, encoded)
         index_start, index_size = self._file.at, function.slots * layout.SLOT.size
         header = {
-            "magic": layout.MAGIC,
-            "version": layout.VERSION,
             "objects_count": len(self._offsets),
             "objects_position": layout.DATA_START,
             "objects_size": index_start - layout.DATA_START,
@@ -301,8 +299,9 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
         return content
     shard.load_index()
     order = shard.file.order
-    after = order.offsets[order.offsets >= content.start] if order is not None else ()
-    stop = int(min(after)) if len(after) else shard.file.layout.index_start
+    offsets = order.offsets if order is not None else np.empty(0, np.int64)
+    after = offsets[np.searchsorted(offsets, content.start) :]
+    stop = int(after[0]) if len(after) else shard.file.layout.index_start
     source = shard.file.source
     has_content = any(map(any, read_pieces(source, content.start, stop)))
     return Span("", content.start, stop) if has_content else content

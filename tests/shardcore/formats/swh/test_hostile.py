@@ -150,6 +150,28 @@ def test_damage_behind_a_sound_header_is_found(case: str) -> None:
         assert readable >= 10
 
 
+def test_an_object_whose_slot_is_damaged_is_not_deleted() -> None:
+    with shardcore.open(SMALL) as whole:
+        key = str(whole.objects.ref(1).key)
+    with shardcore.open(damaged(slot_patch(1, 8))) as shard:
+        assert [f.code for f in shard.verify("content").findings] == ["swh.slot-offset"]
+        shard.load_index()
+        objects = next(node for node in shard.tree.children if node.name == "objects")
+        assert objects.text == "11 objects, 1 stretch without a slot"
+        assert [node.name for node in objects.children if len(node.name) < 64] == ["no slot"]
+        for look in (lambda: shard.find(key), lambda: shard.find_many([key])):
+            with pytest.raises(FormatError, match="slot 1 points to byte 0x8, outside the objects"):
+                look()
+
+
+def test_slots_without_an_object_have_no_key() -> None:
+    with shardcore.open(SMALL) as shard:
+        rows = np.arange(len(shard.objects))
+        lengths = shard.objects.key_bytes(rows).lengths
+        assert [text is None for text in shard.objects.key_texts(rows)] == (lengths == 0).tolist()
+        assert set(lengths.tolist()) == {0, 32}
+
+
 def test_over_allocated_files_are_fine() -> None:
     with shardcore.open(SMALL + b"left over from something else" * 10) as shard:
         assert shard.sections[-1].name == "trailing"
