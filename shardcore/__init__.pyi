@@ -127,7 +127,7 @@ from .sources.memory import BytesSource as BytesSource
 from .sources.remote.options import RemoteOptions as RemoteOptions
 from .sources.remote.request_log import Request as Request
 from .sources.remote.request_log import RequestLog as RequestLog
-from .teaching.drawing.notebook import picture_of as picture_of
+from .teaching.drawing.svg import picture_of as picture_of
 from .writing.in_place import Rewrite as Rewrite
 from .writing.plan import Plan as Plan
 from .writing.plan import PlannedFile as PlannedFile
