@@ -20,14 +20,20 @@ from shardcore.formats.des.layout import (
     BIGFILE_FLAG,
     BIGFILE_HEAD,
     BIGFILE_TAIL,
+    ENTRY_BIGFILE,
+    ENTRY_INLINE,
+    ENTRY_V1,
+    ENTRY_V1_SHORT,
     HASH_LENGTH,
     INDEX_HEAD,
     INLINE,
     PLACE_V1,
     PLACE_V1_SHORT,
     UID_HEAD,
+    EntryParts,
 )
 from shardcore.model.number_text import plural
+from shardcore.model.record import Record
 
 Positions = NDArray[np.int64]
 
@@ -43,9 +49,21 @@ _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
 
 class EntryShape(ABC):
+    """Layout of the entries of an index.
+
+    Attributes:
+        name: Version of the format.
+        inline: Parts of the entry of an inline object.
+        place: The record with its offset and sizes.
+        bigfile: Parts of the entry of a BigFile; None if the version has none.
+        fixed: Smallest size of an entry, in bytes.
+    """
+
     name: str
+    inline: EntryParts
+    place: Record
+    bigfile: EntryParts | None = None
     fixed: int
-    """Smallest size of an entry, in bytes."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index
@@ -61,9 +79,16 @@ class EntryShape(ABC):
     def after_many(self, starts: Positions) -> Positions:
         """Return the ends of many entries; -1 if the index ends before one."""
 
-    @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
         """Return a mask of the offsets at which an entry probably starts, judged by the values that writers use."""
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        good[good] = self._likely_after_uid(starts[good] + UID_HEAD.size + lengths[good])
+        return good
+
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        sizes = [self.number(at + self.place.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        return np.asarray(sizes[0] == sizes[1])
 
     def why_cut(self, start: int) -> str:
         """Return the error text for the entry at `start`, which does not end within the index."""
@@ -89,6 +114,7 @@ class EntryShape(ABC):
 
 class ShapeV2(EntryShape):
     name = "2"
+    inline, bigfile, place = ENTRY_INLINE, ENTRY_BIGFILE, INLINE
     fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
 
     def after(self, start: int) -> int:
@@ -120,23 +146,16 @@ class ShapeV2(EntryShape):
         # Values read past the end do not matter: such an entry ends after `end` in any case.
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
-        some = starts[good]
-        flags = some + UID_HEAD.size + lengths[good]
-        kind = self.bytes.take(flags, mode="clip")
-        codec = self.bytes.take(flags + INLINE.offsets["codec"], mode="clip")
-        sizes = [self.number(flags + INLINE.offsets[name], "<i8") for name in ("length", "compressed_size")]
-        inline = (kind == 0) & (codec <= 2) & (sizes[0] == sizes[1])
-        big = (kind == BIGFILE_FLAG) & (self.number(flags + 1, "<u2") == HASH_LENGTH)
-        good[good] = inline | big
-        return good
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        flags = self.bytes.take(at, mode="clip")
+        codec = self.bytes.take(at + INLINE.offsets["codec"], mode="clip")
+        inline = (flags == 0) & (codec <= 2) & super()._likely_after_uid(at)
+        return np.asarray(inline | (flags == BIGFILE_FLAG) & (self.number(at + 1, "<u2") == HASH_LENGTH))
 
 
 class ShapeV1(EntryShape):
     name = "1"
-    place = PLACE_V1
+    inline, place = ENTRY_V1, PLACE_V1
     fixed = UID_HEAD.size + PLACE_V1.size
 
     def after(self, start: int) -> int:
@@ -149,26 +168,15 @@ class ShapeV1(EntryShape):
         stops = starts + self.fixed + self.number(starts, "<u2")
         return np.where(stops <= self.end, stops, -1)
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
-        place = starts[good] + UID_HEAD.size + lengths[good]
-        sizes = [self.number(place + PLACE_V1.offsets[name], "<i8") for name in ("length", "compressed_size")]
-        good[good] = sizes[0] == sizes[1]
-        return good
-
 
 class ShapeV1Short(ShapeV1):
     name = "1 (first layout)"
-    place = PLACE_V1_SHORT
+    inline, place = ENTRY_V1_SHORT, PLACE_V1_SHORT
     fixed = UID_HEAD.size + PLACE_V1_SHORT.size
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        place = starts + UID_HEAD.size + lengths
-        high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS) & ((high[0] | high[1]) == 0)
-        return good
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        # The upper three bytes of offset and length are zero.
+        return np.asarray(((self.number(at + 4, "<u4") | self.number(at + 12, "<u4")) >> 8) == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,24 +208,13 @@ def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryW
     at, left = INDEX_HEAD.size, count
     while left > 0 and at >= 0:
         lane = lanes.numbers.get(at)
-        if lane is None:
-            part, upto = _one_by_one(shape, at, left, lanes.numbers)
-        else:
-            part, upto = lanes.path(lane)
-        if not len(part):
-            break
+        part, at = _one_by_one(shape, at, left, lanes.numbers) if lane is None else lanes.path(lane)
         parts.append(part)
         left -= len(part)
-        at = upto
     bounds = np.concatenate([*parts, np.array([at], np.int64)])
-    if bounds[-1] < 0 or left < 0:
-        bounds = bounds[: min(len(bounds), count + 1) if left < 0 else -1]
-    return _result(shape, bounds, count)
-
-
-def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
-    whole = len(bounds) - 1
-    error = ""
+    if left < 0 or at < 0:
+        bounds = bounds[: count + 1 if left < 0 else -1]
+    whole, error = len(bounds) - 1, ""
     if whole < count:
         error = f"{whole:,} of {plural(count, 'entry')} can be read; entry {whole}: {shape.why_cut(int(bounds[-1]))}"
     return EntryWalk(bounds[:-1], bounds[1:], count, error)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -27,24 +27,20 @@ from shardcore.formats.des.layout import (
     HEADER,
     INDEX_HEAD,
     INLINE,
-    MAX_UID,
     PLACE_V1,
     UID_HEAD,
     VERSIONS,
     bigfile_name,
     is_hash,
-    section_claims,
-    uid_bytes,
-    write_meta,
+    sections_of,
 )
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
-from shardcore.formats.des.sidecar import sidecar_name, time_of_day
-from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
+from shardcore.formats.des.sidecar import new_sidecar, sidecar_bytes, sidecar_name, time_of_day
 from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
 from shardcore.model.safe_text import short
-from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.section import Section, SectionRole
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
@@ -58,6 +54,24 @@ from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, p
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
+
+MAX_UID = 65535
+"""Longest uid, in bytes."""
+
+DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
+"""Default suffixes of uids whose content is not compressed, as in the reference."""
+
+LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
+DEFAULT_LEVELS = {"zstd": 3}
+
+THRESHOLD = 10 << 20
+MAX_BYTES = 1_000_000_000
+IN_MEMORY = 16 << 20
+"""Largest content that is held in memory before it is written."""
+OPEN_FILES = 64
+"""Maximum number of shards of a folder that are open at once."""
+MANY_BYTES = 1 << 26
+"""Bytes of contents that `add_many` joins into one write."""
 
 _uid_head = UID_HEAD.packer.pack
 _inline = INLINE.packer.pack
@@ -76,11 +90,22 @@ class NewEntry:
 
 
 class NewShard:
+    """A shard that is being written.
+
+    Attributes:
+        plain: Uncompressed bytes of its contents.
+        count: Number of its entries.
+        checksums: sha256 of each content in hex; only with a sidecar.
+        times: Time of day of each `created_at`; only with a sidecar.
+    """
+
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name
         self.plain = 0
         self.count = 0
+        self.checksums: list[str] = []
+        self.times: list[str] = []
         self._version = version
         self._index = bytearray()
         file.write(HEADER.pack(version=version))
@@ -99,16 +124,9 @@ class NewShard:
 
     def add_bigfile(self, entry: NewEntry) -> None:
         digest = entry.digest.encode()
-        self._index += b"".join(
-            (
-                UID_HEAD.pack(uid_length=len(entry.uid)),
-                entry.uid,
-                BIGFILE_HEAD.pack(flags=BIGFILE_FLAG, hash_length=len(digest)),
-                digest,
-                BIGFILE_TAIL.pack(size=entry.size, meta_length=len(entry.meta)),
-                entry.meta,
-            )
-        )
+        self._index += _uid_head(len(entry.uid)) + entry.uid
+        self._index += BIGFILE_HEAD.pack(flags=BIGFILE_FLAG, hash_length=len(digest)) + digest
+        self._index += BIGFILE_TAIL.pack(size=entry.size, meta_length=len(entry.meta)) + entry.meta
         self.count += 1
         self.plain += entry.size
 
@@ -138,15 +156,15 @@ class NewShard:
     def size(self) -> int:
         return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
 
-    def entries(self) -> Entries:
+    def _entries(self) -> Entries:
         return Entries(self.index, self._version, self.file.at)
 
     def planned(self) -> PlannedFile:
-        entries = self.entries()
-        claims = section_claims(self.file.at, self.size - FOOTER.size, self.size)
-        header: dict[str, Any] = {"version": self._version}
-        objects = DesObjects(DesFile(BytesSource(b"", self.name), entries, header, {}))
-        return PlannedFile(self.name, self.size, tile(claims, self.size)[0], objects)
+        objects = DesObjects(DesFile(BytesSource(b"", self.name), self._entries(), {"version": self._version}, {}))
+        return PlannedFile(self.name, self.size, sections_of(self.file.at, self.size), objects)
+
+    def sidecar(self) -> bytes:
+        return sidecar_bytes(new_sidecar(self.name, self.size, self._entries(), self.checksums, self.times))
 
     def complete(self) -> None:
         index = self.index
@@ -155,16 +173,9 @@ class NewShard:
         self.file.complete(self.count)
 
 
-DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
-"""Default suffixes of uids whose content is not compressed, as in the reference."""
-
-ZSTD_LEVEL = 3
-LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
-
-
 def check_level(codec: str, level: int | None) -> int:
     if level is None:
-        return ZSTD_LEVEL if codec == "zstd" else 0
+        return DEFAULT_LEVELS.get(codec, 0)
     if codec not in LEVELS:
         raise UsageError("level requires codec=zstd or codec=lz4")
     low, high = LEVELS[codec]
@@ -222,15 +233,6 @@ class Compressor:
             yield bytes(frame.flush())
 
 
-THRESHOLD = 10 << 20
-MAX_BYTES = 1_000_000_000
-IN_MEMORY = 16 << 20
-"""Largest content that is held in memory before it is written."""
-OPEN_FILES = 64
-"""Maximum number of shards of a folder that are open at once."""
-MANY_BYTES = 1 << 26
-"""Bytes of contents that `add_many` joins into one write."""
-
 _Held = bytes | Sized | IO[bytes]
 
 
@@ -286,15 +288,13 @@ class DesWriter(Writer):
         self._uids = TextColumn()
         self._labels = Labels()
         self._content = 0
-        self._checksums: dict[str, list[str]] = {}
-        self._times: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
         self._referenced: set[str] = set()
         self._shards: dict[str, NewShard] = {}
         self._parts: dict[tuple[str, str], int] = {}
         self._active: OrderedDict[str, NewShard] = OrderedDict()
         if not output.folder:
-            self._begin(output.target.name if output.target else "", output.open(last=True))
+            self._opened(output.target.name if output.target else "", output.open(last=True))
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         label = more.label
@@ -309,20 +309,22 @@ class DesWriter(Writer):
             self._content += len(data)
             return key or ""
         meta, created_at = self._meta(more, label or short(key))
-        codec = self._codec_of(key or "", more)
         content, size = self._held(data, label)
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
-                self._add_big(shard, NewEntry(uid, meta, size), content, label)
+                digest = self._add_big(shard, NewEntry(uid, meta, size), content, label)
             else:
-                self._add_inline(shard, NewEntry(uid, meta, size, codec), content)
-            self._note(uid, created_at, label)
-            if self._sidecar:
-                self._times.setdefault(shard.name, []).append(time_of_day(created_at))
+                digest = self._add_inline(shard, NewEntry(uid, meta, size, self._codec_of(key or "", more)), content)
         finally:
             if not isinstance(content, (bytes, Sized)):
                 content.close()
+        # Duplicates are refused per shard, or per date of a folder.
+        self._labels.note(len(self._uids), label)
+        self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
+        if self._sidecar:
+            shard.checksums.append(digest)
+            shard.times.append(time_of_day(created_at))
         self._content += size
         return key or ""
 
@@ -352,10 +354,9 @@ class DesWriter(Writer):
             for digest, size in self._big.items()
         ]
         files += [shard.planned() for shard in self._shards.values()]
-        for name, shard in self._shards.items():
-            if self._sidecar:
-                text = self._sidecar_text(name, shard)
-                files.append(PlannedFile(_meta_name(name), len(text), (_content_section(len(text)),), NoObjects()))
+        if self._sidecar:
+            sizes = {_meta_name(name): len(shard.sidecar()) for name, shard in self._shards.items()}
+            files += [PlannedFile(name, size, (_content_section(size),), NoObjects()) for name, size in sizes.items()]
         return Plan(tuple(files), self.exact, self._content)
 
     def _complete(self) -> None:
@@ -363,7 +364,7 @@ class DesWriter(Writer):
         if not self._shards:
             raise UsageError("nothing to write: a folder of shards needs at least one object")
         for name, shard in self._shards.items():
-            text = self._sidecar_text(name, shard) if self._sidecar else b""
+            text = shard.sidecar() if self._sidecar else b""
             shard.complete()
             if text:
                 file = self.output.open(_meta_name(name), last=True)
@@ -387,8 +388,14 @@ class DesWriter(Writer):
                 self.notes += (f"{folder} still contains {kept} that {target} no longer refers to{others}",)
         return written
 
-    def _begin(self, name: str, file: Draining) -> NewShard:
-        shard = self._shards[name] = self._active[name] = NewShard(file, name, self._version)
+    def _opened(self, name: str, file: Draining) -> NewShard:
+        shard = self._shards[name] = NewShard(file, name, self._version)
+        return self._activated(shard)
+
+    def _activated(self, shard: NewShard) -> NewShard:
+        """Mark a shard as the last used one; the oldest of too many releases its file descriptor."""
+        self._active[shard.name] = shard
+        self._active.move_to_end(shard.name)
         if len(self._active) > OPEN_FILES:
             _, oldest = self._active.popitem(last=False)
             oldest.file.rest()
@@ -404,48 +411,42 @@ class DesWriter(Writer):
         except UsageError as error:
             raise UsageError(f"{label or short(uid)}: {error.message}") from None
         part = self._parts.setdefault(place, 0)
+        shard = self._shards.get(str(ShardName(*place, part)))
+        if shard is not None and (not shard.count or shard.plain + size <= self._max_bytes):
+            return self._activated(shard)
+        if shard is not None:
+            part = self._parts[place] = part + 1
         name = str(ShardName(*place, part))
-        shard = self._shards.get(name)
-        if shard is not None and shard.count and shard.plain + size > self._max_bytes:
-            self._parts[place] = part + 1
-            name = str(ShardName(*place, part + 1))
-            shard = None
-        if shard is None:
-            return self._begin(name, self.output.open(name, last=True))
-        self._active[name] = shard
-        self._active.move_to_end(name)
-        if len(self._active) > OPEN_FILES:
-            _, oldest = self._active.popitem(last=False)
-            oldest.file.rest()
-        return shard
+        return self._opened(name, self.output.open(name, last=True))
 
-    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> None:
+    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> str:
+        """Write a content; return its sha256 in hex if a sidecar is written, zeros if the content is only planned."""
         file = shard.file
         start = file.at
+        if isinstance(content, Sized):
+            file.skip(content.size)
+            self.exact = self.exact and entry.codec == "none" and not self._sidecar
+            shard.add_inline(entry, start)
+            return "0" * 64
+        digest = hashlib.sha256() if self._sidecar else None
         try:
-            if isinstance(content, Sized):
-                file.skip(content.size)
-                self.exact = self.exact and entry.codec == "none" and not self._sidecar
-            else:
-                digest = hashlib.sha256() if self._sidecar else None
-                pieces = _hashed_pieces(content, digest)
-                if entry.codec != "none":
-                    compressor = self._compressor(entry.codec)
-                    whole = isinstance(content, bytes)
-                    pieces = (
-                        iter((compressor.whole(b"".join(pieces)),)) if whole else compressor.pieces(pieces, entry.size)
-                    )
-                for piece in pieces:
-                    file.write(piece)
-                self._note_checksum(shard, digest.hexdigest() if digest else "")
+            pieces = _hashed_pieces(content, digest)
+            if entry.codec != "none":
+                compressor = self._compressor(entry.codec)
+                if isinstance(content, bytes):
+                    pieces = iter((compressor.whole(b"".join(pieces)),))
+                else:
+                    pieces = compressor.pieces(pieces, entry.size)
+            for piece in pieces:
+                file.write(piece)
         except BaseException:
             file.rewind(start)
             raise
-        if isinstance(content, Sized):
-            self._note_checksum(shard, "0" * 64 if self._sidecar else "")
         shard.add_inline(entry, start)
+        return digest.hexdigest() if digest else ""
 
-    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> None:
+    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> str:
+        """Write a content as a BigFile; return its sha256 in hex."""
         if self._version == 1:
             raise UsageError(
                 f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
@@ -458,9 +459,9 @@ class DesWriter(Writer):
             self._big[digest] = entry.size
         else:
             digest = self._write_big(content)
-        self._note_checksum(shard, digest if self._sidecar else "")
         self._referenced.add(digest)
-        shard.add_bigfile(NewEntry(entry.uid, entry.meta, entry.size, digest=digest))
+        shard.add_bigfile(replace(entry, digest=digest))
+        return digest
 
     def _write_big(self, content: bytes | IO[bytes]) -> str:
         digest = hashlib.sha256()
@@ -479,32 +480,24 @@ class DesWriter(Writer):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
             return data, data.size
-        held: list[bytes] = []
-        size, pieces = 0, pieces_of(data, label)
-        for piece in pieces:
-            held.append(bytes(piece))
-            size += len(piece)
+        folder = str(self.output.target.parent) if self.output.target is not None else None
+        held = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder)  # noqa: SIM115 - closed by the caller
+        try:
+            for piece in pieces_of(data, label):
+                held.write(piece)
+            size = held.tell()
             if size > IN_MEMORY:
-                return self._spooled(chain(held, pieces), label)
-        return b"".join(held), size
-
-    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Held, int]:
-        folder = self.output.target.parent if self.output.target is not None else None
-        try:
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
+                return held, size
+            held.seek(0)
+            whole = held.read()
         except OSError as error:
-            raise SourceError(f"cannot write a temporary file for {self.output.target}: {reason_of(error)}") from error
-        try:
-            for piece in pieces:
-                file.write(piece)
-            size = file.tell()
-        except OSError as error:
-            file.close()
+            held.close()
             raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
         except BaseException:
-            file.close()
+            held.close()
             raise
-        return file, size
+        held.close()
+        return whole, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
         facts = more.facts if more is not BARE else {}
@@ -512,25 +505,23 @@ class DesWriter(Writer):
         if not isinstance(meta, dict):
             raise UsageError(f"{who}: meta must be a JSON object, not {short(meta)}")
         if self._keep_date and created_at:
-            self._check_time(created_at, who)
+            try:
+                shard_date(created_at)
+            except UsageError as error:
+                raise UsageError(f"{who}: created_at is {error.message}") from None
             meta = {"created_at": created_at} | meta
         if meta and self._version == 1:
             raise UsageError(f"{who}: version 1 cannot store metadata; use version=2")
+        if not meta:
+            return b"", created_at
         try:
-            return write_meta(meta), created_at
-        except FormatError as error:
-            raise UsageError(f"{who}: {error.message}") from None
-
-    def _check_time(self, created_at: str, who: str) -> None:
-        try:
-            shard_date(created_at)
-        except UsageError as error:
-            raise UsageError(f"{who}: created_at is {error.message}") from None
+            return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode(), created_at
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"{who}: the metadata cannot be written as JSON: {error}") from None
 
     def _codec_of(self, uid: str, more: More) -> str:
-        said = more.facts.get("codec")
-        if said is not None:
-            return str(said)
+        if (given := more.facts.get("codec")) is not None:
+            return str(given)
         return "none" if self._codec == "none" or ending_of(uid) in self._skip else self._codec
 
     def _compressor(self, codec: str) -> Compressor:
@@ -538,11 +529,6 @@ class DesWriter(Writer):
             level = self._level if codec == self._codec else check_level(codec, None)
             self._compressors[codec] = Compressor(codec, level)
         return self._compressors[codec]
-
-    def _note(self, uid: bytes, created_at: str, label: str) -> None:
-        """Record a uid for the duplicate check: per shard, or per date of a folder."""
-        self._labels.note(len(self._uids), label)
-        self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
 
     def _check_twins(self) -> None:
         twins = self._uids.twins()
@@ -555,14 +541,6 @@ class DesWriter(Writer):
     def _uid_text(self, row: int) -> str:
         uid = self._uids[row]
         return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
-
-    def _note_checksum(self, shard: NewShard, digest: str) -> None:
-        if self._sidecar:
-            self._checksums.setdefault(shard.name, []).append(digest)
-
-    def _sidecar_text(self, name: str, shard: NewShard) -> bytes:
-        checksums, times = self._checksums.get(name, []), self._times.get(name, [])
-        return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), checksums, times))
 
 
 def _bigfiles_of(path: Path) -> set[str]:
@@ -611,14 +589,17 @@ def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
         yield piece
 
 
-def _uid_bytes(key: str | None, label: str) -> bytes:
+def _uid_bytes(key: str | None, label: str = "") -> bytes:
     who = f"{label}: " if label else ""
     if key is None:
         raise UsageError(f"{who}an object of a DES shard requires a key (its uid)")
     try:
-        return uid_bytes(key)
-    except FormatError as error:
-        raise OddName(f"{who}{error.message}") from None
+        uid = key.encode()
+    except UnicodeEncodeError:
+        raise OddName(f"{who}the uid {short(key)} cannot be encoded as UTF-8") from None
+    if len(uid) > MAX_UID:
+        raise OddName(f"{who}the uid has {len(uid):,} bytes; the limit is {MAX_UID:,}")
+    return uid
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
@@ -627,12 +608,12 @@ def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
     except UnicodeEncodeError:
         raw = []
     if len(raw) < len(keys) or max(map(len, raw), default=0) > MAX_UID:
-        return [_uid_bytes(key, "") for key in keys]
+        return [_uid_bytes(key) for key in keys]
     return raw
 
 
 def check_uid(key: str) -> str:
-    _uid_bytes(key, "")
+    _uid_bytes(key)
     return key
 
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER
 from shardcore.formats.des.lookup import Found, NoEntry, Opened, Routed
 from shardcore.formats.des.routing import ShardName
-from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.slot_usage import Load, counts_of
-from shardcore.model.span import Span
 from shardcore.shards.step_content import Fields
 from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
 from shardcore.teaching.des.address_figures import bits_figure
@@ -109,15 +107,9 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
     return ()
 
 
-def _after_uid(fact: Found) -> int:
-    entries = fact.file.entries
-    return entries.span(fact.row).start + UID_HEAD.size + int(entries.columns.uid_length[fact.row])
-
-
 def _place_fields(fact: Found) -> Fields:
     entries, row = fact.file.entries, fact.row
-    c, shape = entries.columns, entries.shape
-    record = PLACE_V1_SHORT if isinstance(shape, ShapeV1Short) else INLINE if isinstance(shape, ShapeV2) else PLACE_V1
+    c = entries.columns
     code = int(c.codec[row])
     values: dict[str, Any] = {
         "offset": int(c.offset[row]),
@@ -126,12 +118,12 @@ def _place_fields(fact: Found) -> Fields:
         "compressed_size": int(c.compressed[row]),
         "uncompressed_size": int(c.size[row]),
     }
-    return Fields(record, _after_uid(fact), values)
+    return Fields(entries.shape.place, entries.place(row, "uid").stop, values)
 
 
 def _flags_figure(fact: Found) -> Bits:
-    at, flags = _after_uid(fact), int(fact.file.entries.columns.flags[fact.row])
-    spans = (Span("", at, at + 1),)
+    flags = int(fact.file.entries.columns.flags[fact.row])
+    spans = (fact.file.entries.place(fact.row, "flags"),)
     low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 

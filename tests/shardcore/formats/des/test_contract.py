@@ -11,7 +11,6 @@ import pytest
 import shardcore
 from shardcore.formats.des.layout import LAYOUTS
 from shardcore.formats.des.sidecar import Sidecar
-from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.finding import Severity
 from shardcore.model.objects import State
@@ -101,11 +100,11 @@ def test_the_place_of_a_tombstone(tmp_path: Path) -> None:
         sidecar = Sidecar.parse(data, "x.meta")
         for listed in sidecar.tombstones.values():
             for tombstone in listed:
-                span = tombstone_span(shard.file, sidecar, tombstone)
+                span = sidecar.tombstone_span(shard.file.source.folder, tombstone)
                 (found,) = json.loads("{" + data[span.start : span.stop].decode() + "}").values()
                 assert found["reason"] == tombstone.facts["reason"]
         (tmp_path / "x.meta").write_bytes(data + b" ")
-        assert tombstone_span(shard.file, sidecar, sidecar.tombstones["b"][0]) == sidecar.span
+        assert sidecar.tombstone_span(shard.file.source.folder, sidecar.tombstones["b"][0]) == sidecar.span
 
 
 @pytest.mark.parametrize("seed", range(3))
