@@ -14,22 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    CODECS,
-    HASH_LENGTH,
-    INDEX_HEAD,
-    UID_HEAD,
-    EntryParts,
-    Text,
-    are_hashes,
-    created_at_of,
-    is_hash,
-    read_meta,
-    read_uid,
-)
+from shardcore.formats.des import layout
 from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.number_text import ends_text, plural
@@ -110,7 +95,7 @@ class Entries:
         self.index = index
         self.data_stop = data_stop
         whole = Span("", data_stop, data_stop + len(index))
-        self.declared = int(INDEX_HEAD.read_one(index, place=whole)["entry_count"])
+        self.declared = int(layout.INDEX_HEAD.read_one(index, place=whole)["entry_count"])
         self.shape, self.walk = _walk(index, version, self.declared)
         self.lost_span = Span("", data_stop + self.walk.end, whole.stop)
         self._scans: Counter[int] = Counter()
@@ -129,10 +114,10 @@ class Entries:
         shape, starts, stops = self.shape, self.walk.starts, self.walk.stops
         none = np.zeros(len(starts), np.uint8)
         uid_length = shape.number(starts, "<u2")
-        uid_start = starts + UID_HEAD.size
+        uid_start = starts + layout.UID_HEAD.size
         body = uid_start + uid_length
         flags = shape.bytes[body] if shape.bigfile else none
-        big = (flags & BIGFILE_FLAG).astype(bool)
+        big = (flags & layout.BIGFILE_FLAG).astype(bool)
         place = self._records(shape.place, body, ~big)
         length = place["length"]
         codec, compressed, size = none, length, length
@@ -142,9 +127,9 @@ class Entries:
         if shape.bigfile:
             meta_length = place["meta_length"].astype(np.int64)
         if big.any():
-            hash_length = self._records(BIGFILE_HEAD, body, big)["hash_length"].astype(np.int64)
-            hash_start = np.where(big, body + BIGFILE_HEAD.size, starts)
-            tail = self._records(BIGFILE_TAIL, hash_start + hash_length, big)
+            hash_length = self._records(layout.BIGFILE_HEAD, body, big)["hash_length"].astype(np.int64)
+            hash_start = np.where(big, body + layout.BIGFILE_HEAD.size, starts)
+            tail = self._records(layout.BIGFILE_TAIL, hash_start + hash_length, big)
             size, meta_length = np.where(big, tail["size"], size), np.where(big, tail["meta_length"], meta_length)
         return EntryColumns(
             uid_start,
@@ -179,9 +164,6 @@ class Entries:
     def hash_text(self, row: int) -> str:
         return self.hash(row).decode("ascii", "replace")
 
-    def meta_bytes(self, row: int) -> bytes:
-        return self._slice(self.columns.meta_start, self.columns.meta_length, row)
-
     def _slice(self, starts: Positions, lengths: Positions, row: int) -> bytes:
         at = int(starts[row])
         return self.index[at : at + int(lengths[row])]
@@ -193,7 +175,7 @@ class Entries:
         try:
             return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         except UnicodeDecodeError:
-            return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+            return [layout.read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
         starts, lengths = self.columns.uid_start[rows], self.columns.uid_length[rows]
@@ -204,11 +186,12 @@ class Entries:
     def meta(self, row: int) -> dict[str, Any]:
         """Return the metadata of a row; raise FormatError if it is not a JSON object."""
         at = self.data_stop + int(self.columns.meta_start[row])
-        return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
+        raw = self._slice(self.columns.meta_start, self.columns.meta_length, row)
+        return layout.read_meta(raw, place=Span("", at, at + len(raw)))
 
     def created_at(self, row: int) -> str:
         try:
-            return created_at_of(self.meta(row))
+            return layout.created_at_of(self.meta(row))
         except FormatError:
             return ""
 
@@ -220,13 +203,13 @@ class Entries:
         start = int(self.columns.offset[row])
         return Span("", start, start + int(self.columns.length[row]))
 
-    def plan(self, *, big: bool) -> EntryParts:
+    def plan(self, *, big: bool) -> layout.EntryParts:
         return (big and self.shape.bigfile) or self.shape.inline
 
-    def parts(self, row: int) -> list[tuple[Record | Text, Span]]:
+    def parts(self, row: int) -> list[tuple[Record | layout.Text, Span]]:
         """Return the records and texts of an entry with their bytes; texts may be empty."""
         c, at = self.columns, self.span(row).start
-        found: list[tuple[Record | Text, Span]] = []
+        found: list[tuple[Record | layout.Text, Span]] = []
         for part in self.plan(big=bool(c.big[row])):
             size = part.size if isinstance(part, Record) else int(getattr(c, f"{part.name}_length")[row])
             found.append((part, Span("", at, at + size)))
@@ -236,7 +219,7 @@ class Entries:
     def place(self, row: int, name: str) -> Span:
         """Return the bytes of a field or text of an entry; KeyError if the entry does not have it."""
         for part, span in self.parts(row):
-            if isinstance(part, Text):
+            if isinstance(part, layout.Text):
                 if part.name == name:
                     return span
             elif name in part.offsets:
@@ -263,7 +246,7 @@ class Entries:
         c, stop = self.columns, np.uint64(self.data_stop)
         faults = np.zeros(len(self), np.uint8)
         faults[(c.codec == 0) & (c.size != c.length)] = PayloadFault.SIZE
-        faults[c.codec >= len(CODECS)] = PayloadFault.CODEC
+        faults[c.codec >= len(layout.CODECS)] = PayloadFault.CODEC
         # `offset + length` may overflow.
         faults[(c.length > stop) | (c.offset > stop - np.minimum(c.length, stop))] = PayloadFault.OUTSIDE
         return faults
@@ -272,7 +255,8 @@ class Entries:
         """Return the reason why the content of a row cannot be read; "" if it can."""
         c = self.columns
         if c.big[row]:
-            return "" if is_hash(self.hash(row)) else "the hash of the BigFile is not 64 hex digits, so it is not read"
+            bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
+            return "" if layout.is_hash(self.hash(row)) else bad_hash
         fault = self._faults[row]
         if fault == PayloadFault.OUTSIDE:
             payload = self.payload(row)
@@ -294,15 +278,15 @@ class Entries:
         c = self.columns
         bad = self._faults[rows] != PayloadFault.NONE
         if len(big := np.flatnonzero(c.big[rows])):
-            good = c.hash_length[rows[big]] == HASH_LENGTH
+            good = c.hash_length[rows[big]] == layout.HASH_LENGTH
             if len(starts := c.hash_start[rows[big[good]]]):
-                good[good] = are_hashes(sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts])
+                good[good] = layout.are_hashes(sliding_window_view(self.shape.bytes, layout.HASH_LENGTH)[starts])
             bad[big] = ~good
         return np.asarray(bad, bool)
 
     def bad_text(self, row: int) -> str:
         """Return the error in uid or metadata of a row; "" if there is none. The content may still be readable."""
-        if read_uid(self.uid(row)) is None:
+        if layout.read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
             self.meta(row)
@@ -316,7 +300,7 @@ class Entries:
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
         for place in np.flatnonzero(self._foreign(rows)).tolist():
-            bad[place] = read_uid(self.uid(int(rows[place]))) is None
+            bad[place] = layout.read_uid(self.uid(int(rows[place]))) is None
         some = np.flatnonzero(c.meta_length[rows])
         first = c.meta_start[rows[some]]
         last = first + c.meta_length[rows[some]] - 1

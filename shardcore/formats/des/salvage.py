@@ -21,25 +21,13 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.errors import BadChecksum, FormatError, ShardError, ends_reading
+from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import (
-    CODECS,
-    FOOTER,
-    FOOTER_MAGIC,
-    HEADER,
-    INDEX_HEAD,
-    INLINE,
-    MAGIC,
-    PLACE_V1,
-    UID_HEAD,
-    created_at_of,
-    read_meta,
-    read_uid,
-)
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar, checksum_in, read_sidecar, sidecar_name, uid_and_time
 from shardcore.model.finding import ContentBudget
@@ -64,7 +52,7 @@ _WINDOW = 1 << 18
 _USUAL_UID, _MOST_UID = 4096, 0xFFFF
 _MOST_META = 1 << 20
 _MOST_INDEX = 1 << 28
-_LEAST_ENTRY = UID_HEAD.size + 1
+_LEAST_ENTRY = layout.UID_HEAD.size + 1
 _FIRST = 1 << 12
 """Bytes of a possible index read first, to reject most wrong ones."""
 _WORD = 8
@@ -109,7 +97,7 @@ class _Search:
         yield from unclaimed(damaged, self._gaps())
 
     def _gaps(self) -> list[tuple[int, int]]:
-        return list(self._covered.gaps(HEADER.size, self._source.size))
+        return list(self._covered.gaps(layout.HEADER.size, self._source.size))
 
     def _cover(self, span: Span) -> None:
         self._covered.add(span.start, span.stop)
@@ -137,7 +125,7 @@ class _Search:
             damaged.notes.append("the index at the end of the file belongs to a shard that is itself a payload")
             return
         self._covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
-        self._covered.add(max(self._source.size - FOOTER.size, 0), self._source.size)
+        self._covered.add(max(self._source.size - layout.FOOTER.size, 0), self._source.size)
         columns = shard.objects[:]
         gone = (columns.state == State.TOMBSTONED) & (columns.stop > columns.start)
         for start, stop in zip(columns.start[gone].tolist(), columns.stop[gone].tolist(), strict=True):
@@ -166,9 +154,9 @@ class _Search:
             # Bytes are missing: another content may be at this offset, and the right one earlier.
             entries, row = shard.file.entries, ref.row
             code, size = int(entries.columns.codec[row]), int(entries.columns.size[row])
-            if code < len(CODECS) and (checksum or code):
+            if code < len(layout.CODECS) and (checksum or code):
                 for span in _shifted(entries.payload(row), missing, entries.data_stop):
-                    pieces = _content(self._damaged, CODECS[code], span, size, checksum)
+                    pieces = _content(self._damaged, layout.CODECS[code], span, size, checksum)
                     if self._can_be_read(pieces):
                         spans = (span, *ref.spans[1:])
                         return SalvagedObject(ref.key, name, spans, pieces, by, "" if by else _SIZE_ONLY)
@@ -200,7 +188,7 @@ class _Search:
         for key, entry in sidecar.index.items():
             uid, created_at = uid_and_time(key, entry)
             meta = entry.get("meta")
-            created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
+            created_at = (layout.created_at_of(meta) if isinstance(meta, dict) else "") or created_at
             place = _payload_in(entry)
             if place is None:
                 continue
@@ -247,15 +235,15 @@ def _sidecar_of(damaged: Damaged) -> Sidecar | None:
 
 def _payload_in(entry: dict[str, Any]) -> Span | None:
     start, length = entry.get("offset"), entry.get("length")
-    if type(start) is not int or type(length) is not int or entry.get("codec") not in CODECS:
+    if type(start) is not int or type(length) is not int or entry.get("codec") not in layout.CODECS:
         return None
-    return Span("", start, start + length) if start >= HEADER.size and length >= 0 else None
+    return Span("", start, start + length) if start >= layout.HEADER.size and length >= 0 else None
 
 
 def _shifted(payload: Span, missing: int, stop: int) -> list[Span]:
     """Return a payload, and the same one moved ahead by `missing` bytes, as far as they are between header and stop."""
     starts = dict.fromkeys((payload.start, payload.start - missing))
-    return [Span("", at, at + payload.size) for at in starts if HEADER.size <= at and at + payload.size <= stop]
+    return [Span("", at, at + payload.size) for at in starts if layout.HEADER.size <= at and at + payload.size <= stop]
 
 
 def _content(damaged: Damaged, codec: str, span: Span, size: int | None, checksum: str = "") -> Pieces:
@@ -306,13 +294,13 @@ class FoundEntry:
 def _find_entries(damaged: Damaged, gaps: list[tuple[int, int]]) -> list[FoundEntry]:
     """Return the entries in `gaps`, ascending; if the header has no valid version, tries 2, then 1."""
     source = damaged.source
-    head = source.read(0, min(HEADER.size, source.size))
-    known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
+    head = source.read(0, min(layout.HEADER.size, source.size))
+    known = head.startswith(layout.MAGIC) and head[len(layout.MAGIC) :][:1] in (b"\1", b"\2")
     found: list[FoundEntry] = []
-    for version in (head[len(MAGIC)],) if known else (2, 1):
+    for version in (head[len(layout.MAGIC)],) if known else (2, 1):
         near = Near(source)
         for start, stop in gaps:
-            found += _inside(damaged, near, start, stop, INLINE if version == 2 else PLACE_V1)
+            found += _inside(damaged, near, start, stop, layout.INLINE if version == 2 else layout.PLACE_V1)
         if found:
             break
     # Entries before a larger payload belong to a shard that is itself a payload.
@@ -324,7 +312,7 @@ def _find_entries(damaged: Damaged, gaps: list[tuple[int, int]]) -> list[FoundEn
         last = max(last, entry.payload.stop)
         kept.append(entry)
     kept.reverse()
-    return [] if kept and _is_nested(source, kept[0].span.start - INDEX_HEAD.size, last) else kept
+    return [] if kept and _is_nested(source, kept[0].span.start - layout.INDEX_HEAD.size, last) else kept
 
 
 def _inside(damaged: Damaged, near: Near, start: int, stop: int, record: Record) -> Iterator[FoundEntry]:
@@ -342,12 +330,12 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, record: Record)
         )
         codec = raw[record.offsets["codec"] : record.offsets["codec"] + count]
         here = np.uint64(first) + np.arange(count, dtype=np.uint64)
-        fits = (compressed == length) & (codec < len(CODECS)) & (offset >= HEADER.size)
+        fits = (compressed == length) & (codec < len(layout.CODECS)) & (offset >= layout.HEADER.size)
         fits &= (offset < here) & (length <= here - np.minimum(offset, here)) & ((codec > 0) | (size == length))
         if "flags" in record.offsets:
             fits &= raw[:count] == 0
         for place in (first + np.flatnonzero(fits)).tolist():
-            if place < end or place - UID_HEAD.size <= start:
+            if place < end or place - layout.UID_HEAD.size <= start:
                 continue
             if not damaged.affords(place):
                 return
@@ -359,46 +347,37 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, record: Record)
 
 def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> FoundEntry | None:
     start, stop = gap
-    values = record.read_one(near(place, place + record.size))
-    begins = _uid_before(near, start, place, _USUAL_UID)
-    if begins is None and damaged.affords(place, _MOST_UID):
-        begins = _uid_before(near, start, place, _MOST_UID)
-    if begins is None:
-        return None
-    uid = read_uid(near(begins + UID_HEAD.size, place))
+    lengths = _uids_before(near, max(start, place - layout.UID_HEAD.size - _USUAL_UID), place, 1)
+    if not len(lengths) and damaged.affords(place, _MOST_UID):
+        lengths = _uids_before(near, max(start, place - layout.UID_HEAD.size - _MOST_UID), place, 1)
+    uid = layout.read_uid(near(place - int(lengths[0]), place)) if len(lengths) else None
     if uid is None:
         return None
+    values = record.read_one(near(place, place + record.size))
     end, length = place + record.size, int(values.get("meta_length", 0))
-    meta: dict[str, object] = {}
-    if length:
-        if length > min(_MOST_META, stop - end) or not damaged.affords(place, length):
-            return None
-        try:
-            meta = read_meta(near(end, end + length), place=Span("", end, end + length))
-        except FormatError:
-            return None
+    if length and (length > min(_MOST_META, stop - end) or not damaged.affords(place, length)):
+        return None
+    try:
+        created_at = layout.created_at_of(layout.read_meta(near(end, end + length)))
+    except FormatError:
+        return None
+    span = Span("", place - int(lengths[0]) - layout.UID_HEAD.size, end + length)
     payload = Span("", values["offset"], values["offset"] + values["length"])
-    codec = CODECS[values["codec"]]
-    return FoundEntry(
-        uid, created_at_of(meta), Span("", begins, end + length), payload, codec, values["uncompressed_size"]
-    )
+    return FoundEntry(uid, created_at, span, payload, layout.CODECS[values["codec"]], values["uncompressed_size"])
 
 
-def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
-    """Return the offset of the length field of a uid that ends at `place`; None if no length fits."""
-    first = max(start, place - UID_HEAD.size - longest)
-    raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
-    most = len(raw) - UID_HEAD.size
-    lengths = np.arange(1, most + 1)
-    at = most - lengths
-    fits = np.flatnonzero(raw[at] | raw[at + 1] << 8 == lengths)
-    return first + most - int(lengths[fits[0]]) if len(fits) else None
+def _uids_before(near: Near, first: int, place: int, least: int) -> NDArray[np.int64]:
+    """Return the lengths of the uids that may end at `place`, ascending: each is stored in two bytes before its uid."""
+    raw = np.frombuffer(near(first, max(first, place)), np.uint8).astype(np.int64)
+    lengths = np.arange(least, max(len(raw) - layout.UID_HEAD.size + 1, least))
+    at = len(raw) - layout.UID_HEAD.size - lengths
+    return np.asarray(lengths[raw[at] | raw[at + 1] << 8 == lengths])
 
 
 def _is_nested(source: Source, index: int, last: int) -> bool:
     """Return True if the index at `index`, whose payloads end at `last`, belongs to a shard stored inside this one."""
     begins = index - last
-    return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC
+    return begins > 0 and source.read(begins, begins + len(layout.MAGIC)) == layout.MAGIC
 
 
 # --- an index without footer ----------------------------------------------------------------------------------------
@@ -407,11 +386,11 @@ def _is_nested(source: Source, index: int, last: int) -> bool:
 def _repaired(damaged: Damaged) -> Source | None:
     """Return the file with a correct header and footer; None if its index is not found."""
     source, size = damaged.source, damaged.source.size
-    header = Change.overwrite(0, HEADER.pack(magic=MAGIC, version=2))
-    tail = source.read_last(FOOTER.size)
-    if tail.startswith(FOOTER_MAGIC) and len(tail) == FOOTER.size:
-        index_size = FOOTER.read_one(tail)["index_size"]
-        if HEADER.size + index_size + FOOTER.size <= size:
+    header = Change.overwrite(0, layout.HEADER.pack(magic=layout.MAGIC, version=2))
+    tail = source.read_last(layout.FOOTER.size)
+    if tail.startswith(layout.FOOTER_MAGIC) and len(tail) == layout.FOOTER.size:
+        index_size = layout.FOOTER.read_one(tail)["index_size"]
+        if layout.HEADER.size + index_size + layout.FOOTER.size <= size:
             return PatchedSource(source, [header])
     found = _find_index(damaged)
     if found is None:
@@ -419,16 +398,16 @@ def _repaired(damaged: Damaged) -> Source | None:
     start, stop = found
     cut = (Change.cut(stop, size),) if stop < size else ()
     whole = PatchedSource(source, (header, *cut))
-    return ConcatSource([whole, BytesSource(FOOTER.pack(index_size=stop - start))], source.name)
+    return ConcatSource([whole, BytesSource(layout.FOOTER.pack(index_size=stop - start))], source.name)
 
 
 def _find_index(damaged: Damaged) -> tuple[int, int] | None:
     """Return start and stop of an index without a footer, found by an entry with payload offset 8; version 2 only."""
     source, size = damaged.source, damaged.source.size
-    pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # flags and payload offset of the first entry
+    pattern = b"\0" + layout.HEADER.size.to_bytes(8, "little")  # flags and payload offset of the first entry
     best: tuple[int, int, int] | None = None
     near = Near(source)
-    for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
+    for place in occurrences(source, pattern, layout.HEADER.size, size, damaged.progress):
         if not damaged.affords(place, _MOST_UID):
             break
         for start, declared in _index_starts(near, place):
@@ -457,17 +436,12 @@ def _find_index(damaged: Damaged) -> tuple[int, int] | None:
 
 def _index_starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
     """Yield start and entry count of each possible index whose first uid ends at `place`."""
-    first = max(HEADER.size, place - INDEX_HEAD.size - UID_HEAD.size - _MOST_UID)
-    window = near(first, place)
-    ends = len(window) - UID_HEAD.size - np.arange(min(_MOST_UID, len(window) - INDEX_HEAD.size - UID_HEAD.size) + 1)
-    if not len(ends):
-        return
-    raw = np.frombuffer(window, np.uint8).astype(np.int64)
-    fits = raw[ends] | raw[ends + 1] << 8 == np.arange(len(ends))
-    for at in ends[fits].tolist():
-        count = int.from_bytes(window[at - INDEX_HEAD.size : at], "little")
+    first = max(layout.HEADER.size + layout.INDEX_HEAD.size, place - layout.UID_HEAD.size - _MOST_UID)
+    for length in _uids_before(near, first, place, 0).tolist():
+        stop = place - length - layout.UID_HEAD.size
+        count = int.from_bytes(near(stop - layout.INDEX_HEAD.size, stop), "little")
         if count:
-            yield first + at - INDEX_HEAD.size, count
+            yield stop - layout.INDEX_HEAD.size, count
 
 
 def _last_end(entries: Entries) -> int:

@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
+from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import (
-    FOOTER,
-    FOOTER_MAGIC,
-    HEADER,
-    OTHER_FAMILY,
-    check_header,
-    created_at_of,
-    index_start,
-)
 from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import ShardName, Uid
@@ -103,7 +95,7 @@ class DesShard(FileShard):
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         meta = ref.extras.get("meta", {})
-        created_at = created_at_of(meta) or self._date
+        created_at = layout.created_at_of(meta) or self._date
         return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
 
     @cached_property
@@ -135,7 +127,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
         SourceError: The bytes cannot be read.
     """
     header, footer = _read_ends(probe, context.draft)
-    start, stop = index_start(probe.size, footer), probe.size - FOOTER.size
+    start, stop = layout.index_start(probe.size, footer), probe.size - layout.FOOTER.size
     if stop - start > MAX_INDEX:
         text = f"the index has {plural(stop - start, 'byte')}; the limit is {MAX_INDEX:,}"
         raise LimitExceeded(text, span=Span("", start, stop))
@@ -150,21 +142,21 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
 
 def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], dict[str, Any]]:
     size, whole = probe.size, Span("", 0, probe.size)
-    if size < HEADER.size:
+    if size < layout.HEADER.size:
         raise Truncated(f"the file has {plural(size, 'byte')}, too few for a header", span=whole)
-    if probe.head(len(OTHER_FAMILY)) == OTHER_FAMILY:
+    if probe.head(len(layout.OTHER_FAMILY)) == layout.OTHER_FAMILY:
         text = "begins with DESHEAD1: another format of the same name, which is not supported"
-        raise Unsupported(text, span=HEADER.span(""))
-    if size < HEADER.size + FOOTER.size:
-        _drafted(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
+        raise Unsupported(text, span=layout.HEADER.span(""))
+    if size < layout.HEADER.size + layout.FOOTER.size:
+        _drafted(draft, layout.HEADER, SectionRole.HEADER, 0, probe.head(layout.HEADER.size))
         raise Truncated(f"the file has {plural(size, 'byte')}, too few for header and footer", span=whole)
-    at, tail = size - FOOTER.size, probe.read_last(FOOTER.size)
-    header = _drafted(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
-    footer = _drafted(draft, FOOTER, SectionRole.FOOTER, at, tail)
+    at, tail = size - layout.FOOTER.size, probe.read_last(layout.FOOTER.size)
+    header = _drafted(draft, layout.HEADER, SectionRole.HEADER, 0, probe.head(layout.HEADER.size))
+    footer = _drafted(draft, layout.FOOTER, SectionRole.FOOTER, at, tail)
     draft.version = str(header["version"])
-    check_header(header)
-    if footer["magic"] != FOOTER_MAGIC:
-        raise BadMagic("the file does not end with a DESI footer", span=FOOTER.span("magic", at))
+    layout.check_header(header)
+    if footer["magic"] != layout.FOOTER_MAGIC:
+        raise BadMagic("the file does not end with a DESI footer", span=layout.FOOTER.span("magic", at))
     return header, footer
 
 

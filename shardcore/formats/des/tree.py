@@ -8,20 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
+from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILES,
-    CODECS,
-    FOOTER,
-    HEADER,
-    INDEX_HEAD,
-    EntryParts,
-    Text,
-    codec_name,
-    is_hash,
-)
 from shardcore.model.computed_children import Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_text import plural
@@ -56,7 +45,7 @@ class DesTree:
         )
 
     def _header(self, section: Section) -> Node:
-        return Node(section.name, _span(section), children=field_nodes(HEADER, self._file.header, section.start))
+        return Node(section.name, _span(section), children=field_nodes(layout.HEADER, self._file.header, section.start))
 
     def _data(self, section: Section) -> Node:
         file = self._file
@@ -72,9 +61,9 @@ class DesTree:
     def _index_nodes(self) -> tuple[Node, ...]:
         entries = self._file.entries
         start, lost, error = entries.data_stop, entries.lost_span, entries.walk.error
-        kids = [*field_nodes(INDEX_HEAD, {"entry_count": entries.declared}, start)]
+        kids = [*field_nodes(layout.INDEX_HEAD, {"entry_count": entries.declared}, start)]
         if len(entries):
-            span = Span("", start + INDEX_HEAD.size, lost.start)
+            span = Span("", start + layout.INDEX_HEAD.size, lost.start)
             kids.append(Node("entries", span, text=f"{len(entries):,}", children=grouped(EntryNodes(entries))))
         if error:
             kids.append(Node("lost", lost, role=FieldRole.UNKNOWN, error=error))
@@ -85,10 +74,10 @@ class DesTree:
 
     def _footer(self, section: Section) -> Node:
         file = self._file
-        rest = file.footer["index_size"] - INDEX_HEAD.size
+        rest = file.footer["index_size"] - layout.INDEX_HEAD.size
         entries = plural(file.entries.declared, "entry")
-        sums = {"index_size": f"{INDEX_HEAD.size} of entry_count + {rest:,} of {entries}"} if rest >= 0 else {}
-        fields = field_nodes(FOOTER, file.footer, section.start, targets={"index_size": file.index}, sums=sums)
+        sums = {"index_size": f"{layout.INDEX_HEAD.size} of entry_count + {rest:,} of {entries}"} if rest >= 0 else {}
+        fields = field_nodes(layout.FOOTER, file.footer, section.start, targets={"index_size": file.index}, sums=sums)
         return Node(section.name, _span(section), children=fields)
 
     def part(self, name: SourceName) -> SourcePart:
@@ -113,7 +102,7 @@ def digest_in(path: str) -> bytes | None:
     """Return the hash in the path of an external file; None for any other path."""
     prefix, _, digest = path.partition("/")
     raw = digest.encode("utf-8", "replace")
-    return raw if prefix == BIGFILES and is_hash(raw) else None
+    return raw if prefix == layout.BIGFILES and layout.is_hash(raw) else None
 
 
 def content_part(
@@ -164,9 +153,9 @@ class EntryNodes(Extents):
         values = record.read_one(entries.index, at - entries.data_stop)
         texts, targets = {}, {}
         if (code := values.get("codec")) is not None:
-            texts["codec"] = f"{code} ({codec_name(code)})"
+            texts["codec"] = f"{code} ({layout.codec_name(code)})"
         if (flags := values.get("flags")) is not None:
-            texts["flags"] = f"{flags} ({'BigFile' if flags & BIGFILE_FLAG else 'inline'})"
+            texts["flags"] = f"{flags} ({'BigFile' if flags & layout.BIGFILE_FLAG else 'inline'})"
         if "offset" in values and not entries.problem(row):
             targets["offset"] = entries.payload(row)
         return field_nodes(record, values, at, texts=texts, targets=targets)
@@ -191,7 +180,9 @@ class EntryNodes(Extents):
         return Runs.of(begins, stops, every, parity)
 
 
-def _widths(plan: EntryParts, lengths: dict[str, NDArray[np.int64]]) -> tuple[list[NDArray[np.int64]], list[FieldRole]]:
+def _widths(
+    plan: layout.EntryParts, lengths: dict[str, NDArray[np.int64]]
+) -> tuple[list[NDArray[np.int64]], list[FieldRole]]:
     widths: list[NDArray[np.int64]] = []
     roles: list[FieldRole] = []
     for part in plan:
@@ -219,7 +210,8 @@ class Payloads(Extents):
         if row < 0:
             return Node("gap", span, role=FieldRole.UNUSED, doc="No entry refers to these bytes.")
         entries = self._entries
-        whole, codec = entries.payload(row), codec_name(int(entries.columns.codec[row]))
+        whole, codec = entries.payload(row), layout.codec_name(int(entries.columns.codec[row]))
+        compressed = codec in layout.CODECS[1:]
         part = "The stored content" if whole == span else "A part of the content"
         return Node(
             _printable(entries.uid(row)) or f"[{row}]",
@@ -227,7 +219,7 @@ class Payloads(Extents):
             text="" if codec == "none" else codec,
             role=FieldRole.DATA,
             doc=f"{part} of entry [{row}].",
-            decoded=decoded_name(whole.start, whole.stop) if codec in CODECS[1:] and row not in self._hidden else "",
+            decoded=decoded_name(whole.start, whole.stop) if compressed and row not in self._hidden else "",
             row=row,
         )
 
@@ -236,7 +228,7 @@ class Payloads(Extents):
         return Runs.of(self.starts[first:last], self.stops[first:last], roles, np.arange(first, last) & 1)
 
 
-def _text_node(part: Text, raw: bytes, span: Span) -> Node:
+def _text_node(part: layout.Text, raw: bytes, span: Span) -> Node:
     value: Value = raw
     # Longer texts are not kept, because thousands of nodes are cached.
     if len(raw) > _VALUE_LIMIT:

@@ -8,32 +8,16 @@ import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    BIGFILES,
-    CODECS,
-    FOOTER,
-    HEADER,
-    INDEX_HEAD,
-    INLINE,
-    PLACE_V1,
-    UID_HEAD,
-    VERSIONS,
-    bigfile_name,
-    is_hash,
-    sections_of,
-)
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import new_sidecar, sidecar_bytes, sidecar_name, time_of_day
@@ -73,20 +57,9 @@ OPEN_FILES = 64
 MANY_BYTES = 1 << 26
 """Bytes of contents that `add_many` joins into one write."""
 
-_uid_head = UID_HEAD.packer.pack
-_inline = INLINE.packer.pack
-_place_v1 = PLACE_V1.packer.pack
-
-
-@dataclass(frozen=True, slots=True)
-class NewEntry:
-    """Entry of an object without its offset; `digest` is the sha256 of a BigFile in hex."""
-
-    uid: bytes
-    meta: bytes
-    size: int
-    codec: str = "none"
-    digest: str = ""
+_uid_head = layout.UID_HEAD.packer.pack
+_inline = layout.INLINE.packer.pack
+_place_v1 = layout.PLACE_V1.packer.pack
 
 
 class NewShard:
@@ -108,32 +81,25 @@ class NewShard:
         self.times: list[str] = []
         self._version = version
         self._index = bytearray()
-        file.write(HEADER.pack(version=version))
+        file.write(layout.HEADER.pack(version=version))
 
-    def add_inline(self, entry: NewEntry, start: int) -> None:
-        length = self.file.at - start
-        code = CODECS.index(entry.codec)
-        head = _uid_head(len(entry.uid)) + entry.uid
+    def add(self, uid: bytes, body: bytes, size: int) -> None:
+        """Add an entry; `body` has its fields after the uid, `size` are its uncompressed bytes."""
+        self._index += _uid_head(len(uid)) + uid + body
+        self.count += 1
+        self.plain += size
+
+    def inline_body(self, start: int, codec: str, size: int, meta: bytes) -> bytes:
+        """Return the fields of an object whose payload was written from `start` on."""
+        length, code = self.file.at - start, layout.CODECS.index(codec)
         if self._version == 1:
-            self._index += head + _place_v1(start, length, code, length, entry.size)
-        else:
-            place = _inline(0, start, length, code, length, entry.size, len(entry.meta))
-            self._index += head + place + entry.meta
-        self.count += 1
-        self.plain += entry.size
-
-    def add_bigfile(self, entry: NewEntry) -> None:
-        digest = entry.digest.encode()
-        self._index += _uid_head(len(entry.uid)) + entry.uid
-        self._index += BIGFILE_HEAD.pack(flags=BIGFILE_FLAG, hash_length=len(digest)) + digest
-        self._index += BIGFILE_TAIL.pack(size=entry.size, meta_length=len(entry.meta)) + entry.meta
-        self.count += 1
-        self.plain += entry.size
+            return _place_v1(start, length, code, length, size)
+        return _inline(0, start, length, code, length, size, len(meta)) + meta
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
         """Add many uncompressed objects without metadata at once; version 2 only."""
         # Between two uids: the fixed part of one entry and the uid length of the next.
-        between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
+        between = np.zeros(len(uids), [("place", layout.INLINE.dtype), ("next", layout.UID_HEAD.dtype)])
         places = between["place"]
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes
         places["offset"] = np.cumsum(sizes) - sizes + self.file.at
@@ -143,25 +109,25 @@ class NewShard:
         parts[::2] = uids
         parts[1::2] = between.view(f"V{between.itemsize}").tolist()
         self._index += _uid_head(len(uids[0])) + b"".join(parts)
-        del self._index[-UID_HEAD.size :]
+        del self._index[-layout.UID_HEAD.size :]
         self.file.write(b"".join(contents))
         self.count += len(uids)
         self.plain += int(sizes.sum())
 
     @property
     def index(self) -> bytes:
-        return INDEX_HEAD.pack(entry_count=self.count) + bytes(self._index)
+        return layout.INDEX_HEAD.pack(entry_count=self.count) + self._index
 
     @property
     def size(self) -> int:
-        return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
+        return self.file.at + layout.INDEX_HEAD.size + len(self._index) + layout.FOOTER.size
 
     def _entries(self) -> Entries:
         return Entries(self.index, self._version, self.file.at)
 
     def planned(self) -> PlannedFile:
         objects = DesObjects(DesFile(BytesSource(b"", self.name), self._entries(), {"version": self._version}, {}))
-        return PlannedFile(self.name, self.size, sections_of(self.file.at, self.size), objects)
+        return PlannedFile(self.name, self.size, layout.sections_of(self.file.at, self.size), objects)
 
     def sidecar(self) -> bytes:
         return sidecar_bytes(new_sidecar(self.name, self.size, self._entries(), self.checksums, self.times))
@@ -169,7 +135,7 @@ class NewShard:
     def complete(self) -> None:
         index = self.index
         self.file.write(index)
-        self.file.write(FOOTER.pack(index_size=len(index)))
+        self.file.write(layout.FOOTER.pack(index_size=len(index)))
         self.file.complete(self.count)
 
 
@@ -210,15 +176,12 @@ class Compressor:
 
             self._zstd = zstandard.ZstdCompressor(level=level)
 
-    def whole(self, data: bytes) -> bytes:
+    def pieces(self, pieces: Iterable[bytes], size: int, *, whole: bool) -> Iterator[bytes]:
+        """Yield the frame of a content of `size` bytes; `whole` if it fits in memory."""
         if self._codec == "zstd":
-            return self._zstd.compress(data)
-        import lz4.frame
-
-        return bytes(lz4.frame.compress(data, compression_level=self._level))
-
-    def pieces(self, pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-        if self._codec == "zstd":
+            if whole:
+                yield self._zstd.compress(b"".join(pieces))
+                return
             stream = self._zstd.compressobj(size=size)
             for piece in pieces:
                 yield stream.compress(piece)
@@ -226,6 +189,9 @@ class Compressor:
             return
         import lz4.frame
 
+        if whole:
+            yield bytes(lz4.frame.compress(b"".join(pieces), compression_level=self._level))
+            return
         with lz4.frame.LZ4FrameCompressor(compression_level=self._level) as frame:
             yield bytes(frame.begin(size))
             for piece in pieces:
@@ -275,7 +241,7 @@ class DesWriter(Writer):
         self._level = check_level(codec, level)
         self._skip = endings(skip)
         self._threshold = threshold
-        self._version = VERSIONS[0] if version == "1" else VERSIONS[1]
+        self._version = 1 if version == "1" else 2
         self._n_bits = check_bits(DEFAULT_BITS if n_bits is None else n_bits)
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._date = date
@@ -304,7 +270,7 @@ class DesWriter(Writer):
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
-            shard.add_inline(NewEntry(uid, b"", len(data)), start)
+            shard.add(uid, shard.inline_body(start, "none", len(data), b""), len(data))
             self._uids.append(uid)
             self._content += len(data)
             return key or ""
@@ -313,12 +279,13 @@ class DesWriter(Writer):
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
-                digest = self._add_big(shard, NewEntry(uid, meta, size), content, label)
+                body, digest = self._write_big(content, size, meta, label or short(uid))
             else:
-                digest = self._add_inline(shard, NewEntry(uid, meta, size, self._codec_of(key or "", more)), content)
+                body, digest = self._write_inline(shard, content, size, meta, self._codec_of(key or "", more))
         finally:
             if not isinstance(content, (bytes, Sized)):
                 content.close()
+        shard.add(uid, body, size)
         # Duplicates are refused per shard, or per date of a folder.
         self._labels.note(len(self._uids), label)
         self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
@@ -350,7 +317,7 @@ class DesWriter(Writer):
         """Return the files that would be written with the objects added so far."""
         self._check_twins()
         files = [
-            PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
+            PlannedFile(layout.bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
             for digest, size in self._big.items()
         ]
         files += [shard.planned() for shard in self._shards.values()]
@@ -373,17 +340,18 @@ class DesWriter(Writer):
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Write all files; BigFiles of a replaced shard are kept, and a note gives their number."""
-        target = self.output.target
-        old: set[str] = set()
+        target, old = self.output.target, set[str]()
         if target is not None and self.output.force:
-            old = _bigfiles_of(target) if not self.output.folder else _bigfiles_in(target)
+            old = _bigfiles_in(target) if self.output.folder else _bigfiles_of(target)
         written = super().finish()
         if target is not None and (left := old - self._referenced):
-            folder = (target if self.output.folder else target.parent) / BIGFILES
-            sizes = [_size_of(folder / digest) for digest in left]
-            count, size = sum(one >= 0 for one in sizes), sum(one for one in sizes if one > 0)
-            if count:
-                kept = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
+            folder = (target if self.output.folder else target.parent) / layout.BIGFILES
+            sizes = []
+            for digest in left:
+                with suppress(OSError):
+                    sizes.append((folder / digest).lstat().st_size)
+            if sizes:
+                kept = f"{plural(len(sizes), 'BigFile')} of {plural(sum(sizes), 'byte')}"
                 others = "" if self.output.folder else "; other shards may refer to them"
                 self.notes += (f"{folder} still contains {kept} that {target} no longer refers to{others}",)
         return written
@@ -419,60 +387,51 @@ class DesWriter(Writer):
         name = str(ShardName(*place, part))
         return self._opened(name, self.output.open(name, last=True))
 
-    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> str:
-        """Write a content; return its sha256 in hex if a sidecar is written, zeros if the content is only planned."""
-        file = shard.file
-        start = file.at
-        if isinstance(content, Sized):
-            file.skip(content.size)
-            self.exact = self.exact and entry.codec == "none" and not self._sidecar
-            shard.add_inline(entry, start)
-            return "0" * 64
+    def _write_inline(self, shard: NewShard, content: _Held, size: int, meta: bytes, codec: str) -> tuple[bytes, str]:
+        """Write a payload; return the fields of its entry, and its sha256 in hex if there is a sidecar.
+
+        A plan does not read the content: its stored size is that of the content, and its sha256 zeros.
+        """
+        file, start = shard.file, shard.file.at
         digest = hashlib.sha256() if self._sidecar else None
+        if isinstance(content, Sized):
+            file.skip(size)
+            self.exact = self.exact and codec == "none" and not self._sidecar
+            return shard.inline_body(start, codec, size, meta), "0" * 64
         try:
             pieces = _hashed_pieces(content, digest)
-            if entry.codec != "none":
-                compressor = self._compressor(entry.codec)
-                if isinstance(content, bytes):
-                    pieces = iter((compressor.whole(b"".join(pieces)),))
-                else:
-                    pieces = compressor.pieces(pieces, entry.size)
+            if codec != "none":
+                pieces = self._compressor(codec).pieces(pieces, size, whole=isinstance(content, bytes))
             for piece in pieces:
                 file.write(piece)
         except BaseException:
             file.rewind(start)
             raise
-        shard.add_inline(entry, start)
-        return digest.hexdigest() if digest else ""
+        return shard.inline_body(start, codec, size, meta), digest.hexdigest() if digest else ""
 
-    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> str:
-        """Write a content as a BigFile; return its sha256 in hex."""
+    def _write_big(self, content: _Held, size: int, meta: bytes, who: str) -> tuple[bytes, str]:
+        """Write a content as a BigFile; return the fields of its entry, and its sha256 in hex."""
         if self._version == 1:
             raise UsageError(
-                f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
-                "use version=2 or a higher threshold="
+                f"{who} has {plural(size, 'byte')}: version 1 has no BigFiles; use version=2 or a higher threshold="
             )
         if isinstance(content, Sized):
             # A plan does not read the content, so it uses a placeholder hash.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
-            self._big[digest] = entry.size
+            self._big[digest] = size
         else:
-            digest = self._write_big(content)
+            computed = hashlib.sha256()
+            file = self.output.spool(f"{layout.BIGFILES}/content")
+            for piece in _hashed_pieces(content, computed):
+                file.write(piece)
+            file.complete()
+            digest = computed.hexdigest()
+            if self.output.settle(file, layout.bigfile_name(digest.encode())):
+                self._big[digest] = size
         self._referenced.add(digest)
-        shard.add_bigfile(replace(entry, digest=digest))
-        return digest
-
-    def _write_big(self, content: bytes | IO[bytes]) -> str:
-        digest = hashlib.sha256()
-        file = self.output.spool(f"{BIGFILES}/content")
-        for piece in _hashed_pieces(content, digest):
-            file.write(piece)
-        file.complete()
-        size = file.at
-        if self.output.settle(file, bigfile_name(digest.hexdigest().encode())):
-            self._big[digest.hexdigest()] = size
-        return digest.hexdigest()
+        head = layout.BIGFILE_HEAD.pack(flags=layout.BIGFILE_FLAG, hash_length=len(digest)) + digest.encode()
+        return head + layout.BIGFILE_TAIL.pack(size=size, meta_length=len(meta)) + meta, digest
 
     def _held(self, data: Data, label: str) -> tuple[_Held, int]:
         """Return a content that can be read repeatedly (a temporary file above `IN_MEMORY` bytes), and its size."""
@@ -500,8 +459,7 @@ class DesWriter(Writer):
         return whole, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
-        facts = more.facts if more is not BARE else {}
-        meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
+        meta, created_at = more.facts.get("meta") or {}, more.facts.get("created_at") or self._date or ""
         if not isinstance(meta, dict):
             raise UsageError(f"{who}: meta must be a JSON object, not {short(meta)}")
         if self._keep_date and created_at:
@@ -544,7 +502,7 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False if it cannot be seen
+    if not os.path.isdir(path.parent / layout.BIGFILES):  # noqa: PTH112 - False if it cannot be seen
         return set()
     from shardcore.formats.des.shard import open_shard
 
@@ -555,22 +513,13 @@ def _bigfiles_of(path: Path) -> set[str]:
             digests = [shard.file.entries.hash(row) for row in rows]
     except ShardError:
         return set()
-    return {digest.decode("ascii") for digest in digests if is_hash(digest)}
+    return {digest.decode("ascii") for digest in digests if layout.is_hash(digest)}
 
 
 def _bigfiles_in(folder: Path) -> set[str]:
-    try:
-        names = [path.name for path in (folder / BIGFILES).iterdir()]
-    except OSError:
-        return set()
-    return {name for name in names if is_hash(os.fsencode(name))}
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return -1
+    with suppress(OSError):
+        return {path.name for path in (folder / layout.BIGFILES).iterdir() if layout.is_hash(os.fsencode(path.name))}
+    return set()
 
 
 def _nothing_else(source: Source, format: str) -> Shard:
