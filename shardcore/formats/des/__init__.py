@@ -32,12 +32,7 @@ FORMAT = Format(
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
         Option("deleted", OptionType.FLAG, "Include tombstoned (deleted) objects.", flag=""),
-        Option(
-            "date",
-            OptionType.TEXT,
-            "Search only shards of this date (YYYY-MM-DD).",
-            flag="DATE",
-        ),
+        Option("date", OptionType.TEXT, "Search only shards of this date (YYYY-MM-DD).", flag="DATE"),
         Option(
             "n_bits",
             OptionType.INTEGER,
@@ -100,17 +95,10 @@ FORMAT = Format(
         Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(
-            "created_at",
-            OptionType.TEXT,
-            "Creation time in ISO 8601; a folder routes by its date.",
-            OptionPurpose.FACT,
+            "created_at", OptionType.TEXT, "Creation time in ISO 8601; a folder routes by its date.", OptionPurpose.FACT
         ),
         Option(
-            "codec",
-            OptionType.CHOICE,
-            "Codec of the content.",
-            OptionPurpose.FACT,
-            choices=("none", "zstd", "lz4"),
+            "codec", OptionType.CHOICE, "Codec of the content.", OptionPurpose.FACT, choices=("none", "zstd", "lz4")
         ),
     ),
     marks=(b"DES2",),

@@ -143,8 +143,7 @@ class DesFile:
         return self._sidecar.get(lambda: read_sidecar(folder, name))
 
     def tombstone(self, row: int) -> Tombstone | None:
-        uid = self.uid(row)
-        if self.sidecar is None or uid is None:
+        if self.sidecar is None or (uid := self.uid(row)) is None:
             return None
         return self.sidecar.tombstone(uid, self.entries.created_at(row))
 

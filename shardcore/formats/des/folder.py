@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -21,20 +22,11 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.des.file import DesFile, cut
+from shardcore.formats.des import routing
+from shardcore.formats.des.file import cut
 from shardcore.formats.des.layout import RETENTION, SUFFIX
 from shardcore.formats.des.lookup import Copied, Copy, Routed
-from shardcore.formats.des.routing import (
-    MAX_ZONES,
-    Route,
-    ShardName,
-    Uid,
-    Zones,
-    bits_of_names,
-    check_bits,
-    routed_to,
-    shard_date,
-)
+from shardcore.formats.des.routing import Route, ShardName, Uid, Zones
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.tree import content_part, digest_in
@@ -43,16 +35,15 @@ from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import FieldRole, Value
-from shardcore.model.slot_usage import Load, LoadSource
+from shardcore.model.slot_usage import LoadSource
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Members
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import LookupRecorder
-from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Entry, Folder, Source, read_pieces
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
@@ -94,7 +85,8 @@ class Retention:
             roots = roots[-1:]
         elif folder.listable and not folder.lists_cheaply and all(entry.name != RETENTION for entry in folder.list()):
             roots = roots[1:]
-        return [(root, days) for root in roots if (days := _folders_in(root, RETENTION))]
+        found = ((root, [day.name for day in _entries_in(root, RETENTION) if day.is_folder]) for root in roots)
+        return [(root, days) for root, days in found if days]
 
     @property
     def days(self) -> bool:
@@ -142,27 +134,32 @@ def _possible_roots(folder: Folder) -> list[Folder]:
     return found
 
 
-def _folders_in(root: Folder, name: str) -> list[str]:
+def _copies(root: Folder, days: Iterable[str]) -> Iterator[Copy]:
+    for day in days:
+        for entry in _entries_in(root, day):
+            match = _COPY_NAME.fullmatch(entry.name.rpartition("/")[2])
+            if match and not entry.is_folder:
+                yield Copy(match["uid"], match["stamp"], entry.name, entry.size)
+
+
+def _entries_in(root: Folder, name: str) -> list[Entry]:
     try:
-        return [entry.name for entry in root.list(name) if entry.is_folder]
+        return root.list(name)
     except SourceError as error:
         if not says_absent(error):
             raise
         return []
 
 
-def _copies(root: Folder, days: Iterable[str]) -> Iterator[Copy]:
-    for day in days:
+def zones_files(folder: Folder) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of the files of a folder that are named as a zones file and can be read."""
+    there = {entry.name for entry in folder.list() if not entry.is_folder} if folder.listable else ZONES_NAMES
+    for name in filter(there.__contains__, ZONES_NAMES):
         try:
-            files = root.list(day)
-        except SourceError as error:
-            if not says_absent(error):
+            yield name, folder.read(name, routing.MAX_ZONES)
+        except ShardError as error:
+            if source_lost(error):
                 raise
-            continue
-        for entry in files:
-            match = _COPY_NAME.fullmatch(entry.name.rpartition("/")[2])
-            if match and not entry.is_folder:
-                yield Copy(match["uid"], match["stamp"], entry.name, entry.size)
 
 
 # --- the data set ---------------------------------------------------------------------------------------------------
@@ -188,9 +185,9 @@ class DesDataSet(DataSet):
         self._named: Once[int | None] = Once()
         self._agree: Once[bool] = Once()
         bits = context.values.get("n_bits")
-        self._given_bits = None if bits is None else check_bits(bits)
+        self._given_bits = None if bits is None else routing.check_bits(bits)
         given = str(context.values.get("date") or "")
-        self.date = shard_date(given) if given else ""
+        self.date = routing.shard_date(given) if given else ""
 
     def open_member(self, name: str, source: Source) -> DesShard:
         guess = WHOLE_HEAD if self.whole_member else 2 * SMALL_HEAD
@@ -218,10 +215,6 @@ class DesDataSet(DataSet):
     def may_hold(self, name: str) -> bool:
         return self.computed and name.endswith(SUFFIX)
 
-    def file_of(self, member: str) -> DesFile | None:
-        shard = self.member(member) if member else None
-        return shard.file if isinstance(shard, DesShard) else None
-
     # --- n_bits ---------------------------------------------------------------------------------------------------
 
     @property
@@ -230,13 +223,9 @@ class DesDataSet(DataSet):
         return self._zones.get(self._read_zones)
 
     def _read_zones(self) -> Zones | None:
-        there = {entry.name for entry in self.folder.list() if not entry.is_folder} if self.folder.listable else None
-        for name in ZONES_NAMES if there is None else filter(there.__contains__, ZONES_NAMES):
-            try:
-                return Zones.parse(self.folder.read(name, MAX_ZONES))
-            except ShardError as error:
-                if source_lost(error):
-                    raise
+        for _, text in zones_files(self.folder):
+            with suppress(FormatError):
+                return Zones.parse(text)
         return None
 
     @property
@@ -266,7 +255,7 @@ class DesDataSet(DataSet):
         if self.zones is not None:
             return self.zones.n_bits
         names = (ShardName.parse(member.name) for member in self.members)
-        return bits_of_names(name for name in names if name is not None)
+        return routing.bits_of_names(name for name in names if name is not None)
 
     def _uids_agree(self) -> bool:
         n_bits = self._named_bits
@@ -283,7 +272,7 @@ class DesDataSet(DataSet):
                 uids = [uid for uid in self.member(name).objects.keys[:] if uid is not None]
             except (FormatError, NotAShard):
                 continue
-            if not routed_to(uids, parsed.hex, n_bits):
+            if not routing.routed_to(uids, parsed.hex, n_bits):
                 return False
         return True
 
@@ -295,15 +284,7 @@ class DesDataSet(DataSet):
     @property
     def loads(self) -> tuple[LoadSource, ...]:
         files = super().loads
-        return (*files, LoadSource("numbers", "Objects per shard number", files[0].reads, self._number_load))
-
-    def _number_load(self, progress: Progress) -> Load:
-        self.load_index(progress)
-        if self.n_bits is None:
-            raise UsageError("n_bits is unknown: it follows neither from the file names nor from a zones file")
-        counts = [(member.name, self.objects_in(member.name) or 0) for member in self.members]
-        load: Load = self._teaching().numbers(counts, self.n_bits)
-        return load
+        return (*files, self._teaching().number_load(self, files[0].reads))
 
     # --- from a uid to its shards ---------------------------------------------------------------------------------
 
@@ -361,12 +342,6 @@ class DesDataSet(DataSet):
             found.append(name)
         return found
 
-    def known_names(self) -> Sequence[str]:
-        return [member.name for member in self.members] if self.listed else ()
-
-    def may_draw(self, member: str) -> bool:
-        return self.is_open(member) or (self.listed and member in self._by_name)
-
     def lookup(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
         copies = self.retention.of(key.text)
         try:
@@ -412,9 +387,7 @@ class DesDataSet(DataSet):
             left = np.array([number for number in by_member.get(name, ()) if rows[number] < 0], np.int64)
             first = self.first_row_of(name)
             if first is not None and len(left):
-                member = self.member(name)
-                assert isinstance(member, DesShard)
-                found = member.lookup_many([wanted[number] for number in left.tolist()])
+                found = self.member(name).find_many([keys[number] for number in left.tolist()])
                 rows[left] = np.where(found < 0, -1, found + first)
         for name, error in self.unreadable.items():
             if any(rows[number] < 0 for number in by_member.get(name, ())):

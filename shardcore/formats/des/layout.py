@@ -166,18 +166,6 @@ ENTRY_BIGFILE: EntryParts = (UID_HEAD, UID, BIGFILE_HEAD, HASH, BIGFILE_TAIL, ME
 ENTRY_V1: EntryParts = (UID_HEAD, UID, PLACE_V1)
 ENTRY_V1_SHORT: EntryParts = (UID_HEAD, UID, PLACE_V1_SHORT)
 
-LAYOUTS = (
-    HEADER,
-    INDEX_HEAD,
-    UID_HEAD,
-    INLINE,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    PLACE_V1,
-    PLACE_V1_SHORT,
-    FOOTER,
-)
-
 PARTS = (
     Part("header", SectionRole.HEADER, "Identifies the format and the layout of the entries."),
     Part(

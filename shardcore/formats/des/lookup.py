@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent
@@ -14,6 +11,7 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import Route, Uid
+from shardcore.formats.des.sidecar import Tombstone
 from shardcore.model.objects import ObjectRef, ObjectSlice, State
 from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.source_name import SourceName
@@ -49,8 +47,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SidecarRead:
+    """The sidecar, or why there is none, and the tombstone of the object."""
+
     file: DesFile
     ref: ObjectRef
+    tombstone: Tombstone | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class DesLookup:
         # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(row)
         yield ref
-        yield SidecarRead(file, ref)
+        yield SidecarRead(file, ref, file.tombstone(row))
         yield from self._content(ref, source)
 
     def _content(self, ref: ObjectRef, source: Source) -> Iterator[Fact]:
@@ -182,10 +183,6 @@ class DesLookup:
 
     def find_all(self, key: Uid) -> ObjectSlice:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])
-
-    def find_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        found = self._file.entries.rows_of([key.raw for key in keys])
-        return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
 
     def gather_references(self, into: ReferenceCollector) -> None:
         """Add the entries that name a BigFile."""

@@ -172,11 +172,7 @@ def _parsed(created_at: str) -> datetime:
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
     """Return the smallest `n_bits` that gives the hex digits of all names; None if there is none."""
-    printed = {(name.number, name.hex) for name in names}
-    for n_bits in range(MIN_BITS, MAX_BITS + 1):
-        if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):
-            return n_bits
-    return None
+    return _smallest_bits({name.hex: np.array([name.number], np.uint16) for name in names})
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
@@ -185,10 +181,13 @@ def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
     Args:
         uids: Uids of files, by the shard number printed in the file name.
     """
-    columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]
-    columns = [(hex_, bits) for hex_, bits in columns if len(bits)]
+    columns = {hex_: np.fromiter(map(low_bits, some), np.uint16) for hex_, some in uids.items()}
+    return _smallest_bits({hex_: bits for hex_, bits in columns.items() if len(bits)})
+
+
+def _smallest_bits(numbers: Mapping[str, np.ndarray]) -> int | None:
     for n_bits in range(MIN_BITS, MAX_BITS + 1):
-        if columns and all(_prints_as(bits, hex_, n_bits) for hex_, bits in columns):
+        if numbers and all(_prints_as(bits, hex_, n_bits) for hex_, bits in numbers.items()):
             return n_bits
     return None
 
@@ -264,7 +263,7 @@ class Zones:
             text = data.decode() if isinstance(data, bytes) else data
         except UnicodeDecodeError as error:
             raise FormatError("zones: the file is not UTF-8", span=Span("", error.start, error.end)) from None
-        tree = _mapping(_parse_text(text), "the file")
+        tree = _checked(_parse_text(text), dict, "the file")
         try:
             n_bits = check_bits(tree.get("n_bits", None))
         except UsageError as error:
@@ -342,12 +341,12 @@ def _parse_yaml(text: str, json_error: FormatError) -> Any:
 
 
 def _zone(item: Any, n_bits: int, what: str) -> Zone:
-    item = _mapping(item, what)
+    item = _checked(item, dict, what)
     name = item.get("name")
     if not isinstance(name, str):
         raise FormatError(f"zones: {what} has no name")
     shown = short(name)
-    limits = _mapping(item.get("range"), f"the range of {shown}")
+    limits = _checked(item.get("range"), dict, f"the range of {shown}")
     for key in ("start", "end"):
         value = limits.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << n_bits:
@@ -355,22 +354,16 @@ def _zone(item: Any, n_bits: int, what: str) -> Zone:
     start, end = limits["start"], limits["end"]
     if start > end:
         raise FormatError(f"zones: {shown} starts at {start} and ends at {end}")
-    place = _mapping(item.get("s3") or {}, f"`s3` of {shown}")
+    place = _checked(item.get("s3") or {}, dict, f"`s3` of {shown}")
     keys = ("bucket", "prefix", "region_name", "endpoint_url")
-    given = {key: _text(place[key], f"`{key}` of {shown}") for key in keys if place.get(key) is not None}
-    path = _text(item.get("path") or "", f"`path` of {shown}")
+    given = {key: _checked(place[key], str, f"`{key}` of {shown}") for key in keys if place.get(key) is not None}
+    path = _checked(item.get("path") or "", str, f"`path` of {shown}")
     return Zone(name, start, end, tuple(given.items()), path)
 
 
-def _mapping(value: Any, what: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise FormatError(f"zones: {what} is not a mapping")
-    return value
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise FormatError(f"zones: {what} is not a string")
+def _checked(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise FormatError(f"zones: {what} is not a {'mapping' if kind is dict else 'string'}")
     return value
 
 

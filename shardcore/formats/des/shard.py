@@ -15,7 +15,7 @@ from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.objects import DesObjects
-from shardcore.formats.des.routing import ShardName, Uid
+from shardcore.formats.des.routing import ShardName, uid_bytes
 from shardcore.formats.des.sidecar import checksum_in
 from shardcore.formats.des.tree import DesTree
 from shardcore.model.computed_children import field_nodes
@@ -43,7 +43,6 @@ class DesShard(FileShard):
         "A DES shard has no slots; readers walk its index. To see the load of the shard numbers, open its folder."
     )
     file: DesFile
-    _lookup: DesLookup
 
     def __init__(self, file: DesFile) -> None:
         objects = DesObjects(file)
@@ -72,10 +71,8 @@ class DesShard(FileShard):
         progress(1, 1)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        return self.lookup_many([self.parse_key(key) for key in keys])
-
-    def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        return self._lookup.find_many(keys)
+        found = self.file.entries.rows_of(map(uid_bytes, keys))
+        return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the uncompressed content in pieces; a BigFile is read from its external file.

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
@@ -30,7 +31,7 @@ from shardcore.formats.des.routing import utc_stamp
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.shards.cache import Once, OnceEach
+from shardcore.shards.cache import OnceEach
 from shardcore.sources.base import Folder
 
 SUFFIX = ".meta"
@@ -126,7 +127,7 @@ class Tombstone:
         return ", ".join(f"{name} {value}" for name, value in self.facts.items()) or "deleted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sidecar:
     """Content of a sidecar.
 
@@ -144,7 +145,6 @@ class Sidecar:
     index: dict[str, dict[str, Any]]
     tombstones: dict[str, tuple[Tombstone, ...]]
     _times: OnceEach[str, dict[str, int]] = field(default_factory=OnceEach, compare=False, repr=False)
-    _keys: Once[dict[str, list[str]]] = field(default_factory=Once, compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -181,7 +181,7 @@ class Sidecar:
         for key in (entry_key(uid, created_at), uid):
             if key in self.index:
                 return key
-        keys = () if stamp_of(created_at) else self._timed_keys().get(uid, ())
+        keys = () if stamp_of(created_at) else self._timed_keys.get(uid, ())
         return keys[0] if len(keys) == 1 else None
 
     def entry(self, uid: str, created_at: str) -> dict[str, Any] | None:
@@ -189,18 +189,16 @@ class Sidecar:
         return None if key is None else self.index[key]
 
     def times(self, uid: str) -> list[str]:
-        return [key[len(uid) + 1 :] for key in self._timed_keys().get(uid, ())]
+        return [key[len(uid) + 1 :] for key in self._timed_keys.get(uid, ())]
 
+    @cached_property
     def _timed_keys(self) -> dict[str, list[str]]:
-        def grouped() -> dict[str, list[str]]:
-            found: dict[str, list[str]] = {}
-            for key, item in self.index.items():
-                uid, created_at = uid_and_time(key, item)
-                if key == f"{uid}:{created_at}":
-                    found.setdefault(uid, []).append(key)
-            return found
-
-        return self._keys.get(grouped)
+        found: dict[str, list[str]] = {}
+        for key, item in self.index.items():
+            uid, created_at = uid_and_time(key, item)
+            if key == f"{uid}:{created_at}":
+                found.setdefault(uid, []).append(key)
+        return found
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
         """Return the first tombstone of an entry: of its time, or of its uid if either time is missing or invalid.

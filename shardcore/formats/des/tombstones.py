@@ -11,22 +11,11 @@ from typing import Any
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import KeyAbsent, Remedy, UsageError
+from shardcore.formats.des import sidecar
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import created_at_of
 from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
-from shardcore.formats.des.sidecar import (
-    MAX_SIDECAR,
-    NO_TIME,
-    SIDECAR_LIMITS,
-    add_tombstones,
-    entry_key,
-    new_sidecar,
-    remove_tombstones,
-    sidecar_bytes,
-    stamp_of,
-    time_of_day,
-)
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, inside_member
 from shardcore.model.safe_text import short
@@ -96,13 +85,13 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
         raise UsageError(f"{short(ref.key)} is a retention copy, not an entry of a shard")
     file, inner = member.file, inside_member(ref) if ref.shard else ref
     name = ShardName.parse(file.source.name)
-    stated = stamp_of(created_at_of(inner.extras.get("meta", {})))
+    stated = sidecar.stamp_of(created_at_of(inner.extras.get("meta", {})))
     times = [stated] if stated else file.sidecar.times(str(inner.key)) if file.sidecar is not None else []
     return _Entry(ref.shard, file, name.date if name is not None else "", tuple(times))
 
 
 def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
-    given = time_of_day(date)
+    given = sidecar.time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
     for entry in entries:
@@ -132,23 +121,23 @@ def _rewritten(
     old = _read(path)
     if undo:
         verb = "remove tombstone"
-        tree, without = remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
+        tree, without = sidecar.remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
         verb, before = "tombstone", _new_sidecar(file) if old is None else _with_required(_parsed(old, name), file)
-        tree = add_tombstones(before, entries, facts, now)
-        there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
+        tree = sidecar.add_tombstones(before, entries, facts, now)
+        there = [entry for entry in entries if sidecar.entry_key(*entry) in before["tombstones"]]
         changes = (("add", [entry for entry in entries if entry not in there]), ("update", there))
         what = "; ".join(f"{do} {plural(len(some), 'tombstone')}: {_some(some)}" for do, some in changes if some)
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
     keys = tuple(dict.fromkeys(uid for uid, _ in entries))
-    return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, keys)
+    return Rewrite(path, what, old, sidecar.sidecar_bytes(tree), shard_path, verb, keys)
 
 
 def _some(entries: list[tuple[str, str]]) -> str:
-    shown = ", ".join(short(entry_key(*entry)) for entry in entries[:MOST_NAMED])
+    shown = ", ".join(short(sidecar.entry_key(*entry)) for entry in entries[:MOST_NAMED])
     return shown if len(entries) <= MOST_NAMED else f"{shown}, …"
 
 
@@ -156,13 +145,13 @@ def _read(path: Path) -> bytes | None:
     if not os.path.lexists(path):
         return None
     with FileSource(path, follow_links=False) as source:
-        if source.size > MAX_SIDECAR:
-            raise UsageError(f"{path} has {plural(source.size, 'byte')}; the limit is {MAX_SIDECAR:,}")
+        if source.size > sidecar.MAX_SIDECAR:
+            raise UsageError(f"{path} has {plural(source.size, 'byte')}; the limit is {sidecar.MAX_SIDECAR:,}")
         return source.read(0, source.size)
 
 
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
-    tree = parse_json(data, name, limits=SIDECAR_LIMITS)
+    tree = parse_json(data, name, limits=sidecar.SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
         raise UsageError(f"{name} is not a sidecar")
     # Existing members keep their order, to change few bytes.
@@ -172,7 +161,7 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
 def _with_required(tree: dict[str, Any], file: DesFile) -> dict[str, Any]:
     """Return the sidecar with all fields that DES readers require; if one is missing, they ignore the whole sidecar."""
     stated = {"shard_file": file.source.name, "shard_size": file.source.size}
-    return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
+    return stated | {"created_at": sidecar.NO_TIME, "last_updated": sidecar.NO_TIME} | tree
 
 
 def _new_sidecar(file: DesFile) -> dict[str, Any]:
@@ -182,4 +171,4 @@ def _new_sidecar(file: DesFile) -> dict[str, Any]:
         entries.hash_text(row).lower() if entries.columns.big[row] else sha256_of(file.stream(row))[0]
         for row in range(len(entries))
     ]
-    return new_sidecar(file.source.name, file.source.size, entries, checksums)
+    return sidecar.new_sidecar(file.source.name, file.source.size, entries, checksums)

@@ -82,14 +82,14 @@ def _meta(fact: Found) -> dict[str, Any]:
 
 
 def _tombstone_place(fact: SidecarRead) -> Span | tuple[()]:
-    sidecar, tombstone = fact.file.sidecar, fact.file.tombstone(fact.ref.row)
-    return sidecar.tombstone_span(fact.file.source.folder, tombstone) if sidecar and tombstone else ()
+    sidecar, folder = fact.file.sidecar, fact.file.source.folder
+    return sidecar.tombstone_span(folder, fact.tombstone) if sidecar and fact.tombstone else ()
 
 
 def _tombstone(fact: SidecarRead) -> str:
-    if (tombstone := fact.file.tombstone(fact.ref.row)) is None:
+    if fact.tombstone is None:
         return "The sidecar has no tombstone for the object."
-    return f"A tombstone marks the object as deleted: {tombstone}."
+    return f"A tombstone marks the object as deleted: {fact.tombstone}."
 
 
 def _count_span(fact: Opened) -> Span:
@@ -275,7 +275,7 @@ _SIDECAR = (
         (
             Value(
                 "tombstone",
-                lambda fact: fact.file.tombstone(fact.ref.row) is not None,
+                lambda fact: fact.tombstone is not None,
                 "true if the sidecar has a tombstone for it",
                 at=_tombstone_place,
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from shardcore.errors import UsageError
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
-from shardcore.model.computed_children import Extents, field_nodes, grouped, section_nodes
+from shardcore.model.computed_children import Extents, field_nodes, grouped
 from shardcore.model.node import Children, Node
 from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record, Value
@@ -39,24 +40,24 @@ class DesTree:
     def root(self) -> Node:
         file = self._file
         makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
-        text = f"Data Easy Store shard, {plural(file.entries.declared, 'object')}"
-        return Node(
-            file.source.name, Span("", 0, file.source.size), text=text, children=section_nodes(file.sections, makers)
-        )
-
-    def _header(self, section: Section) -> Node:
-        return Node(section.name, _span(section), children=field_nodes(layout.HEADER, self._file.header, section.start))
-
-    def _data(self, section: Section) -> Node:
-        file = self._file
+        texts = {"index": plural(len(file.entries), "entry")}
         if not file.mapped:
-            waiting = "not read yet; load the index to see the payloads"
-            return Node(section.name, _span(section), text=waiting)
-        return Node(section.name, _span(section), children=self._payloads.get(lambda: grouped(Payloads(file))))
+            texts["data"] = "not read yet; load the index to see the payloads"
+        kids = tuple(
+            Node(one.name, Span("", one.start, one.stop), text=texts.get(one.name, ""), children=makers[one.name]())
+            for one in file.sections
+        )
+        text = f"Data Easy Store shard, {plural(file.entries.declared, 'object')}"
+        return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
-    def _index(self, section: Section) -> Node:
-        text = plural(len(self._file.entries), "entry")
-        return Node(section.name, _span(section), text=text, children=self._entries.get(self._index_nodes))
+    def _header(self) -> Sequence[Node]:
+        return field_nodes(layout.HEADER, self._file.header, 0)
+
+    def _data(self) -> Sequence[Node]:
+        return self._payloads.get(lambda: grouped(Payloads(self._file))) if self._file.mapped else ()
+
+    def _index(self) -> Sequence[Node]:
+        return self._entries.get(self._index_nodes)
 
     def _index_nodes(self) -> tuple[Node, ...]:
         entries = self._file.entries
@@ -72,13 +73,12 @@ class DesTree:
             kids.append(Node("after the entries", lost, role=FieldRole.UNKNOWN, doc=doc))
         return tuple(kids)
 
-    def _footer(self, section: Section) -> Node:
-        file = self._file
+    def _footer(self) -> Sequence[Node]:
+        file, start = self._file, self._file.index.stop
         rest = file.footer["index_size"] - layout.INDEX_HEAD.size
         entries = plural(file.entries.declared, "entry")
         sums = {"index_size": f"{layout.INDEX_HEAD.size} of entry_count + {rest:,} of {entries}"} if rest >= 0 else {}
-        fields = field_nodes(layout.FOOTER, file.footer, section.start, targets={"index_size": file.index}, sums=sums)
-        return Node(section.name, _span(section), children=fields)
+        return field_nodes(layout.FOOTER, file.footer, start, targets={"index_size": file.index}, sums=sums)
 
     def part(self, name: SourceName) -> SourcePart:
         """Return a decompressed payload (`@start-stop`), the sidecar, or a BigFile of this shard as a source."""
@@ -114,10 +114,6 @@ def content_part(
         doc = "The sidecar, JSON: the sha256 of each content, and tombstones."
     root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
     return SourcePart(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
-
-
-def _span(section: Section) -> Span:
-    return Span("", section.start, section.stop)
 
 
 class EntryNodes(Extents):
@@ -162,37 +158,23 @@ class EntryNodes(Extents):
 
     def _paint(self, first: int, last: int) -> Runs:
         """Return the colour runs of the fields of entries `[first, last)` without building nodes."""
-        c, rows = self._entries.columns, slice(first, last)
+        entries, c, rows = self._entries, self._entries.columns, slice(first, last)
         lengths = {"uid": c.uid_length[rows], "hash": c.hash_length[rows], "meta": c.meta_length[rows]}
-        big = c.big[rows]
-        sizes, roles = _widths(self._entries.plan(big=False), lengths)
-        if big.any():
-            other, other_roles = _widths(self._entries.plan(big=True), lengths)
-            # One layout for inline objects and BigFiles: fields of the other kind have width 0.
-            sizes = [np.where(big, 0, s) if k else s for k, s in enumerate(sizes)]
-            sizes += [np.where(big, s, 0) if k else np.zeros_like(s) for k, s in enumerate(other)]
-            roles = [*roles, *other_roles]
+        sizes: list[NDArray[np.int64]] = []
+        roles: list[FieldRole] = []
+        # One layout for inline objects and BigFiles: fields of the other kind have width 0.
+        for big in (False, True) if c.big[rows].any() else (False,):
+            for part in entries.plan(big=big):
+                fields = part.fields if isinstance(part, Record) else (part,)
+                widths = part.sizes if isinstance(part, Record) else lengths
+                sizes += [np.where(c.big[rows] == big, widths[field.name], 0) for field in fields]
+                roles += [field.role for field in fields]
         starts = self.starts[rows, None]
         stops = starts + np.cumsum(np.stack(sizes, axis=1), axis=1)
         begins = np.concatenate([starts, stops[:, :-1]], axis=1)
         every = np.broadcast_to(np.array(roles, np.uint8), stops.shape)
         parity = np.broadcast_to(np.arange(stops.shape[1]) & 1, stops.shape)
         return Runs.of(begins, stops, every, parity)
-
-
-def _widths(
-    plan: layout.EntryParts, lengths: dict[str, NDArray[np.int64]]
-) -> tuple[list[NDArray[np.int64]], list[FieldRole]]:
-    widths: list[NDArray[np.int64]] = []
-    roles: list[FieldRole] = []
-    for part in plan:
-        if isinstance(part, Record):
-            widths += [np.full(len(lengths["uid"]), part.sizes[field.name], np.int64) for field in part.fields]
-            roles += [field.role for field in part.fields]
-        else:
-            widths.append(lengths[part.name])
-            roles.append(part.role)
-    return widths, roles
 
 
 class Payloads(Extents):

@@ -316,14 +316,10 @@ class DesWriter(Writer):
     def plan(self) -> Plan:
         """Return the files that would be written with the objects added so far."""
         self._check_twins()
-        files = [
-            PlannedFile(layout.bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
-            for digest, size in self._big.items()
-        ]
+        files = [_planned(layout.bigfile_name(digest.encode()), size) for digest, size in self._big.items()]
         files += [shard.planned() for shard in self._shards.values()]
         if self._sidecar:
-            sizes = {_meta_name(name): len(shard.sidecar()) for name, shard in self._shards.items()}
-            files += [PlannedFile(name, size, (_content_section(size),), NoObjects()) for name, size in sizes.items()]
+            files += [_planned(_meta_name(name), len(shard.sidecar())) for name, shard in self._shards.items()]
         return Plan(tuple(files), self.exact, self._content)
 
     def _complete(self) -> None:
@@ -491,14 +487,11 @@ class DesWriter(Writer):
     def _check_twins(self) -> None:
         twins = self._uids.twins()
         if twins:
-            pairs = [
-                (self._labels.of(one), self._labels.of(two), self._uid_text(one)) for one, two in twins[:MOST_PAIRS]
-            ]
+            pairs = []
+            for one, two in twins[:MOST_PAIRS]:
+                uid = self._uids[one].partition(b"\0")[2] if self.output.folder else self._uids[one]
+                pairs.append((self._labels.of(one), self._labels.of(two), short(uid.decode())))
             raise twins_error(pairs, len(twins), "uid")
-
-    def _uid_text(self, row: int) -> str:
-        uid = self._uids[row]
-        return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
 
 
 def _bigfiles_of(path: Path) -> set[str]:
@@ -570,8 +563,9 @@ def _meta_name(shard: str) -> str:
     return sidecar_name(shard) or f"{shard}.meta"
 
 
-def _content_section(size: int) -> Section:
-    return Section("content", SectionRole.DATA, 0, size, "The whole content.")
+def _planned(name: str, size: int) -> PlannedFile:
+    section = Section("content", SectionRole.DATA, 0, size, "The whole content.")
+    return PlannedFile(name, size, (section,), NoObjects())
 
 
 def checksum_of(options: Mapping[str, Any]) -> str:

@@ -14,14 +14,13 @@ from pathlib import Path
 from shardcore.errors import (
     FormatError,
     NotAShard,
-    ShardError,
     SourceError,
     StoreUntrusted,
     says_absent,
     source_lost,
 )
 from shardcore.formats.des import shard
-from shardcore.formats.des.folder import ZONES_NAMES, DesDataSet, Retention
+from shardcore.formats.des.folder import DesDataSet, Retention, zones_files
 from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, MAGIC, OTHER_FAMILY, SUFFIX
 from shardcore.formats.des.lookup import Copy
 from shardcore.formats.des.routing import MAX_ZONES, Route, ShardName, Uid, Zone, Zones, looks_like_zones
@@ -250,17 +249,14 @@ class DesZones(DesDataSet):
         return route, [*found, *(name for parsed, name in named if parsed is None)]
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        report = super().verify(depth, progress)
-        findings = Findings()
-        for finding in report.findings:
-            findings.add(finding)
+        report, findings = super().verify(depth, progress), Findings()
         for member in self.members:
             label, _, rest = member.name.partition("/")
             parsed, zone = ShardName.parse(rest), self._where.zones[label]
             if parsed is not None and not zone.start <= parsed.number <= zone.end:
                 message = f"{member.name} has shard number {parsed.number}; its zone has {zone.start} to {zone.end}"
                 findings.error("des.other-zone", Span(str(SourceName(member.name)), 0, member.size), message)
-        return replace(report, findings=findings.all())
+        return replace(report, findings=(*report.findings, *findings.all()))
 
     def path_beside(self, path: str) -> str:
         found, wanted = super().path_beside(path), shard_of_sidecar(path)
@@ -363,13 +359,4 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 
 
 def _zones_in(folder: Folder) -> str | None:
-    there = {entry.name for entry in folder.list() if not entry.is_folder}
-    for name in ZONES_NAMES:
-        if name in there:
-            try:
-                if looks_like_zones(folder.read(name, MAX_ZONES)):
-                    return name
-            except ShardError as error:
-                if source_lost(error):
-                    raise
-    return None
+    return next((name for name, text in zones_files(folder) if looks_like_zones(text)), None)
