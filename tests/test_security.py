@@ -22,7 +22,7 @@ import pytest
 import shardcore
 from shardcore import FormatError, RemoteError, RemoteOptions
 from shardcore.cli.program import run
-from shardcore.formats.des.zones_file import Zones
+from shardcore.formats.des.routing import Zones
 from shardcore.sources.remote.certificates import VARIABLES
 from shardcore.sources.remote.s3 import signer_of, store_of
 from tests.bench.figures import sharding

@@ -10,12 +10,12 @@ FORMAT = Format(
     folder_title="DES archive",
     specification="https://github.com/dariuszduszynski/DES/blob/HEAD/docs/FORMAT.md",
     suffixes=(".des",),
-    detect=lazily("shardcore.formats.des.detect:detect"),
-    open=lazily("shardcore.formats.des.detect:open_shard"),
+    detect=lazily("shardcore.formats.des.zones:detect"),
+    open=lazily("shardcore.formats.des.zones:open_shard"),
     folder_names=("*.des",),
-    detect_folder=lazily("shardcore.formats.des.detect:detect_folder"),
-    open_folder=lazily("shardcore.formats.des.detect:open_folder"),
-    locate=lazily("shardcore.formats.des.lookup:locate"),
+    detect_folder=lazily("shardcore.formats.des.zones:detect_folder"),
+    open_folder=lazily("shardcore.formats.des.zones:open_folder"),
+    locate=lazily("shardcore.formats.des.routing:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
         purpose="Business documents by uid and date, many per shard; large ones are stored in separate files.",
@@ -32,12 +32,7 @@ FORMAT = Format(
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
         Option("deleted", OptionType.FLAG, "Include tombstoned (deleted) objects.", flag=""),
-        Option(
-            "date",
-            OptionType.TEXT,
-            "Search only shards of this date (YYYY-MM-DD).",
-            flag="DATE",
-        ),
+        Option("date", OptionType.TEXT, "Search only shards of this date (YYYY-MM-DD).", flag="DATE"),
         Option(
             "n_bits",
             OptionType.INTEGER,
@@ -100,17 +95,10 @@ FORMAT = Format(
         Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(
-            "created_at",
-            OptionType.TEXT,
-            "Creation time in ISO 8601; a folder routes by its date.",
-            OptionPurpose.FACT,
+            "created_at", OptionType.TEXT, "Creation time in ISO 8601; a folder routes by its date.", OptionPurpose.FACT
         ),
         Option(
-            "codec",
-            OptionType.CHOICE,
-            "Codec of the content.",
-            OptionPurpose.FACT,
-            choices=("none", "zstd", "lz4"),
+            "codec", OptionType.CHOICE, "Codec of the content.", OptionPurpose.FACT, choices=("none", "zstd", "lz4")
         ),
     ),
     marks=(b"DES2",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -13,27 +14,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    HASH_LENGTH,
-    INDEX_HEAD,
-    INLINE,
-    PLACE_V1,
-    PLACE_V1_SHORT,
-    UID_HEAD,
-    PayloadFault,
-    are_hashes,
-    is_hash,
-    payload_fault_text,
-    payload_faults,
-    read_meta,
-    read_uid,
-)
-from shardcore.formats.des.sidecar import created_at_of
+from shardcore.formats.des import layout
 from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.number_text import ends_text, plural
 from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span
@@ -45,6 +29,16 @@ SCANS = 8
 Rows = NDArray[np.int64]
 
 _FEW = 1000
+
+
+class PayloadFault(IntEnum):
+    NONE = 0
+    OUTSIDE = 1
+    """The payload does not end before the index."""
+    CODEC = 2
+    """The codec is not in `CODECS`."""
+    SIZE = 3
+    """Stored and uncompressed size of an uncompressed object differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +87,17 @@ class Entries:
     Attributes:
         shape: Layout of the entries.
         walk: Start and end of each entry.
-        trailing: Bytes of the index after the last entry.
+        declared: Number of entries that the index declares.
+        lost_span: Bytes of the index after the last entry.
     """
 
     def __init__(self, index: bytes, version: int, data_stop: int) -> None:
         self.index = index
         self.data_stop = data_stop
-        self.declared = int(
-            INDEX_HEAD.read_one(index, place=Span("", data_stop, data_stop + len(index)))["entry_count"]
-        )
+        whole = Span("", data_stop, data_stop + len(index))
+        self.declared = int(layout.INDEX_HEAD.read_one(index, place=whole)["entry_count"])
         self.shape, self.walk = _walk(index, version, self.declared)
-        self.trailing = len(index) - self.walk.end
+        self.lost_span = Span("", data_stop + self.walk.end, whole.stop)
         self._scans: Counter[int] = Counter()
         self._by_length: dict[int, tuple[Rows, NDArray[np.bytes_]]] = {}
         self._bad_texts: Rows | None = None
@@ -112,12 +106,67 @@ class Entries:
         return len(self.walk.starts)
 
     @cached_property
+    def all_rows(self) -> Rows:
+        return np.arange(len(self), dtype=np.int64)
+
+    @cached_property
     def columns(self) -> EntryColumns:
-        return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
+        shape, starts, stops = self.shape, self.walk.starts, self.walk.stops
+        none = np.zeros(len(starts), np.uint8)
+        uid_length = shape.number(starts, "<u2")
+        uid_start = starts + layout.UID_HEAD.size
+        body = uid_start + uid_length
+        flags = shape.bytes[body] if shape.bigfile else none
+        big = (flags & layout.BIGFILE_FLAG).astype(bool)
+        place = self._records(shape.place, body, ~big)
+        length = place["length"]
+        codec, compressed, size = none, length, length
+        if "codec" in shape.place.offsets:
+            codec, compressed, size = place["codec"], place["compressed_size"], place["uncompressed_size"]
+        hash_start, hash_length, meta_length = starts, none.astype(np.int64), none.astype(np.int64)
+        if shape.bigfile:
+            meta_length = place["meta_length"].astype(np.int64)
+        if big.any():
+            hash_length = self._records(layout.BIGFILE_HEAD, body, big)["hash_length"].astype(np.int64)
+            hash_start = np.where(big, body + layout.BIGFILE_HEAD.size, starts)
+            tail = self._records(layout.BIGFILE_TAIL, hash_start + hash_length, big)
+            size, meta_length = np.where(big, tail["size"], size), np.where(big, tail["meta_length"], meta_length)
+        return EntryColumns(
+            uid_start,
+            uid_length,
+            flags,
+            big,
+            place["offset"],
+            length,
+            codec,
+            compressed,
+            size,
+            hash_start,
+            hash_length,
+            stops - meta_length,
+            meta_length,
+        )
+
+    def _records(self, record: Record, starts: Positions, there: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return a record at each offset; zeros for the rows that do not have it."""
+        found = np.zeros(len(starts), record.dtype)
+        if there.any():
+            windows = sliding_window_view(self.shape.bytes, record.size)
+            found[there] = np.ascontiguousarray(windows[starts[there]]).view(record.dtype).ravel()
+        return found
 
     def uid(self, row: int) -> bytes:
-        at = int(self.columns.uid_start[row])
-        return self.index[at : at + int(self.columns.uid_length[row])]
+        return self._slice(self.columns.uid_start, self.columns.uid_length, row)
+
+    def hash(self, row: int) -> bytes:
+        return self._slice(self.columns.hash_start, self.columns.hash_length, row)
+
+    def hash_text(self, row: int) -> str:
+        return self.hash(row).decode("ascii", "replace")
+
+    def _slice(self, starts: Positions, lengths: Positions, row: int) -> bytes:
+        at = int(starts[row])
+        return self.index[at : at + int(lengths[row])]
 
     def uids(self, rows: Rows) -> list[str | None]:
         starts = self.columns.uid_start[rows]
@@ -126,35 +175,56 @@ class Entries:
         try:
             return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         except UnicodeDecodeError:
-            return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+            return [layout.read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
         starts, lengths = self.columns.uid_start[rows], self.columns.uid_length[rows]
         stops = np.cumsum(lengths)
         places = np.repeat(starts - (stops - lengths), lengths) + np.arange(int(stops[-1]) if len(stops) else 0)
-        return ByteStrings(np.frombuffer(self.index, np.uint8)[places], lengths)
-
-    def hash(self, row: int) -> bytes:
-        at = int(self.columns.hash_start[row])
-        return self.index[at : at + int(self.columns.hash_length[row])]
-
-    def meta_bytes(self, row: int) -> bytes:
-        at = int(self.columns.meta_start[row])
-        return self.index[at : at + int(self.columns.meta_length[row])]
+        return ByteStrings(self.shape.bytes[places], lengths)
 
     def meta(self, row: int) -> dict[str, Any]:
         """Return the metadata of a row; raise FormatError if it is not a JSON object."""
         at = self.data_stop + int(self.columns.meta_start[row])
-        return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
+        raw = self._slice(self.columns.meta_start, self.columns.meta_length, row)
+        return layout.read_meta(raw, place=Span("", at, at + len(raw)))
 
     def created_at(self, row: int) -> str:
         try:
-            return created_at_of(self.meta(row))
+            return layout.created_at_of(self.meta(row))
         except FormatError:
             return ""
 
     def span(self, row: int) -> Span:
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
+
+    def payload(self, row: int) -> Span:
+        """Return the payload of an inline object, as its entry declares it."""
+        start = int(self.columns.offset[row])
+        return Span("", start, start + int(self.columns.length[row]))
+
+    def plan(self, *, big: bool) -> layout.EntryParts:
+        return (big and self.shape.bigfile) or self.shape.inline
+
+    def parts(self, row: int) -> list[tuple[Record | layout.Text, Span]]:
+        """Return the records and texts of an entry with their bytes; texts may be empty."""
+        c, at = self.columns, self.span(row).start
+        found: list[tuple[Record | layout.Text, Span]] = []
+        for part in self.plan(big=bool(c.big[row])):
+            size = part.size if isinstance(part, Record) else int(getattr(c, f"{part.name}_length")[row])
+            found.append((part, Span("", at, at + size)))
+            at += size
+        return found
+
+    def place(self, row: int, name: str) -> Span:
+        """Return the bytes of a field or text of an entry; KeyError if the entry does not have it."""
+        for part, span in self.parts(row):
+            if isinstance(part, layout.Text):
+                if part.name == name:
+                    return span
+            elif name in part.offsets:
+                return part.span(name, span.start)
+        raise KeyError(name)
 
     @property
     def links(self) -> Links:
@@ -162,38 +232,61 @@ class Entries:
         rows = np.flatnonzero(~c.big & (c.offset <= np.uint64(self.data_stop)))
         starts = c.offset[rows].astype(np.int64)
         stops = starts + np.minimum(c.length[rows], np.uint64(1 << 62)).astype(np.int64)
-        record = INLINE if isinstance(self.shape, ShapeV2) else PLACE_V1
 
         def pointer(at: int) -> tuple[Span, str]:
             row = int(rows[at])
-            start = self.span(row).start + UID_HEAD.size + int(c.uid_length[row]) + record.offsets["offset"]
-            return Span("", start, start + record.sizes["offset"]), f"Entry {row} has the offset of its content."
+            return self.place(row, "offset"), f"Entry {row} has the offset of its content."
 
         return Links(starts, stops, pointer)
 
-    @property
-    def lost_span(self) -> Span:
-        return Span("", self.data_stop + self.walk.end, self.data_stop + len(self.index))
+    # --- faults ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _faults(self) -> NDArray[np.uint8]:
+        c, stop = self.columns, np.uint64(self.data_stop)
+        faults = np.zeros(len(self), np.uint8)
+        faults[(c.codec == 0) & (c.size != c.length)] = PayloadFault.SIZE
+        faults[c.codec >= len(layout.CODECS)] = PayloadFault.CODEC
+        # `offset + length` may overflow.
+        faults[(c.length > stop) | (c.offset > stop - np.minimum(c.length, stop))] = PayloadFault.OUTSIDE
+        return faults
 
     def problem(self, row: int) -> str:
         """Return the reason why the content of a row cannot be read; "" if it can."""
         c = self.columns
         if c.big[row]:
-            return "" if is_hash(self.hash(row)) else "the hash of the BigFile is not 64 hex digits, so it is not read"
-        fault = int(self._all_faults[row])
-        if fault == PayloadFault.NONE:
-            return ""
-        offset, length, codec, size = (int(column[row]) for column in (c.offset, c.length, c.codec, c.size))
-        return payload_fault_text(fault, offset, length, codec, size, self.data_stop)
+            bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
+            return "" if layout.is_hash(self.hash(row)) else bad_hash
+        fault = self._faults[row]
+        if fault == PayloadFault.OUTSIDE:
+            payload = self.payload(row)
+            ends = ends_text(payload.start, payload.stop)
+            return f"its payload, bytes {ends}, does not end before the index at {self.data_stop:#x}"
+        if fault == PayloadFault.CODEC:
+            return f"codec {c.codec[row]} is not supported"
+        if fault == PayloadFault.SIZE:
+            stored = plural(int(c.length[row]), "byte")
+            return f"stored uncompressed in {stored}, but uncompressed_size is {int(c.size[row]):,}"
+        return ""
 
     def check_readable(self, row: int) -> None:
-        problem = self.problem(row)
-        if problem:
+        if problem := self.problem(row):
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
+
+    def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return a mask of the rows that have a `problem`."""
+        c = self.columns
+        bad = self._faults[rows] != PayloadFault.NONE
+        if len(big := np.flatnonzero(c.big[rows])):
+            good = c.hash_length[rows[big]] == layout.HASH_LENGTH
+            if len(starts := c.hash_start[rows[big[good]]]):
+                good[good] = layout.are_hashes(sliding_window_view(self.shape.bytes, layout.HASH_LENGTH)[starts])
+            bad[big] = ~good
+        return np.asarray(bad, bool)
 
     def bad_text(self, row: int) -> str:
         """Return the error in uid or metadata of a row; "" if there is none. The content may still be readable."""
-        if read_uid(self.uid(row)) is None:
+        if layout.read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
             self.meta(row)
@@ -201,20 +294,13 @@ class Entries:
             return error.message
         return ""
 
-    def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        bad = self._faults(rows) != PayloadFault.NONE
-        big = np.flatnonzero(self.columns.big[rows])
-        if len(big):
-            bad[big] = ~self._hashes_are_names(rows[big])
-        return np.asarray(bad, bool)
-
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
         """Return a mask of the rows whose uid is not UTF-8 or whose metadata has no braces; metadata is not parsed."""
         c = self.columns
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
         for place in np.flatnonzero(self._foreign(rows)).tolist():
-            bad[place] = read_uid(self.uid(int(rows[place]))) is None
+            bad[place] = layout.read_uid(self.uid(int(rows[place]))) is None
         some = np.flatnonzero(c.meta_length[rows])
         first = c.meta_start[rows[some]]
         last = first + c.meta_length[rows[some]] - 1
@@ -224,7 +310,7 @@ class Entries:
     def bad_text_rows(self, progress: Progress = no_progress) -> Rows:
         """Return the rows with a `bad_text`; the first call parses all metadata."""
         if self._bad_texts is None:
-            rows = np.flatnonzero(self.bad_texts(np.arange(len(self), dtype=np.int64)) | (self.columns.meta_length > 0))
+            rows = np.flatnonzero(self.bad_texts(self.all_rows) | (self.columns.meta_length > 0))
             bad = []
             for number, row in enumerate(rows.tolist()):
                 if number % 1000 == 0:
@@ -233,6 +319,20 @@ class Entries:
                     bad.append(row)
             self._bad_texts = np.array(bad, np.int64)
         return self._bad_texts
+
+    def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose uid is not ASCII."""
+        c = self.columns
+        starts, lengths = c.uid_start[rows], c.uid_length[rows]
+        if len(rows) < _FEW:
+            return np.array([not self.uid(row).isascii() for row in rows.tolist()], bool)
+        order = np.argsort(starts)
+        edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
+        found = np.zeros(len(rows), bool)
+        found[order] = np.bitwise_or.reduceat(self.shape.bytes, edges)[::2] >= 0x80
+        return np.asarray(found & (lengths > 0), bool)
+
+    # --- searches -------------------------------------------------------------------------------------------------
 
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
         """Return the rows of each uid, ascending.
@@ -264,6 +364,29 @@ class Entries:
                 found[number] = rows[first:last]
         return found
 
+    def duplicates(self) -> list[Rows]:
+        """Return the rows of each uid that several entries have."""
+        groups: list[Rows] = []
+        for length in np.unique(self.columns.uid_length).tolist():
+            rows = np.flatnonzero(self.columns.uid_length == length)
+            if length == 0:
+                groups += [rows] if len(rows) > 1 else []
+                continue
+            rows, texts = self._sorted(rows, length)
+            breaks = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1], [True]]))
+            wide = np.flatnonzero(np.diff(breaks) > 1)
+            groups += [rows[breaks[n] : breaks[n + 1]] for n in wide.tolist()]
+        return groups
+
+    def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
+        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
+
+    def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
+        # `S` drops trailing NULs, which cannot make two texts of one length equal.
+        texts = self._texts(rows, length).view(f"S{length}").ravel()
+        order = np.argsort(texts, kind="stable")
+        return rows[order], texts[order]
+
     def rows_of_hash(self, digest: bytes) -> Rows:
         c = self.columns
         rows = np.flatnonzero(c.big & (c.hash_length == len(digest)))
@@ -281,129 +404,11 @@ class Entries:
         here: NDArray[np.bool_] = (c.offset == np.uint64(start)) & (c.length == np.uint64(stop - start))
         return np.flatnonzero(here & ~c.big & (c.codec > 0))
 
-    def duplicates(self) -> list[Rows]:
-        groups: list[Rows] = []
-        for length in np.unique(self.columns.uid_length).tolist():
-            rows = np.flatnonzero(self.columns.uid_length == length)
-            if len(rows) < 2:
-                continue
-            if length == 0:
-                groups.append(rows)
-                continue
-            rows, texts = self._sorted(rows, length)
-            breaks = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1], [True]]))
-            wide = np.flatnonzero(np.diff(breaks) > 1)
-            groups += [rows[breaks[n] : breaks[n + 1]] for n in wide.tolist()]
-        return groups
-
     def by_offset(self) -> Rows:
         """Return the rows of inline objects with a payload in the data section, sorted by offset."""
         c = self.columns
-        rows = np.flatnonzero(~c.big & (c.length > 0))
-        rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
+        rows = np.flatnonzero(~c.big & (c.length > 0) & (self._faults != PayloadFault.OUTSIDE))
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
-
-    def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        c = self.columns
-        starts, lengths = c.uid_start[rows], c.uid_length[rows]
-        if len(rows) < _FEW:
-            index = self.index
-            places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-            return np.array([not index[first:last].isascii() for first, last in places], bool)
-        order = np.argsort(starts)
-        edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
-        found = np.zeros(len(rows), bool)
-        found[order] = np.bitwise_or.reduceat(self.shape.bytes, edges)[::2] >= 0x80
-        return np.asarray(found & (lengths > 0), bool)
-
-    def _hashes_are_names(self, rows: Rows) -> NDArray[np.bool_]:
-        good: NDArray[np.bool_] = self.columns.hash_length[rows] == HASH_LENGTH
-        starts = self.columns.hash_start[rows[good]]
-        if len(starts):
-            good[good] = are_hashes(sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts])
-        return good
-
-    def _faults(self, rows: Rows) -> NDArray[np.uint8]:
-        return self._all_faults[rows]
-
-    @cached_property
-    def _all_faults(self) -> NDArray[np.uint8]:
-        c = self.columns
-        return payload_faults(c.offset, c.length, c.codec, c.size, self.data_stop)
-
-    def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
-        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
-
-    def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
-        # `S` drops trailing NULs, which cannot make two texts of one length equal.
-        texts = self._texts(rows, length).view(f"S{length}").ravel()
-        order = np.argsort(texts, kind="stable")
-        return rows[order], texts[order]
-
-    def _records(self, record: Record, starts: Positions) -> NDArray[Any]:
-        if not len(starts):
-            return np.zeros(0, record.dtype)
-        return (
-            np.ascontiguousarray(sliding_window_view(self.shape.bytes, record.size)[starts]).view(record.dtype).ravel()
-        )
-
-    def _columns_v1(self) -> EntryColumns:
-        starts = self.walk.starts
-        uid_length = self.shape.number(starts, "<u2")
-        uid_start = starts + UID_HEAD.size
-        short = isinstance(self.shape, ShapeV1Short)
-        place = self._records(PLACE_V1_SHORT if short else PLACE_V1, uid_start + uid_length)
-        none = np.zeros(len(starts), np.uint8)
-        return EntryColumns(
-            uid_start,
-            uid_length,
-            none,
-            none.astype(bool),
-            place["offset"],
-            place["length"],
-            none if short else place["codec"],
-            place["length"] if short else place["compressed_size"],
-            place["length"] if short else place["uncompressed_size"],
-            starts,
-            none.astype(np.int64),
-            self.walk.stops,
-            none.astype(np.int64),
-        )
-
-    def _columns_v2(self) -> EntryColumns:
-        starts, stops = self.walk.starts, self.walk.stops
-        uid_length = self.shape.number(starts, "<u2")
-        uid_start = starts + UID_HEAD.size
-        body = uid_start + uid_length
-        flags = self.shape.bytes[body]
-        big = (flags & BIGFILE_FLAG).astype(bool)
-        some = bool(big.any())
-        place = np.zeros(len(starts), INLINE.dtype) if some else self._records(INLINE, body)
-        if some:
-            place[~big] = self._records(INLINE, body[~big])
-        size = place["uncompressed_size"].copy()
-        hash_start, hash_length = starts.copy(), np.zeros(len(starts), np.int64)
-        meta_length = place["meta_length"].astype(np.int64)
-        if some:
-            hash_length[big] = self._records(BIGFILE_HEAD, body[big])["hash_length"]
-            hash_start[big] = body[big] + BIGFILE_HEAD.size
-            tail = self._records(BIGFILE_TAIL, (hash_start + hash_length)[big])
-            size[big], meta_length[big] = tail["size"], tail["meta_length"]
-        return EntryColumns(
-            uid_start,
-            uid_length,
-            flags,
-            big,
-            place["offset"],
-            place["length"],
-            place["codec"],
-            place["compressed_size"],
-            size,
-            hash_start,
-            hash_length,
-            stops - meta_length,
-            meta_length,
-        )
 
 
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:

@@ -1,33 +1,56 @@
-"""An open DES file: its source, index, sidecar and caches."""
+"""An open DES file: its source, index, sidecar and contents (des-architecture, Read path)."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress_shown
-from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, SourceError, UsageError
-from shardcore.formats.des.content import cut, inline_place, open_bigfile, stream_bigfile, stream_inline
+from shardcore.codecs.decompress import decompress_shown, decompress_stream
+from shardcore.errors import (
+    BadChecksum,
+    ExternalMissing,
+    FormatError,
+    LimitExceeded,
+    Remedy,
+    RemoteError,
+    ShardError,
+    SourceError,
+    UsageError,
+    says_absent,
+)
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import HEADER, read_uid, section_claims
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, bigfile_name, read_uid, sections_of
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
+from shardcore.model.number_text import plural
 from shardcore.model.pointer_table import Links
 from shardcore.model.safe_text import short
-from shardcore.model.section import tile
+from shardcore.model.section import Section
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
-from shardcore.sources.base import Source
+from shardcore.sources.base import Source, read_pieces
+
+KEPT_DECODED = 1 << 25
+"""Size of the cache of decompressed payloads, in bytes."""
 
 
 class DataMap:
-    """Ranges that cover the data section: payloads by offset, and the gaps between them."""
+    """Ranges that cover the data section: payloads by offset, and the gaps between them.
 
-    def __init__(self, entries: Entries, start: int, stop: int) -> None:
-        rows = entries.by_offset()
-        c = entries.columns
+    Attributes:
+        starts: Start of each range.
+        stops: End of each range.
+        rows: Row of the payload; -1 for a gap.
+        overlaps: Pairs of rows whose payloads overlap, shape `(n, 2)`.
+    """
+
+    def __init__(self, entries: Entries) -> None:
+        start, stop = HEADER.size, entries.data_stop
+        rows, c = entries.by_offset(), entries.columns
         first = np.clip(c.offset[rows].astype(np.int64), start, stop)
         last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
         ahead = np.append(first[1:], stop)[: len(rows)]
@@ -36,17 +59,15 @@ class DataMap:
         keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
         end = np.minimum(last, ahead)
         resumed = np.maximum(np.minimum(reach, ahead), end)
-        pieces = [(first, end, rows), (end, resumed, rows[keeper]), (resumed, ahead, np.full(len(rows), -1))]
         before = first[:1] if len(first) else np.array([stop])
-        pieces.append((np.array([start]), before, np.array([-1])))
-        starts, stops, owners = (np.concatenate([piece[n] for piece in pieces]) for n in range(3))
+        starts = np.concatenate([first, end, resumed, [start]])
+        stops = np.concatenate([end, resumed, ahead, before])
+        owners = np.concatenate([rows, rows[keeper], np.full(len(rows) + 1, -1)])
         solid = np.flatnonzero(stops > starts)
         order = solid[np.argsort(starts[solid], kind="stable")]
         self.starts, self.stops, self.rows = starts[order], stops[order], owners[order].astype(np.int64)
         crossed = np.flatnonzero(reach[:-1] > first[1:])
-        self.overlaps = (
-            np.stack([rows[keeper[crossed]], rows[crossed + 1]], axis=1) if len(crossed) else np.zeros((0, 2), np.int64)
-        )
+        self.overlaps = np.stack([rows[keeper[crossed]], rows[crossed + 1]], axis=1)
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
@@ -54,11 +75,14 @@ class DataMap:
         return list(zip(self.starts[where].tolist(), self.stops[where].tolist(), strict=True))
 
 
-KEPT_DECODED = 1 << 25
-"""Size of the cache of decompressed payloads, in bytes."""
-
-
 class DesFile:
+    """The file and its caches.
+
+    Attributes:
+        deleted: True if tombstoned contents may be read.
+        has_sidecar: False if a listing shows that there is no sidecar.
+    """
+
     has_sidecar = True
 
     def __init__(
@@ -68,31 +92,38 @@ class DesFile:
         self.entries = entries
         self.header, self.footer = header, footer
         self.deleted = deleted
-        self.index_stop = entries.data_stop + len(entries.index)
-        self.sections, _ = tile(section_claims(entries.data_stop, self.index_stop, source.size), source.size)
+        self.sidecar_name = sidecar_name(source.name)
         self._map: Once[DataMap] = Once()
         self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
         self._tombstoned: Once[NDArray[np.int64]] = Once()
         self._decoded: LruCache[int, bytes] = LruCache(KEPT_DECODED)
 
+    def close(self) -> None:
+        self.source.close()
+
     def links(self) -> Iterator[Links]:
         yield self.entries.links
 
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        return sections_of(self.entries.data_stop, self.source.size)
+
+    @property
+    def index(self) -> Span:
+        return Span("", self.entries.data_stop, self.source.size - FOOTER.size)
+
     @property
     def data_map(self) -> DataMap:
-        return self._map.get(lambda: DataMap(self.entries, HEADER.size, self.entries.data_stop))
+        return self._map.get(lambda: DataMap(self.entries))
 
     @property
     def mapped(self) -> bool:
         return self._map.value is not None
 
-    def by_offset(self) -> NDArray[np.int64]:
-        c = self.entries.columns
-        return np.lexsort((np.arange(len(self.entries)), c.offset, c.big)).astype(np.int64)
+    def uid(self, row: int) -> str | None:
+        return read_uid(self.entries.uid(row))
 
-    @property
-    def sidecar_name(self) -> str:
-        return sidecar_name(self.source.name)
+    # --- the sidecar ----------------------------------------------------------------------------------------------
 
     @property
     def sidecar(self) -> Sidecar | None:
@@ -111,8 +142,14 @@ class DesFile:
             return None, None
         return self._sidecar.get(lambda: read_sidecar(folder, name))
 
+    def tombstone(self, row: int) -> Tombstone | None:
+        if self.sidecar is None or (uid := self.uid(row)) is None:
+            return None
+        return self.sidecar.tombstone(uid, self.entries.created_at(row))
+
     @property
     def tombstoned(self) -> NDArray[np.int64]:
+        """Rows with a tombstone, ascending."""
         return self._tombstoned.get(self._find_tombstoned)
 
     def _find_tombstoned(self) -> NDArray[np.int64]:
@@ -122,20 +159,6 @@ class DesFile:
         raw = [uid.encode("utf-8", "surrogatepass") for uid in sidecar.tombstones]
         rows = np.unique(np.concatenate(self.entries.rows_of(raw)))
         return np.array([row for row in rows.tolist() if self.tombstone(row)], np.int64)
-
-    def _is_tombstoned(self, row: int) -> bool:
-        rows = self.tombstoned
-        at = int(np.searchsorted(rows, row)) if len(rows) else 0
-        return at < len(rows) and int(rows[at]) == row
-
-    def tombstone(self, row: int) -> Tombstone | None:
-        uid = self.uid(row)
-        if self.sidecar is None or uid is None:
-            return None
-        return self.sidecar.tombstone(uid, self.entries.created_at(row))
-
-    def uid(self, row: int) -> str | None:
-        return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
         """Raise UsageError if there is no such row, or if it is deleted and deleted objects are not included."""
@@ -150,25 +173,88 @@ class DesFile:
             text = f"deletions are unknown: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
-        if self._is_tombstoned(row):
+        rows = self.tombstoned
+        at = int(np.searchsorted(rows, row))
+        if at < len(rows) and rows[at] == row:
             text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
             raise UsageError(text, remedy=Remedy.DELETED)
+
+    # --- contents -------------------------------------------------------------------------------------------------
 
     def stream(self, row: int) -> Iterator[bytes]:
         """Yield the uncompressed content of an entry in pieces; errors as for `DesShard.stream`."""
         self.check_allowed(row)
+        return self.pieces(row)
+
+    def pieces(self, row: int, source: Source | None = None, limit: int | None = None) -> Iterator[bytes]:
+        """Yield the uncompressed content of an entry, deleted or not.
+
+        Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
+        With it, that many bytes are allowed.
+
+        Raises:
+            FormatError: Entry or content is damaged.
+            LimitExceeded: The content has more than `limit` bytes.
+            ExternalMissing: The file of a BigFile does not exist.
+        """
         if self.entries.columns.big[row]:
-            return stream_bigfile(self.source.folder, self.entries, row)
-        return stream_inline(self.source, self.entries, row)
+            return self._bigfile_pieces(row, limit)
+        place, codec, size = self._checked_payload(row)
+        stored = read_pieces(self.source if source is None else source, place.start, place.stop)
+        if codec == "none":
+            return stored
+        if limit is not None:
+            return decompress_stream(codec, stored, limit=limit, span=place)
+        return decompress_stream(codec, stored, limit=size, expected=size, span=place)
+
+    def _checked_payload(self, row: int) -> tuple[Span, str, int]:
+        """Return payload, codec and declared uncompressed size of an inline object; raise FormatError if invalid."""
+        entries, c = self.entries, self.entries.columns
+        entries.check_readable(row)
+        return entries.payload(row), CODECS[int(c.codec[row])], int(c.size[row])
+
+    def open_bigfile(self, row: int, limit: int | None = None) -> Source:
+        """Open the external file of a BigFile; its name must be 64 hex digits, and links are not followed."""
+        entries, folder = self.entries, self.source.folder
+        entries.check_readable(row)
+        name, entry = bigfile_name(entries.hash(row)), entries.span(row)
+        if folder is None:
+            raise ExternalMissing(f"the content is in {name}, but the folder of the shard is unknown", span=entry)
+        try:
+            source = folder.open(name)
+        except SourceError as error:
+            if not says_absent(error):
+                raise
+            missing = f"{name} not found in the folder of the shard: {error.message}"
+            raise ExternalMissing(missing, span=entry) from error
+        size, declared = source.size, int(entries.columns.size[row]) if limit is None else limit
+        if size != declared and (limit is None or size > limit):
+            source.close()
+            raise FormatError(f"{name} has {plural(size, 'byte')}, but the entry declares {declared:,}", span=entry)
+        return source
+
+    def _bigfile_pieces(self, row: int, limit: int | None) -> Iterator[bytes]:
+        """Yield the content of a BigFile; its sha256 is compared only after the last piece (BadChecksum)."""
+        digest = hashlib.sha256()
+        with self.open_bigfile(row, limit) as source:
+            for piece in read_pieces(source, 0, source.size):
+                digest.update(piece)
+                yield piece
+            if digest.hexdigest() != self.entries.hash_text(row).lower():
+                name = bigfile_name(self.entries.hash(row))
+                raise BadChecksum(
+                    f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name",
+                    span=Span(name, 0, source.size),
+                )
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""
         self.check_allowed(row)
         if self.entries.columns.big[row]:
-            with open_bigfile(self.source.folder, self.entries, row) as source:
-                return cut(source, 0, source.size, start, stop, limit)
-        first, last, codec, _ = inline_place(self.entries, row)
-        return cut(self.source, first, last, start, stop, limit) if codec == "none" else None
+            with self.open_bigfile(row) as source:
+                return cut(source, Span("", 0, source.size), start, stop, limit)
+        place, codec, _ = self._checked_payload(row)
+        return cut(self.source, place, start, stop, limit) if codec == "none" else None
 
     def decoded(self, row: int) -> bytes:
         """Return the uncompressed content of a compressed inline object, at most 32 MiB (LimitExceeded); cached."""
@@ -176,10 +262,14 @@ class DesFile:
         kept = self._decoded.get(row)
         if kept is not None:
             return kept
-        start, stop, codec, size = inline_place(self.entries, row)
-        data = self.source.read(start, stop)
-        plain = decompress_shown(codec, data, expected=size, span=Span("", start, stop))
-        return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
+        place, codec, size = self._checked_payload(row)
+        data = decompress_shown(codec, self.source.read(place.start, place.stop), expected=size, span=place)
+        return self._decoded.put(row, data, len(data)) if len(data) <= KEPT_DECODED else data
 
-    def close(self) -> None:
-        self.source.close()
+
+def cut(source: Source, content: Span, start: int, stop: int, limit: int) -> bytes:
+    """Return bytes `[start, stop)` of a content stored uncompressed at `content`; at most up to its end."""
+    first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
+    if last - first > limit:
+        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
+    return source.read(first, last) if last > first else b""

@@ -1,25 +1,23 @@
 """The records of a DES shard and the rules on them (des-architecture, Shard format; des_core.shard_io).
 
 `header 8 | data | index | footer 12`, all numbers unsigned and little-endian. An index entry has texts of variable
-length, so it is described by the records between them: uid length; then (version 2) flags; then offset and sizes of
-an inline object, or the hash length of a BigFile; then the length of the metadata.
+length between its records; the `ENTRY` tuples give their order.
 """
 
 from __future__ import annotations
 
-import json
-from enum import IntEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.errors import FormatError, Truncated
-from shardcore.model.number_text import ends_text, plural
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
+from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
-from shardcore.model.safe_text import short
-from shardcore.model.section import Section, SectionRole
+from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
 
 MAGIC = b"DES2"
@@ -31,7 +29,6 @@ BIGFILE_FLAG = 1
 CODECS = ("none", "zstd", "lz4")
 HASH_LENGTH = 64
 HEX_DIGITS = b"0123456789abcdefABCDEF"
-MAX_UID = 65535
 SUFFIX = ".des"
 BIGFILES = "_bigFiles"
 RETENTION = "_ext_retention"
@@ -144,23 +141,78 @@ PLACE_V1_SHORT = Record(
     fields=_PLACE,
 )
 
-TEXT_DOCS = {
-    "uid": "Key of the object, UTF-8, not normalised; it is data and never used as a path.",
-    "hash": "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
-    "meta": "Metadata of the object: a JSON object, without spaces and with ASCII escapes.",
-}
 
-LAYOUTS = (
-    HEADER,
-    INDEX_HEAD,
-    UID_HEAD,
-    INLINE,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    PLACE_V1,
-    PLACE_V1_SHORT,
-    FOOTER,
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text of variable length in an entry."""
+
+    name: str
+    role: FieldRole
+    doc: str
+
+
+UID = Text("uid", FieldRole.KEY, "Key of the object, UTF-8, not normalised; it is data and never used as a path.")
+HASH = Text(
+    "hash",
+    FieldRole.HASH,
+    "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
 )
+META = Text("meta", FieldRole.TEXT, "Metadata of the object: a JSON object, without spaces and with ASCII escapes.")
+
+EntryParts = tuple[Record | Text, ...]
+
+ENTRY_INLINE: EntryParts = (UID_HEAD, UID, INLINE, META)
+ENTRY_BIGFILE: EntryParts = (UID_HEAD, UID, BIGFILE_HEAD, HASH, BIGFILE_TAIL, META)
+ENTRY_V1: EntryParts = (UID_HEAD, UID, PLACE_V1)
+ENTRY_V1_SHORT: EntryParts = (UID_HEAD, UID, PLACE_V1_SHORT)
+
+PARTS = (
+    Part("header", SectionRole.HEADER, "Identifies the format and the layout of the entries."),
+    Part(
+        "data",
+        SectionRole.DATA,
+        "The payloads (stored contents), in the order in which they were added, without padding.",
+        always=True,
+    ),
+    Part("index", SectionRole.INDEX, "One entry per object: uid, location of its content, metadata."),
+    Part("footer", SectionRole.FOOTER, "Contains the size of the index; readers start here."),
+)
+"""The sections, in file order."""
+
+
+def sections_of(index_start: int, size: int) -> tuple[Section, ...]:
+    return tuple(laid_out(PARTS, (0, HEADER.size, index_start, size - FOOTER.size, size)))
+
+
+def check_header(header: dict[str, Any]) -> None:
+    """Check magic, version and reserved bytes.
+
+    Raises:
+        BadMagic: The magic differs.
+        Unsupported: The version is neither 1 nor 2.
+        FormatError: The reserved bytes are not zero.
+    """
+    if header["magic"] != MAGIC:
+        raise BadMagic("the file does not begin with DES2", span=HEADER.span("magic"))
+    if header["version"] not in VERSIONS:
+        text = f"version {header['version']} is not supported (supported: {', '.join(map(str, VERSIONS))})"
+        raise Unsupported(text, span=HEADER.span("version"))
+    if any(header["reserved"]):
+        raise FormatError("the reserved bytes of the header are not zero", span=HEADER.span("reserved"))
+
+
+def index_start(size: int, footer: dict[str, Any]) -> int:
+    """Return the offset of the index from the footer; raise Truncated if the index does not fit in the file."""
+    room = size - HEADER.size - FOOTER.size
+    index_size = int(footer["index_size"])
+    span = FOOTER.span("index_size", size - FOOTER.size)
+    if index_size > room:
+        raise Truncated(
+            f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}", span=span
+        )
+    if index_size < INDEX_HEAD.size:
+        raise Truncated(f"index_size is {index_size}; the entry count alone takes {INDEX_HEAD.size} bytes", span=span)
+    return size - FOOTER.size - index_size
 
 
 def read_uid(data: bytes) -> str | None:
@@ -170,15 +222,7 @@ def read_uid(data: bytes) -> str | None:
         return None
 
 
-def uid_bytes(uid: str) -> bytes:
-    """Return the bytes of a uid; raise FormatError for more than 65,535 bytes or text that UTF-8 cannot encode."""
-    try:
-        data = uid.encode()
-    except UnicodeEncodeError:
-        raise FormatError(f"the uid {short(uid)} cannot be encoded as UTF-8") from None
-    if len(data) > MAX_UID:
-        raise FormatError(f"the uid has {len(data):,} bytes; the limit is {MAX_UID:,}")
-    return data
+_JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool: "literal", type(None): "null"}
 
 
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
@@ -191,49 +235,21 @@ def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
     return tree
 
 
-_JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool: "literal", type(None): "null"}
+def created_at_of(meta: Mapping[str, Any]) -> str:
+    value = meta.get("created_at")
+    return value if isinstance(value, str) else ""
 
 
-def write_meta(meta: dict[str, Any] | None) -> bytes:
-    if not meta:
-        return b""
-    try:
-        return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"the metadata cannot be written as JSON: {error}") from None
-
-
-def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
-    return [
-        Section("header", SectionRole.HEADER, 0, HEADER.size, "Identifies the format and the layout of the entries."),
-        Section(
-            "data",
-            SectionRole.DATA,
-            HEADER.size,
-            index_start,
-            "The payloads (stored contents), in the order in which they were added, without padding.",
-        ),
-        Section(
-            "index",
-            SectionRole.INDEX,
-            index_start,
-            index_stop,
-            "One entry per object: uid, location of its content, metadata.",
-        ),
-        Section("footer", SectionRole.FOOTER, index_stop, size, "Contains the size of the index; readers start here."),
-    ]
-
-
-def is_hash(text: bytes) -> bool:
-    """Return True if `text` is 64 hex digits, and so a safe file name."""
-    return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
+_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 def are_hashes(texts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return np.asarray(_IS_HEX[texts].all(axis=-1))
 
 
-_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
+def is_hash(text: bytes) -> bool:
+    """Return True if `text` is 64 hex digits, and so a safe file name."""
+    return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
 
 
 def bigfile_name(digest: bytes) -> str:
@@ -243,55 +259,3 @@ def bigfile_name(digest: bytes) -> str:
 
 def codec_name(code: int) -> str:
     return CODECS[code] if code < len(CODECS) else f"{code} (unknown)"
-
-
-class PayloadFault(IntEnum):
-    NONE = 0
-    OUTSIDE = 1
-    """The payload does not end before the index."""
-    CODEC = 2
-    """The codec is not in `CODECS`."""
-    SIZE = 3
-    """Stored and uncompressed size of an uncompressed object differ."""
-
-
-def payload_faults(
-    offset: NDArray[np.uint64],
-    length: NDArray[np.uint64],
-    codec: NDArray[np.uint8],
-    size: NDArray[np.uint64],
-    data_stop: int,
-) -> NDArray[np.uint8]:
-    stop = np.uint64(data_stop)
-    faults = np.zeros(len(offset), np.uint8)
-    faults[(codec == 0) & (size != length)] = PayloadFault.SIZE
-    faults[codec >= len(CODECS)] = PayloadFault.CODEC
-    # `offset + length` may overflow.
-    faults[(length > stop) | (offset > stop - np.minimum(length, stop))] = PayloadFault.OUTSIDE
-    return faults
-
-
-def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: int, data_stop: int) -> str:
-    if fault == PayloadFault.NONE:
-        return ""
-    return {
-        PayloadFault.OUTSIDE: (
-            f"its payload, bytes {ends_text(offset, offset + length)}, does not end before the index at {data_stop:#x}"
-        ),
-        PayloadFault.CODEC: f"codec {codec} is not supported",
-        PayloadFault.SIZE: f"stored uncompressed in {plural(length, 'byte')}, but uncompressed_size is {size:,}",
-    }[PayloadFault(fault)]
-
-
-def index_start(size: int, footer: dict[str, Any]) -> int:
-    """Return the offset of the index from the footer; raise Truncated if the index does not fit in the file."""
-    room = size - HEADER.size - FOOTER.size
-    index_size = footer["index_size"]
-    span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)
-    if index_size > room:
-        raise Truncated(
-            f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}", span=span
-        )
-    if index_size < INDEX_HEAD.size:
-        raise Truncated(f"index_size is {index_size}; the entry count alone takes {INDEX_HEAD.size} bytes", span=span)
-    return size - FOOTER.size - int(index_size)

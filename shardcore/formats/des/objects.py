@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import CODECS, bigfile_name, is_hash
-from shardcore.formats.des.sidecar import created_at_of
+from shardcore.formats.des.layout import CODECS, bigfile_name, created_at_of, is_hash
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
@@ -34,21 +33,22 @@ class DesObjects(Objects):
         return len(self._entries)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        c = self._entries.columns
-        big = c.big[rows]
-        lost = self._entries.unreadable(rows)
-        here = ~big & ~lost
-        length = _numbers(np.where(big, c.size[rows], c.length[rows]))
-        start = np.where(here, _numbers(c.offset[rows]), -1)
-        codec = np.minimum(c.codec[rows], len(CODECS))
+        entries, c = self._entries, self._entries.columns
+        big, lost = c.big[rows], entries.unreadable(rows)
+        size, codec = _shown(c.size[rows]), np.minimum(c.codec[rows], len(CODECS))
+        length = np.where(big, size, _shown(c.length[rows]))
+        start = np.where(big | lost, -1, _shown(c.offset[rows]))
+        states = np.where(big, State.EXTERNAL, State.LIVE).astype(np.uint8)
+        states[np.isin(rows, self._file.tombstoned)] = State.TOMBSTONED
+        states[lost | entries.bad_texts(rows)] = State.DAMAGED
         return ObjectColumns.of(
             rows,
             start,
-            np.where(here, start + length, -1),
-            np.where(big | (codec != 0), _numbers(c.size[rows]), length),
+            np.where(big | lost, -1, start + length),
+            np.where(codec != 0, size, length),
             stored_size=length,
             codec=codec,
-            state=self._states(rows, big, lost),
+            state=states,
             kind=np.where(big, BIGFILE, OBJECT),
         )
 
@@ -65,61 +65,36 @@ class DesObjects(Objects):
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        columns, keys = self.columns(rows), self._entries.uids(rows)
-        faulty = self._entries.unreadable(rows)
+        entries, columns, keys = self._entries, self.columns(rows), self._entries.uids(rows)
         for number, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
-            meta, error = self._meta(row)
-            problem = self._entries.problem(row) if faulty[number] else ""
+            error = entries.problem(row) or ("" if key is not None else "the uid is not UTF-8")
+            try:
+                meta = entries.meta(row)
+            except FormatError as invalid:
+                meta, error = {}, error or invalid.message
+            start, stop, size = (int(column[number]) for column in (columns.start, columns.stop, columns.size))
             yield ObjectRef(
                 key,
                 row,
-                self._spans(row, int(columns.start[number]), int(columns.stop[number]), int(columns.size[number])),
-                int(columns.size[number]),
+                (self._content_span(row, start, stop, size), entries.span(row)),
+                size,
                 int(columns.stored_size[number]),
                 self.codecs[columns.codec[number]],
                 State(int(columns.state[number])),
                 self.kinds[columns.kind[number]],
-                error=problem or ("" if key is not None else "the uid is not UTF-8") or error,
+                error=error,
                 extras=self._extras(row, key, meta),
-                record=self._entries.span(row),
+                record=entries.span(row),
             )
 
-    @property
-    def orders(self) -> tuple[str, ...]:
-        return ("slot", *(self._orders.value or ()))
-
-    def order(self, name: str) -> NDArray[np.int64] | None:
-        known = self._orders.value or {}
-        return known[name] if name in known else super().order(name)
-
-    def sort(self) -> None:
-        self._orders.get(self._sorted)
-
-    def _sorted(self) -> dict[str, NDArray[np.int64]]:
-        rows = np.arange(len(self), dtype=np.int64)
-        size = np.argsort(self.columns(rows).size, kind="stable")
-        return {"offset": self._file.by_offset(), "size": size.astype(np.int64)}
-
-    def _states(self, rows: NDArray[np.int64], big: NDArray[np.bool_], lost: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        states = np.where(big, State.EXTERNAL, State.LIVE).astype(np.uint8)
-        states[np.isin(rows, self._file.tombstoned)] = State.TOMBSTONED
-        states[lost | self._entries.bad_texts(rows)] = State.DAMAGED
-        return states
-
-    def _spans(self, row: int, start: int, stop: int, size: int) -> tuple[Span, ...]:
-        entry = self._entries.span(row)
+    def _content_span(self, row: int, start: int, stop: int, size: int) -> Span:
+        """Return the payload, the external file, or an empty span at the entry if there is no content."""
         if start >= 0:
-            return Span("", start, stop), entry
-        digest = self._entries.hash(row)
+            return Span("", start, stop)
+        digest, entry = self._entries.hash(row), self._entries.span(row)
         if is_hash(digest) and size >= 0:
-            return Span(bigfile_name(digest), 0, size), entry
-        return Span("", entry.start, entry.start), entry
-
-    def _meta(self, row: int) -> tuple[dict[str, Any], str]:
-        try:
-            return self._entries.meta(row), ""
-        except FormatError as error:
-            return {}, error.message
+            return Span(bigfile_name(digest), 0, size)
+        return Span("", entry.start, entry.start)
 
     def _extras(self, row: int, key: str | None, meta: dict[str, Any]) -> dict[str, Any]:
         c = self._entries.columns
@@ -140,8 +115,24 @@ class DesObjects(Objects):
             extras |= {name: entry[name] for name in ("checksum", "checksum_algo") if isinstance(entry.get(name), str)}
         return extras
 
+    @property
+    def orders(self) -> tuple[str, ...]:
+        return ("slot", *(self._orders.value or ()))
 
-def _numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        known = self._orders.value or {}
+        return known[name] if name in known else super().order(name)
+
+    def sort(self) -> None:
+        self._orders.get(self._sorted)
+
+    def _sorted(self) -> dict[str, NDArray[np.int64]]:
+        c, rows = self._entries.columns, self._entries.all_rows
+        by_offset = np.lexsort((rows, c.offset, c.big)).astype(np.int64)
+        return {"offset": by_offset, "size": np.argsort(self.columns(rows).size, kind="stable").astype(np.int64)}
+
+
+def _shown(values: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return sizes and offsets as int64; values of 2^62 or more become -1."""
     numbers = values.astype(np.int64)
     numbers[values >= np.uint64(_NOT_SHOWN)] = -1

@@ -1,7 +1,8 @@
-"""Routing of a uid: shard number, file name, zone (des-architecture, Read path and Backends and routing).
+"""Routing of a uid: shard number, file name and zone (des-architecture, Read path and Backends and routing).
 
 Shards are named `<date>_<hex>_<part>.des`, without subfolders. The date is that of `created_at`; the number follows
-from the uid. The number of its bits, `n_bits`, is not stored and can only be inferred.
+from the uid. The number of its bits, `n_bits`, is not stored and can only be inferred. A zones file maps ranges of
+numbers to buckets.
 """
 
 from __future__ import annotations
@@ -11,16 +12,29 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from shardcore.errors import UsageError
+from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
+from shardcore.errors import FormatError, UsageError
+from shardcore.formats.des.layout import BIGFILES, RETENTION
+from shardcore.model.safe_text import short
+from shardcore.model.span import Span
+from shardcore.sources.local import read_side_file
 
 MIN_BITS = 4
 MAX_BITS = 16
 DEFAULT_BITS = 8
 
+MAX_ZONES = 1 << 20
+"""Largest zones file, in bytes."""
+MAX_YAML = 1 << 18
+"""Longest YAML text, in letters; longer texts must be JSON, which is parsed faster."""
+
 _NAME = re.compile(r"([0-9]{8})_([0-9A-F]{1,4})_([0-9]{4,9})\.des")
+_LABEL = re.compile(r"[^/\\\0-\x1f%@]+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -123,12 +137,26 @@ def shard_hex(number: int, n_bits: int) -> str:
     return f"{number:0{max(1, n_bits // 4)}X}"
 
 
+# --- dates ----------------------------------------------------------------------------------------------------------
+
+
 def shard_date(created_at: str) -> str:
-    moment = parse_time(created_at)
+    """Return the date of a file name, in the time zone of `created_at`; UsageError if that is not ISO 8601."""
+    moment = _parsed(created_at)
     return f"{moment.year:04}{moment.month:02}{moment.day:02}"
 
 
-def parse_time(created_at: str) -> datetime:
+def utc_stamp(created_at: str) -> str:
+    """Return a time in UTC with `Z`, as in sidecars and retention copies; a time without a zone counts as UTC."""
+    moment = _parsed(created_at)
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"outside the years 1 to 9999 in UTC: {created_at!r}") from None
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _parsed(created_at: str) -> datetime:
     try:
         return datetime.fromisoformat(created_at)
     except ValueError:
@@ -139,23 +167,12 @@ def parse_time(created_at: str) -> datetime:
         raise UsageError(f"not a date or time in ISO 8601: {created_at!r}") from None
 
 
-def utc_stamp(created_at: str) -> str:
-    """Return a time in UTC with `Z`, as in sidecars and retention copies; a time without a zone counts as UTC."""
-    moment = parse_time(created_at)
-    try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError:
-        raise UsageError(f"outside the years 1 to 9999 in UTC: {created_at!r}") from None
-    return moment.isoformat().replace("+00:00", "Z")
+# --- n_bits ---------------------------------------------------------------------------------------------------------
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
     """Return the smallest `n_bits` that gives the hex digits of all names; None if there is none."""
-    printed = {(name.number, name.hex) for name in names}
-    for n_bits in range(MIN_BITS, MAX_BITS + 1):
-        if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):
-            return n_bits
-    return None
+    return _smallest_bits({name.hex: np.array([name.number], np.uint16) for name in names})
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
@@ -164,12 +181,13 @@ def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
     Args:
         uids: Uids of files, by the shard number printed in the file name.
     """
-    columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]
-    columns = [(hex_, bits) for hex_, bits in columns if len(bits)]
-    if not columns:
-        return None
+    columns = {hex_: np.fromiter(map(low_bits, some), np.uint16) for hex_, some in uids.items()}
+    return _smallest_bits({hex_: bits for hex_, bits in columns.items() if len(bits)})
+
+
+def _smallest_bits(numbers: Mapping[str, np.ndarray]) -> int | None:
     for n_bits in range(MIN_BITS, MAX_BITS + 1):
-        if all(_prints_as(bits, hex_, n_bits) for hex_, bits in columns):
+        if numbers and all(_prints_as(bits, hex_, n_bits) for hex_, bits in numbers.items()):
             return n_bits
     return None
 
@@ -182,3 +200,212 @@ def _prints_as(bits: np.ndarray, hex_: str, n_bits: int) -> bool:
     number = int(hex_, 16)
     mask = np.uint16((1 << n_bits) - 1)
     return shard_hex(number, n_bits) == hex_ and bool(np.all(bits & mask == number))
+
+
+# --- zones ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """Range of shard numbers, both ends inclusive, and the location of its shards.
+
+    Attributes:
+        name: Name of the zone.
+        start: First shard number.
+        end: Last shard number, inclusive.
+        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, if given.
+        path: Folder relative to the zones file, or absolute; the reference supports buckets only.
+    """
+
+    name: str
+    start: int
+    end: int
+    s3: tuple[tuple[str, str], ...] = ()
+    path: str = ""
+
+    @property
+    def uri(self) -> str:
+        place = dict(self.s3)
+        if not place.get("bucket"):
+            return self.path
+        prefix = place.get("prefix", "").strip("/")
+        return f"s3://{place['bucket']}/{prefix + '/' if prefix else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """Parsed zones file; zones are sorted and do not overlap, but need not cover all numbers."""
+
+    n_bits: int
+    zones: tuple[Zone, ...]
+
+    def zone_of(self, number: int) -> Zone | None:
+        return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
+
+    @property
+    def labels(self) -> dict[str, Zone]:
+        """Zones by a name that is valid in paths: their own name, or `zone-<first number>`."""
+        names = [zone.name for zone in self.zones]
+        reserved = (".", "..", BIGFILES, RETENTION)
+        return {
+            name
+            if _LABEL.fullmatch(name) and name not in reserved and names.count(name) == 1
+            else f"zone-{zone.start}": zone
+            for name, zone in zip(names, self.zones, strict=True)
+        }
+
+    @classmethod
+    def parse(cls, data: str | bytes) -> Zones:
+        """Parse a zones file, JSON or YAML; raise FormatError, with a location in the text if known."""
+        if len(data) > MAX_ZONES:
+            raise FormatError(f"zones: the file has more than {MAX_ZONES:,} bytes")
+        try:
+            text = data.decode() if isinstance(data, bytes) else data
+        except UnicodeDecodeError as error:
+            raise FormatError("zones: the file is not UTF-8", span=Span("", error.start, error.end)) from None
+        tree = _checked(_parse_text(text), dict, "the file")
+        try:
+            n_bits = check_bits(tree.get("n_bits", None))
+        except UsageError as error:
+            raise FormatError(f"zones: {error}", span=_place(text, "n_bits")) from None
+        listed = tree.get("zones")
+        if not isinstance(listed, list):
+            raise FormatError("zones: `zones` is not a list", span=_place(text, "zones"))
+        zones = []
+        for number, item in enumerate(listed):
+            try:
+                zones.append(_zone(item, n_bits, f"zones[{number}]"))
+            except FormatError as error:
+                name = item.get("name") if isinstance(item, dict) else None
+                place = _place(text, "name", name) if isinstance(name, str) else _place(text, "zones")
+                raise FormatError(error.message, span=place) from None
+        zones.sort(key=lambda zone: zone.start)
+        for left, right in pairwise(zones):
+            if right.start <= left.end:
+                message = f"zones: {short(left.name)} and {short(right.name)} both contain number {right.start}"
+                raise FormatError(message, span=_place(text, "name", right.name))
+        return cls(n_bits, tuple(zones))
+
+
+def looks_like_zones(head: bytes) -> bool:
+    return b"n_bits" in head and b"zones" in head and b"\0" not in head
+
+
+def _place(text: str, key: str, value: str | None = None) -> Span | None:
+    quote = "[\"']?"
+    pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
+    found = re.search(pattern, text)
+    if found is None:
+        return None
+    start = len(text[: found.start()].encode())
+    return Span("", start, start + len(found[0].encode()))
+
+
+def _parse_text(text: str) -> Any:
+    if text.lstrip()[:1] in ("{", "["):
+        fault = structure_fault(text, USUAL)
+        if fault:
+            raise FormatError(f"zones: {fault}")
+    try:
+        return parse_json(text, "the file")
+    except FormatError as error:
+        return _parse_yaml(text, error)
+
+
+def _parse_yaml(text: str, json_error: FormatError) -> Any:
+    if len(text) > MAX_YAML:
+        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML (limit: {MAX_YAML:,} letters)")
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Loader that rejects aliases, which can expand a short text to any size."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark
+                raise yaml.MarkedYAMLError(problem="aliases (*) are not supported", problem_mark=mark)
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where, span = "", None
+        if mark is not None:
+            start = len(text[: mark.index].encode("utf-8", "surrogatepass"))
+            where, span = f", line {mark.line + 1}", Span("", start, start)
+        why = f"{error.problem or 'it cannot be read'}{where}"
+        raise FormatError(f"zones: neither JSON ({json_error}) nor YAML ({why})", span=span) from None
+    except (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise FormatError(f"zones: neither JSON ({json_error}) nor YAML ({type(error).__name__})") from None
+
+
+def _zone(item: Any, n_bits: int, what: str) -> Zone:
+    item = _checked(item, dict, what)
+    name = item.get("name")
+    if not isinstance(name, str):
+        raise FormatError(f"zones: {what} has no name")
+    shown = short(name)
+    limits = _checked(item.get("range"), dict, f"the range of {shown}")
+    for key in ("start", "end"):
+        value = limits.get(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << n_bits:
+            raise FormatError(f"zones: `{key}` of {shown} is not a shard number of {n_bits} bits")
+    start, end = limits["start"], limits["end"]
+    if start > end:
+        raise FormatError(f"zones: {shown} starts at {start} and ends at {end}")
+    place = _checked(item.get("s3") or {}, dict, f"`s3` of {shown}")
+    keys = ("bucket", "prefix", "region_name", "endpoint_url")
+    given = {key: _checked(place[key], str, f"`{key}` of {shown}") for key in keys if place.get(key) is not None}
+    path = _checked(item.get("path") or "", str, f"`path` of {shown}")
+    return Zone(name, start, end, tuple(given.items()), path)
+
+
+def _checked(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise FormatError(f"zones: {what} is not a {'mapping' if kind is dict else 'string'}")
+    return value
+
+
+def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
+    """Compute the shard of a uid by the routing rule; no shard is opened.
+
+    Args:
+        key: The uid.
+        date: `created_at` in ISO 8601; required. Only the date is used, in its own time zone.
+        n_bits: Bits of the shard number; default: those of the zones file, else 8.
+        zones: A zones file: its text, or its path.
+
+    Returns:
+        `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
+        `zone` and `uri` (None if no zone has the number).
+
+    Raises:
+        UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.
+        FormatError: The zones file is invalid.
+        SourceError: The zones file cannot be read.
+    """
+    if not date:
+        raise UsageError("no date: a uid is also routed by its date; pass -O date=CREATED_AT")
+    day = shard_date(str(date))
+    found = None
+    if zones is not None:
+        is_text = isinstance(zones, str) and ("{" in zones or "\n" in zones)
+        found = Zones.parse(zones if is_text else read_side_file(str(zones), MAX_ZONES + 1, named=True))
+        if n_bits not in (None, found.n_bits):
+            raise UsageError(f"n_bits is {n_bits}, but the zones file declares {found.n_bits}")
+        n_bits = found.n_bits
+    route = Uid.parse(key).route(DEFAULT_BITS if n_bits is None else n_bits)
+    place: dict[str, Any] = {
+        "uid": key,
+        "date": day,
+        "n_bits": route.n_bits,
+        "rule": route.rule,
+        "number": route.number,
+        "hex": route.hex,
+        "names": f"{day}_{route.hex}_*.des",
+    }
+    if found is not None:
+        zone = found.zone_of(route.number)
+        place |= {"zone": zone.name if zone else None, "uri": zone.uri if zone else None}
+    return place

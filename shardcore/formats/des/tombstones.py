@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,11 @@ from typing import Any
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import KeyAbsent, Remedy, UsageError
+from shardcore.formats.des import sidecar
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import created_at_of
 from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
-from shardcore.formats.des.sidecar import (
-    MAX_SIDECAR,
-    SIDECAR_LIMITS,
-    created_at_of,
-    entry_key,
-    sidecar_name,
-    stamp_of,
-    time_of_day,
-)
-from shardcore.formats.des.sidecar_writer import NO_TIME, add_tombstones, new_sidecar, remove_tombstones, sidecar_bytes
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, inside_member
 from shardcore.model.safe_text import short
@@ -57,19 +50,19 @@ def tombstone(
     """
     if not keys:
         raise UsageError("no uids given")
-    if date:
-        shard_date(date)
+    day = shard_date(date) if date else ""
     rows: dict[str, list[tuple[str, str]]] = {}
-    files: dict[str, DesShard] = {}
+    files: dict[str, DesFile] = {}
     for key in dict.fromkeys(keys):
         entries = [_entry_of(shard, ref) for ref in shard.find_all(key)]
         if not entries:
             raise KeyAbsent(key)
-        chosen = [entry for entry in entries if _on_day(entry.shard, date)]
+        # Readers search only shards with the date in their names.
+        chosen = [entry for entry in entries if not day or entry.date in ("", day)]
         if not chosen:
-            raise UsageError(f"{short(key)} is in {entries[0].file_name}, which is not a shard of {date}")
+            raise UsageError(f"{short(key)} is in {entries[0].file.source.name}, which is not a shard of {date}")
         for entry, created_at in _dated(key, chosen, date, undo=undo):
-            files[entry.member] = entry.shard
+            files[entry.member] = entry.file
             rows.setdefault(entry.member, []).append((key, created_at))
     return tuple(
         _rewritten(files[name], some, now=now, facts=dict(facts or {}), undo=undo) for name, some in rows.items()
@@ -78,34 +71,27 @@ def tombstone(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    member: str
-    shard: DesShard
-    times: tuple[str, ...]
+    """An entry with its possible times; `date` is that of the file name, "" for other names."""
 
-    @property
-    def file_name(self) -> str:
-        return self.shard.source.name if self.shard.source is not None else self.member
+    member: str
+    file: DesFile
+    date: str
+    times: tuple[str, ...]
 
 
 def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
     member = shard.member(ref.shard) if isinstance(shard, DataSet) else shard
     if not isinstance(member, DesShard):
         raise UsageError(f"{short(ref.key)} is a retention copy, not an entry of a shard")
-    inner = inside_member(ref) if ref.shard else ref
-    stated = stamp_of(created_at_of(inner.extras.get("meta", {})))
-    sidecar = member.file.sidecar
-    listed = sidecar.times(str(inner.key)) if sidecar is not None and not stated else []
-    return _Entry(ref.shard, member, (stated,) if stated else tuple(listed))
-
-
-def _on_day(shard: DesShard, date: str) -> bool:
-    """Return True if the file name of a shard has the date, because readers search only shards with that date."""
-    name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
-    return name is None or name.date == shard_date(date)
+    file, inner = member.file, inside_member(ref) if ref.shard else ref
+    name = ShardName.parse(file.source.name)
+    stated = sidecar.stamp_of(created_at_of(inner.extras.get("meta", {})))
+    times = [stated] if stated else file.sidecar.times(str(inner.key)) if file.sidecar is not None else []
+    return _Entry(ref.shard, file, name.date if name is not None else "", tuple(times))
 
 
 def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
-    given = time_of_day(date)
+    given = sidecar.time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
     for entry in entries:
@@ -117,83 +103,72 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
     if not found and given:
         raise UsageError(f"{short(key)} was created at {entries[0].times[0]}, not at {date}")
     if unknown and not given:
-        raise UsageError(
-            f"{unknown[0].file_name} does not contain created_at of {short(key)}, which the sidecar key requires",
-            remedy=Remedy.DATE,
-        )
+        name = unknown[0].file.source.name
+        text = f"{name} does not contain created_at of {short(key)}, which the sidecar key requires"
+        raise UsageError(text, remedy=Remedy.DATE)
     return found
 
 
 def _rewritten(
-    shard: DesShard, entries: list[tuple[str, str]], *, now: str, facts: dict[str, str], undo: bool
+    file: DesFile, entries: list[tuple[str, str]], *, now: str, facts: dict[str, str], undo: bool
 ) -> Rewrite:
-    source = shard.source
-    folder = source.folder if source is not None else None
-    if source is None or not isinstance(folder, LocalFolder):
+    source, folder, name = file.source, file.source.folder, file.sidecar_name
+    if not isinstance(folder, LocalFolder):
         raise UsageError("only sidecars of local files can be changed")
-    name = sidecar_name(source.name)
     if not name:
         raise UsageError(f"{source.name} does not end with .des: it has no sidecar")
     path = folder.path / name
     old = _read(path)
     if undo:
-        tree, without = remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
+        verb = "remove tombstone"
+        tree, without = sidecar.remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
-        before = _required(_parsed(old, name), shard) if old is not None else _new_sidecar(shard)
-        tree = add_tombstones(before, entries, facts, now)
-        there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
-        new = [entry for entry in entries if entry not in there]
-        changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
-        what = "; ".join(f"{verb} {plural(len(some), 'tombstone')}: {_some(some)}" for verb, some in changes)
+        verb, before = "tombstone", _new_sidecar(file) if old is None else _with_required(_parsed(old, name), file)
+        tree = sidecar.add_tombstones(before, entries, facts, now)
+        there = [entry for entry in entries if sidecar.entry_key(*entry) in before["tombstones"]]
+        changes = (("add", [entry for entry in entries if entry not in there]), ("update", there))
+        what = "; ".join(f"{do} {plural(len(some), 'tombstone')}: {_some(some)}" for do, some in changes if some)
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
-    verb = "remove tombstone" if undo else "tombstone"
     keys = tuple(dict.fromkeys(uid for uid, _ in entries))
-    return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, keys)
+    return Rewrite(path, what, old, sidecar.sidecar_bytes(tree), shard_path, verb, keys)
 
 
 def _some(entries: list[tuple[str, str]]) -> str:
-    shown = ", ".join(short(entry_key(*entry)) for entry in entries[:MOST_NAMED])
+    shown = ", ".join(short(sidecar.entry_key(*entry)) for entry in entries[:MOST_NAMED])
     return shown if len(entries) <= MOST_NAMED else f"{shown}, …"
-
-
-def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
-    """Return the sidecar with all fields that DES readers require; if one is missing, they ignore the whole sidecar."""
-    source = shard.source
-    stated = {"shard_file": source.name, "shard_size": source.size} if source is not None else {}
-    return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
 
 
 def _read(path: Path) -> bytes | None:
     if not os.path.lexists(path):
         return None
     with FileSource(path, follow_links=False) as source:
-        if source.size > MAX_SIDECAR:
-            raise UsageError(f"{path} has {plural(source.size, 'byte')}; the limit is {MAX_SIDECAR:,}")
+        if source.size > sidecar.MAX_SIDECAR:
+            raise UsageError(f"{path} has {plural(source.size, 'byte')}; the limit is {sidecar.MAX_SIDECAR:,}")
         return source.read(0, source.size)
 
 
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
-    tree = parse_json(data, name, limits=SIDECAR_LIMITS)
+    tree = parse_json(data, name, limits=sidecar.SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
         raise UsageError(f"{name} is not a sidecar")
     # Existing members keep their order, to change few bytes.
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 
 
-def _new_sidecar(shard: DesShard) -> dict[str, Any]:
+def _with_required(tree: dict[str, Any], file: DesFile) -> dict[str, Any]:
+    """Return the sidecar with all fields that DES readers require; if one is missing, they ignore the whole sidecar."""
+    stated = {"shard_file": file.source.name, "shard_size": file.source.size}
+    return stated | {"created_at": sidecar.NO_TIME, "last_updated": sidecar.NO_TIME} | tree
+
+
+def _new_sidecar(file: DesFile) -> dict[str, Any]:
     """Return a new sidecar; reads every content to compute its checksum."""
-    entries = shard.file.entries
-    size = shard.source.size if shard.source is not None else 0
-    return new_sidecar(shard.source.name if shard.source else "", size, entries, list(_checksums(shard)))
-
-
-def _checksums(shard: DesShard) -> Iterator[str]:
-    entries = shard.file.entries
-    for row in range(len(entries)):
-        if entries.columns.big[row]:
-            yield entries.hash(row).decode("ascii", "replace").lower()
-            continue
-        yield sha256_of(shard.file.stream(row))[0]
+    entries = file.entries
+    checksums = [
+        entries.hash_text(row).lower() if entries.columns.big[row] else sha256_of(file.stream(row))[0]
+        for row in range(len(entries))
+    ]
+    return sidecar.new_sidecar(file.source.name, file.source.size, entries, checksums)

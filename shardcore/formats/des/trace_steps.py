@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from shardcore.errors import FormatError
-from shardcore.formats.des.layout import (
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    CODECS,
-    FOOTER,
-    HEADER,
-    INDEX_HEAD,
-    INLINE,
-    PLACE_V1,
-    UID_HEAD,
-)
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD
 from shardcore.formats.des.lookup import (
     BigFileMissing,
     ContentSkipped,
@@ -29,8 +20,6 @@ from shardcore.formats.des.lookup import (
     Routed,
     SidecarRead,
 )
-from shardcore.formats.des.tombstone_span import tombstone_span
-from shardcore.formats.des.walk_entries import ShapeV2
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import sentence
 from shardcore.model.source_name import SourceName
@@ -53,9 +42,20 @@ def _routed(fact: Routed) -> str:
     return f"{text}: {'the one file' if some == '1 of 1 file' else some} may contain it."
 
 
-def _uid(fact: Found) -> Span:
-    start = fact.file.entries.span(fact.row).start + UID_HEAD.size
-    return Span("", start, start + int(fact.file.entries.columns.uid_length[fact.row]))
+def _place(name: str) -> Callable[[Found], Span]:
+    return lambda fact: fact.file.entries.place(fact.row, name)
+
+
+def _column(name: str) -> Callable[[Found], int]:
+    return lambda fact: int(getattr(fact.file.entries.columns, name)[fact.row])
+
+
+def _is_big(fact: Found) -> bool:
+    return bool(fact.file.entries.columns.big[fact.row])
+
+
+def _is_v2(fact: Found) -> bool:
+    return fact.file.entries.shape.bigfile is not None
 
 
 def _walked(fact: Found) -> str:
@@ -65,45 +65,14 @@ def _walked(fact: Found) -> str:
     return text
 
 
-def _is_v2(fact: Found) -> bool:
-    return isinstance(fact.file.entries.shape, ShapeV2)
-
-
-def _is_big(fact: Found) -> bool:
-    return bool(fact.file.entries.columns.big[fact.row])
-
-
-def _flags(fact: Found) -> int:
-    return int(fact.file.entries.columns.flags[fact.row])
-
-
-def _number(name: str) -> Any:
-    return lambda fact: int(getattr(fact.file.entries.columns, name)[fact.row])
+def _inline(fact: Found) -> Span:
+    stop = _place("meta_length")(fact).start if _is_v2(fact) else fact.file.entries.span(fact.row).stop
+    return Span("", _place("offset")(fact).start, stop)
 
 
 def _codec(fact: Found) -> str:
     code = int(fact.file.entries.columns.codec[fact.row])
     return CODECS[code] if code < len(CODECS) else f"number {code}"
-
-
-def _hash(fact: Found) -> bytes:
-    return fact.file.entries.hash(fact.row)
-
-
-def _hash_span(fact: Found) -> Span:
-    start = _uid(fact).stop + BIGFILE_HEAD.size
-    return Span("", start, start + len(_hash(fact)))
-
-
-def _meta_span(fact: Found) -> Span:
-    entries = fact.file.entries
-    return Span("", entries.data_stop + int(entries.columns.meta_start[fact.row]), entries.span(fact.row).stop)
-
-
-def _inline(fact: Found) -> Span:
-    skip, record = (1, INLINE) if _is_v2(fact) else (0, PLACE_V1)
-    at = _uid(fact).stop
-    return Span("", at + skip, min(at + record.offsets["uncompressed_size"] + 8, fact.file.entries.span(fact.row).stop))
 
 
 def _meta(fact: Found) -> dict[str, Any]:
@@ -113,14 +82,14 @@ def _meta(fact: Found) -> dict[str, Any]:
 
 
 def _tombstone_place(fact: SidecarRead) -> Span | tuple[()]:
-    sidecar, tombstone = fact.file.sidecar, fact.file.tombstone(fact.ref.row)
-    return tombstone_span(fact.file, sidecar, tombstone) if sidecar is not None and tombstone else ()
+    sidecar, folder = fact.file.sidecar, fact.file.source.folder
+    return sidecar.tombstone_span(folder, fact.tombstone) if sidecar and fact.tombstone else ()
 
 
 def _tombstone(fact: SidecarRead) -> str:
-    if (tombstone := fact.file.tombstone(fact.ref.row)) is None:
+    if fact.tombstone is None:
         return "The sidecar has no tombstone for the object."
-    return f"A tombstone marks the object as deleted: {tombstone}."
+    return f"A tombstone marks the object as deleted: {fact.tombstone}."
 
 
 def _count_span(fact: Opened) -> Span:
@@ -131,7 +100,6 @@ _COUNT = Value("entry_count", "file.entries.declared", "number of entries in the
 _CANDIDATES = Value("candidates", lambda fact: fact.candidates[:100], "the files that may contain the uid")
 _SIDECAR_WHY = "A shard is never changed after it is written: later deletions are recorded in a separate file."
 _PAYLOAD = "One read at the offset returns the content, and the codec gives its decompression."
-_UNCOMPRESSED = Value("uncompressed_size", _number("size"), "size of the uncompressed content", "bytes")
 
 
 def _content(fact: PayloadRead) -> str:
@@ -211,7 +179,7 @@ _NO_ENTRY = (
             Value("entries", lambda fact: len(fact.file.entries), "number of entries walked", "entries"),
             Value("uid_bytes", lambda fact: len(fact.uid.raw), "size of the uid as UTF-8", "bytes"),
         ),
-        spans="index",
+        spans="file.index",
         words={"walked": lambda fact: plural(len(fact.file.entries), "entry was", "entries were")},
     ),
 )
@@ -226,15 +194,15 @@ _FOUND = (
             Value("start", lambda fact: fact.file.entries.span(fact.row).start, "offset of the entry", "byte"),
             Value("stop", lambda fact: fact.file.entries.span(fact.row).stop, "end of the entry", "byte"),
         ),
-        spans=lambda fact: (fact.file.entries.span(fact.row), _uid(fact)),
+        spans=lambda fact: (fact.file.entries.span(fact.row), _place("uid")(fact)),
         words={"walked": _walked},
     ),
     Row(
         "Flags",
         "The flags are {flags}: {kind}.",
         "Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
-        (Value("flags", _flags, "bit 0: the content is a BigFile"),),
-        spans=lambda fact: Span("", _uid(fact).stop, _uid(fact).stop + 1),
+        (Value("flags", _column("flags"), "bit 0: the content is a BigFile"),),
+        spans=_place("flags"),
         words={
             "kind": lambda fact: (
                 "bit 0 is set: the content is a BigFile"
@@ -251,19 +219,13 @@ _FOUND = (
         (
             Value(
                 "hash",
-                lambda fact: _hash(fact).decode("ascii", "backslashreplace"),
+                lambda fact: fact.file.entries.hash(fact.row).decode("ascii", "backslashreplace"),
                 "the sha256 of the BigFile, which is also its name",
-                at=_hash_span,
+                at=_place("hash"),
             ),
-            Value(
-                "size",
-                _number("size"),
-                "size of the content",
-                "bytes",
-                lambda fact: BIGFILE_TAIL.span("size", _hash_span(fact).stop),
-            ),
+            Value("size", _column("size"), "size of the content", "bytes", _place("size")),
         ),
-        spans=lambda fact: Span("", _uid(fact).stop + 1, _meta_span(fact).start),
+        spans=lambda fact: Span("", _place("flags")(fact).stop, _place("meta")(fact).start),
         only=_is_big,
     ),
     Row(
@@ -271,11 +233,11 @@ _FOUND = (
         "{uncompressed_size:uncompressed byte} stored in {length:,} from byte {offset:#x} on, codec {codec}.",
         "With offset and length, one range request returns the content, however large the shard is.",
         (
-            Value("offset", _number("offset"), "offset of the payload", "byte"),
-            Value("length", _number("length"), "size of the payload", "bytes"),
+            Value("offset", _column("offset"), "offset of the payload", "byte"),
+            Value("length", _column("length"), "size of the payload", "bytes"),
             Value("codec", _codec, "the codec of the payload"),
-            Value("compressed_size", _number("compressed"), "the stored size in the entry", "bytes"),
-            _UNCOMPRESSED,
+            Value("compressed_size", _column("compressed"), "the stored size in the entry", "bytes"),
+            Value("uncompressed_size", _column("size"), "size of the uncompressed content", "bytes"),
         ),
         spans=_inline,
         only=lambda fact: not _is_big(fact),
@@ -284,9 +246,9 @@ _FOUND = (
         "Metadata",
         "The entry ends with metadata, a JSON object.",
         "The metadata of an object is in the index, so it can be read without the content.",
-        (Value("meta", _meta, "the metadata of the object", at=_meta_span),),
-        spans=_meta_span,
-        only=lambda fact: _meta_span(fact).size > 0,
+        (Value("meta", _meta, "the metadata of the object", at=_place("meta")),),
+        spans=_place("meta"),
+        only=lambda fact: _column("meta_length")(fact) > 0,
     ),
 )
 
@@ -313,7 +275,7 @@ _SIDECAR = (
         (
             Value(
                 "tombstone",
-                lambda fact: fact.file.tombstone(fact.ref.row) is not None,
+                lambda fact: fact.tombstone is not None,
                 "true if the sidecar has a tombstone for it",
                 at=_tombstone_place,
             ),

@@ -16,18 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    HASH_LENGTH,
-    INDEX_HEAD,
-    INLINE,
-    PLACE_V1,
-    PLACE_V1_SHORT,
-    UID_HEAD,
-)
+from shardcore.formats.des import layout
 from shardcore.model.number_text import plural
+from shardcore.model.record import Record
 
 Positions = NDArray[np.int64]
 
@@ -41,11 +32,29 @@ one long lane would make all lanes as long."""
 
 _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
+BIGFILE_FLAG = layout.BIGFILE_FLAG
+_INDEX_HEAD, _UID_HEAD, _INLINE, _BIGFILE_HEAD, _BIGFILE_TAIL = (
+    record.size
+    for record in (layout.INDEX_HEAD, layout.UID_HEAD, layout.INLINE, layout.BIGFILE_HEAD, layout.BIGFILE_TAIL)
+)
+
 
 class EntryShape(ABC):
+    """Layout of the entries of an index.
+
+    Attributes:
+        name: Version of the format.
+        inline: Parts of the entry of an inline object.
+        place: The record with its offset and sizes.
+        bigfile: Parts of the entry of a BigFile; None if the version has none.
+        fixed: Smallest size of an entry, in bytes.
+    """
+
     name: str
+    inline: layout.EntryParts
+    place: Record
+    bigfile: layout.EntryParts | None = None
     fixed: int
-    """Smallest size of an entry, in bytes."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index
@@ -61,16 +70,23 @@ class EntryShape(ABC):
     def after_many(self, starts: Positions) -> Positions:
         """Return the ends of many entries; -1 if the index ends before one."""
 
-    @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
         """Return a mask of the offsets at which an entry probably starts, judged by the values that writers use."""
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        good[good] = self._likely_after_uid(starts[good] + _UID_HEAD + lengths[good])
+        return good
+
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        sizes = [self.number(at + self.place.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        return np.asarray(sizes[0] == sizes[1])
 
     def why_cut(self, start: int) -> str:
         """Return the error text for the entry at `start`, which does not end within the index."""
-        if start + UID_HEAD.size > self.end:
+        if start + _UID_HEAD > self.end:
             return "the index ends before this entry"
         length = self._u16(start)
-        if start + UID_HEAD.size + length > self.end:
+        if start + _UID_HEAD + length > self.end:
             return f"its uid of {plural(length, 'byte')} ends after the index"
         return "the index ends inside this entry"
 
@@ -89,58 +105,52 @@ class EntryShape(ABC):
 
 class ShapeV2(EntryShape):
     name = "2"
-    fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
+    inline, bigfile, place = layout.ENTRY_INLINE, layout.ENTRY_BIGFILE, layout.INLINE
+    fixed = _UID_HEAD + _BIGFILE_HEAD + _BIGFILE_TAIL
 
     def after(self, start: int) -> int:
         index, end = self.index, self.end
-        if start + UID_HEAD.size > end:
+        if start + _UID_HEAD > end:
             return -1
-        flags = start + UID_HEAD.size + (index[start] | index[start + 1] << 8)
+        flags = start + _UID_HEAD + (index[start] | index[start + 1] << 8)
         if flags >= end:
             return -1
         if index[flags] & BIGFILE_FLAG:
-            if flags + BIGFILE_HEAD.size > end:
+            if flags + _BIGFILE_HEAD > end:
                 return -1
-            body = flags + BIGFILE_HEAD.size + self._u16(flags + 1) + BIGFILE_TAIL.size
+            body = flags + _BIGFILE_HEAD + self._u16(flags + 1) + _BIGFILE_TAIL
         else:
-            body = flags + INLINE.size
+            body = flags + _INLINE
         if body > end:
             return -1
         stop = body + int.from_bytes(index[body - 4 : body], "little")
         return stop if stop <= end else -1
 
     def after_many(self, starts: Positions) -> Positions:
-        flags = starts + UID_HEAD.size + self.number(starts, "<u2")
-        body = flags + INLINE.size
+        flags = starts + _UID_HEAD + self.number(starts, "<u2")
+        body = flags + _INLINE
         big = self.bytes.take(flags, mode="clip") & BIGFILE_FLAG
         if big.any():
             hashes = self.number(flags + 1, "<u2")
-            body = np.where(big, flags + BIGFILE_HEAD.size + hashes + BIGFILE_TAIL.size, body)
+            body = np.where(big, flags + _BIGFILE_HEAD + hashes + _BIGFILE_TAIL, body)
         stops = body + self.number(body - 4, "<u4")
         # Values read past the end do not matter: such an entry ends after `end` in any case.
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
-        some = starts[good]
-        flags = some + UID_HEAD.size + lengths[good]
-        kind = self.bytes.take(flags, mode="clip")
-        codec = self.bytes.take(flags + INLINE.offsets["codec"], mode="clip")
-        sizes = [self.number(flags + INLINE.offsets[name], "<i8") for name in ("length", "compressed_size")]
-        inline = (kind == 0) & (codec <= 2) & (sizes[0] == sizes[1])
-        big = (kind == BIGFILE_FLAG) & (self.number(flags + 1, "<u2") == HASH_LENGTH)
-        good[good] = inline | big
-        return good
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        flags = self.bytes.take(at, mode="clip")
+        codec = self.bytes.take(at + layout.INLINE.offsets["codec"], mode="clip")
+        inline = (flags == 0) & (codec <= 2) & super()._likely_after_uid(at)
+        return np.asarray(inline | (flags == BIGFILE_FLAG) & (self.number(at + 1, "<u2") == layout.HASH_LENGTH))
 
 
 class ShapeV1(EntryShape):
     name = "1"
-    place = PLACE_V1
-    fixed = UID_HEAD.size + PLACE_V1.size
+    inline, place = layout.ENTRY_V1, layout.PLACE_V1
+    fixed = _UID_HEAD + layout.PLACE_V1.size
 
     def after(self, start: int) -> int:
-        if start + UID_HEAD.size > self.end:
+        if start + _UID_HEAD > self.end:
             return -1
         stop = start + self.fixed + self._u16(start)
         return stop if stop <= self.end else -1
@@ -149,26 +159,15 @@ class ShapeV1(EntryShape):
         stops = starts + self.fixed + self.number(starts, "<u2")
         return np.where(stops <= self.end, stops, -1)
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
-        place = starts[good] + UID_HEAD.size + lengths[good]
-        sizes = [self.number(place + PLACE_V1.offsets[name], "<i8") for name in ("length", "compressed_size")]
-        good[good] = sizes[0] == sizes[1]
-        return good
-
 
 class ShapeV1Short(ShapeV1):
     name = "1 (first layout)"
-    place = PLACE_V1_SHORT
-    fixed = UID_HEAD.size + PLACE_V1_SHORT.size
+    inline, place = layout.ENTRY_V1_SHORT, layout.PLACE_V1_SHORT
+    fixed = _UID_HEAD + layout.PLACE_V1_SHORT.size
 
-    def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        lengths = self.number(starts, "<u2")
-        place = starts + UID_HEAD.size + lengths
-        high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
-        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS) & ((high[0] | high[1]) == 0)
-        return good
+    def _likely_after_uid(self, at: Positions) -> NDArray[np.bool_]:
+        # The upper three bytes of offset and length are zero.
+        return np.asarray(((self.number(at + 4, "<u4") | self.number(at + 12, "<u4")) >> 8) == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,99 +177,74 @@ class EntryWalk:
     Attributes:
         starts: Offset of each complete entry from the start of the index.
         stops: End of each complete entry, exclusive.
-        count: Number of entries that the index declares.
-        error: Error if fewer entries are complete; "" otherwise.
+        error: Error if fewer entries are complete than the index declares; "" otherwise.
     """
 
     starts: Positions
     stops: Positions
-    count: int
     error: str
 
     @property
     def end(self) -> int:
-        return int(self.stops[-1]) if len(self.stops) else INDEX_HEAD.size
+        return int(self.stops[-1]) if len(self.stops) else _INDEX_HEAD
 
 
-def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryWalk:
+def walk(shape: EntryShape, count: int) -> EntryWalk:
     """Walk the complete entries of an index, at most `count`."""
-    possible = min(count, max(shape.end - INDEX_HEAD.size, 0) // shape.fixed)
-    lanes = _Lanes(shape, possible, max_lanes)
+    lanes = _lanes(shape, min(count, max(shape.end - _INDEX_HEAD, 0) // shape.fixed))
     parts: list[Positions] = []
-    at, left = INDEX_HEAD.size, count
+    at, left = _INDEX_HEAD, count
     while left > 0 and at >= 0:
-        lane = lanes.numbers.get(at)
-        if lane is None:
-            part, upto = _one_by_one(shape, at, left, lanes.numbers)
-        else:
-            part, upto = lanes.path(lane)
-        if not len(part):
-            break
+        part, at = lanes[at] if at in lanes else _one_by_one(shape, at, left, lanes)
         parts.append(part)
         left -= len(part)
-        at = upto
     bounds = np.concatenate([*parts, np.array([at], np.int64)])
-    if bounds[-1] < 0 or left < 0:
-        bounds = bounds[: min(len(bounds), count + 1) if left < 0 else -1]
-    return _result(shape, bounds, count)
-
-
-def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
-    whole = len(bounds) - 1
-    error = ""
+    if left < 0 or at < 0:
+        bounds = bounds[: count + 1 if left < 0 else -1]
+    whole, error = len(bounds) - 1, ""
     if whole < count:
         error = f"{whole:,} of {plural(count, 'entry')} can be read; entry {whole}: {shape.why_cut(int(bounds[-1]))}"
-    return EntryWalk(bounds[:-1], bounds[1:], count, error)
+    return EntryWalk(bounds[:-1], bounds[1:], error)
 
 
-def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
+Lanes = dict[int, tuple[Positions, int]]
+"""Entries of each lane and the end of the last one, by the offset of the first."""
+
+
+def _one_by_one(shape: EntryShape, at: int, left: int, lanes: Lanes) -> tuple[Positions, int]:
     found = array("q")
     after = shape.after
     while left > len(found) and at >= 0:
         found.append(at)
         at = after(at)
-        if at in known:
+        if at in lanes:
             break
     return np.frombuffer(found, np.int64), at
 
 
-class _Lanes:
-    """Lanes: guessed first entries, and the entries from each up to the next; `numbers` maps offsets to lanes."""
-
-    def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
-        self.numbers: dict[int, int] = {}
-        count = min(most, entries // MIN_PER_LANE)
-        if count < 2:
-            return
-        starts = _guess(shape, count, entries)
-        self.numbers = {start: number for number, start in enumerate(starts.tolist())}
-        if self.numbers:
-            self._walk(shape, starts, _LONGEST_LANE * entries // count)
-
-    def _walk(self, shape: EntryShape, starts: Positions, most: int) -> None:
-        limits = np.append(starts[1:], shape.end)
-        steps: list[Positions] = []
-        at = starts
-        going = np.ones(len(starts), bool)
-        while going.any() and len(steps) < most:
-            steps.append(at)
-            at = np.where(going, shape.after_many(at), at)
-            going = (at >= 0) & (at < limits)
-        self._steps = np.stack(steps, axis=1)
-        # A finished lane repeats its last offset while others continue: that is not an entry.
-        self._steps[self._steps >= limits[:, None]] = -1
-        self._ends = at
-
-    def path(self, lane: int) -> tuple[Positions, int]:
-        row = self._steps[lane]
-        return row[row >= 0], int(self._ends[lane])
+def _lanes(shape: EntryShape, entries: int) -> Lanes:
+    count = min(MAX_LANES, entries // MIN_PER_LANE)
+    starts = _guess(shape, count, entries) if count > 1 else np.zeros(0, np.int64)
+    limits = np.append(starts[1:], shape.end)
+    steps: list[Positions] = []
+    at = starts
+    going = np.ones(len(starts), bool)
+    while going.any() and len(steps) < _LONGEST_LANE * entries // count:
+        steps.append(at)
+        at = np.where(going, shape.after_many(at), at)
+        going = (at >= 0) & (at < limits)
+    # A finished lane repeats its last offset while others continue: that is not an entry.
+    rows = np.stack(steps, axis=1) if steps else starts[:, None]
+    there = (rows >= 0) & (rows < limits[:, None])
+    each = zip(starts.tolist(), rows, there, at.tolist(), strict=True)
+    return {start: (row[entry], end) for start, row, entry, end in each}
 
 
 def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
     """Return probable starts of entries, one after each of `count` offsets over the index; some may be missing."""
-    body = shape.end - INDEX_HEAD.size
+    body = shape.end - _INDEX_HEAD
     window = min(max(4 * body // entries, 128), 4096)
-    places = INDEX_HEAD.size + np.arange(count, dtype=np.int64) * body // count
+    places = _INDEX_HEAD + np.arange(count, dtype=np.int64) * body // count
     candidates = np.minimum(places[:, None] + np.arange(window), shape.end)
     likely = shape.likely(candidates.ravel())
     hits = np.flatnonzero(likely)

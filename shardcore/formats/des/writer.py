@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import (
-    BIGFILE_FLAG,
-    BIGFILE_HEAD,
-    BIGFILE_TAIL,
-    BIGFILES,
-    CODECS,
-    FOOTER,
-    HEADER,
-    INDEX_HEAD,
-    INLINE,
-    MAX_UID,
-    PLACE_V1,
-    UID_HEAD,
-    VERSIONS,
-    bigfile_name,
-    is_hash,
-    section_claims,
-    uid_bytes,
-    write_meta,
-)
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
-from shardcore.formats.des.sidecar import sidecar_name, time_of_day
-from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
+from shardcore.formats.des.sidecar import new_sidecar, sidecar_bytes, sidecar_name, time_of_day
 from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
 from shardcore.model.safe_text import short
-from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.section import Section, SectionRole
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
@@ -59,63 +39,67 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
 
-_uid_head = UID_HEAD.packer.pack
-_inline = INLINE.packer.pack
-_place_v1 = PLACE_V1.packer.pack
+MAX_UID = 65535
+"""Longest uid, in bytes."""
 
+DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
+"""Default suffixes of uids whose content is not compressed, as in the reference."""
 
-@dataclass(frozen=True, slots=True)
-class NewEntry:
-    """Entry of an object without its offset; `digest` is the sha256 of a BigFile in hex."""
+LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
+DEFAULT_LEVELS = {"zstd": 3}
 
-    uid: bytes
-    meta: bytes
-    size: int
-    codec: str = "none"
-    digest: str = ""
+THRESHOLD = 10 << 20
+MAX_BYTES = 1_000_000_000
+IN_MEMORY = 16 << 20
+"""Largest content that is held in memory before it is written."""
+OPEN_FILES = 64
+"""Maximum number of shards of a folder that are open at once."""
+MANY_BYTES = 1 << 26
+"""Bytes of contents that `add_many` joins into one write."""
+
+_uid_head = layout.UID_HEAD.packer.pack
+_inline = layout.INLINE.packer.pack
+_place_v1 = layout.PLACE_V1.packer.pack
 
 
 class NewShard:
+    """A shard that is being written.
+
+    Attributes:
+        plain: Uncompressed bytes of its contents.
+        count: Number of its entries.
+        checksums: sha256 of each content in hex; only with a sidecar.
+        times: Time of day of each `created_at`; only with a sidecar.
+    """
+
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name
         self.plain = 0
         self.count = 0
+        self.checksums: list[str] = []
+        self.times: list[str] = []
         self._version = version
         self._index = bytearray()
-        file.write(HEADER.pack(version=version))
+        file.write(layout.HEADER.pack(version=version))
 
-    def add_inline(self, entry: NewEntry, start: int) -> None:
-        length = self.file.at - start
-        code = CODECS.index(entry.codec)
-        head = _uid_head(len(entry.uid)) + entry.uid
+    def add(self, uid: bytes, body: bytes, size: int) -> None:
+        """Add an entry; `body` has its fields after the uid, `size` are its uncompressed bytes."""
+        self._index += _uid_head(len(uid)) + uid + body
+        self.count += 1
+        self.plain += size
+
+    def inline_body(self, start: int, codec: str, size: int, meta: bytes) -> bytes:
+        """Return the fields of an object whose payload was written from `start` on."""
+        length, code = self.file.at - start, layout.CODECS.index(codec)
         if self._version == 1:
-            self._index += head + _place_v1(start, length, code, length, entry.size)
-        else:
-            place = _inline(0, start, length, code, length, entry.size, len(entry.meta))
-            self._index += head + place + entry.meta
-        self.count += 1
-        self.plain += entry.size
-
-    def add_bigfile(self, entry: NewEntry) -> None:
-        digest = entry.digest.encode()
-        self._index += b"".join(
-            (
-                UID_HEAD.pack(uid_length=len(entry.uid)),
-                entry.uid,
-                BIGFILE_HEAD.pack(flags=BIGFILE_FLAG, hash_length=len(digest)),
-                digest,
-                BIGFILE_TAIL.pack(size=entry.size, meta_length=len(entry.meta)),
-                entry.meta,
-            )
-        )
-        self.count += 1
-        self.plain += entry.size
+            return _place_v1(start, length, code, length, size)
+        return _inline(0, start, length, code, length, size, len(meta)) + meta
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
         """Add many uncompressed objects without metadata at once; version 2 only."""
         # Between two uids: the fixed part of one entry and the uid length of the next.
-        between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
+        between = np.zeros(len(uids), [("place", layout.INLINE.dtype), ("next", layout.UID_HEAD.dtype)])
         places = between["place"]
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes
         places["offset"] = np.cumsum(sizes) - sizes + self.file.at
@@ -125,46 +109,39 @@ class NewShard:
         parts[::2] = uids
         parts[1::2] = between.view(f"V{between.itemsize}").tolist()
         self._index += _uid_head(len(uids[0])) + b"".join(parts)
-        del self._index[-UID_HEAD.size :]
+        del self._index[-layout.UID_HEAD.size :]
         self.file.write(b"".join(contents))
         self.count += len(uids)
         self.plain += int(sizes.sum())
 
     @property
     def index(self) -> bytes:
-        return INDEX_HEAD.pack(entry_count=self.count) + bytes(self._index)
+        return layout.INDEX_HEAD.pack(entry_count=self.count) + self._index
 
     @property
     def size(self) -> int:
-        return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
+        return self.file.at + layout.INDEX_HEAD.size + len(self._index) + layout.FOOTER.size
 
-    def entries(self) -> Entries:
+    def _entries(self) -> Entries:
         return Entries(self.index, self._version, self.file.at)
 
     def planned(self) -> PlannedFile:
-        entries = self.entries()
-        claims = section_claims(self.file.at, self.size - FOOTER.size, self.size)
-        header: dict[str, Any] = {"version": self._version}
-        objects = DesObjects(DesFile(BytesSource(b"", self.name), entries, header, {}))
-        return PlannedFile(self.name, self.size, tile(claims, self.size)[0], objects)
+        objects = DesObjects(DesFile(BytesSource(b"", self.name), self._entries(), {"version": self._version}, {}))
+        return PlannedFile(self.name, self.size, layout.sections_of(self.file.at, self.size), objects)
+
+    def sidecar(self) -> bytes:
+        return sidecar_bytes(new_sidecar(self.name, self.size, self._entries(), self.checksums, self.times))
 
     def complete(self) -> None:
         index = self.index
         self.file.write(index)
-        self.file.write(FOOTER.pack(index_size=len(index)))
+        self.file.write(layout.FOOTER.pack(index_size=len(index)))
         self.file.complete(self.count)
-
-
-DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
-"""Default suffixes of uids whose content is not compressed, as in the reference."""
-
-ZSTD_LEVEL = 3
-LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
 
 
 def check_level(codec: str, level: int | None) -> int:
     if level is None:
-        return ZSTD_LEVEL if codec == "zstd" else 0
+        return DEFAULT_LEVELS.get(codec, 0)
     if codec not in LEVELS:
         raise UsageError("level requires codec=zstd or codec=lz4")
     low, high = LEVELS[codec]
@@ -199,15 +176,12 @@ class Compressor:
 
             self._zstd = zstandard.ZstdCompressor(level=level)
 
-    def whole(self, data: bytes) -> bytes:
+    def pieces(self, pieces: Iterable[bytes], size: int, *, whole: bool) -> Iterator[bytes]:
+        """Yield the frame of a content of `size` bytes; `whole` if it fits in memory."""
         if self._codec == "zstd":
-            return self._zstd.compress(data)
-        import lz4.frame
-
-        return bytes(lz4.frame.compress(data, compression_level=self._level))
-
-    def pieces(self, pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-        if self._codec == "zstd":
+            if whole:
+                yield self._zstd.compress(b"".join(pieces))
+                return
             stream = self._zstd.compressobj(size=size)
             for piece in pieces:
                 yield stream.compress(piece)
@@ -215,21 +189,15 @@ class Compressor:
             return
         import lz4.frame
 
+        if whole:
+            yield bytes(lz4.frame.compress(b"".join(pieces), compression_level=self._level))
+            return
         with lz4.frame.LZ4FrameCompressor(compression_level=self._level) as frame:
             yield bytes(frame.begin(size))
             for piece in pieces:
                 yield bytes(frame.compress(piece))
             yield bytes(frame.flush())
 
-
-THRESHOLD = 10 << 20
-MAX_BYTES = 1_000_000_000
-IN_MEMORY = 16 << 20
-"""Largest content that is held in memory before it is written."""
-OPEN_FILES = 64
-"""Maximum number of shards of a folder that are open at once."""
-MANY_BYTES = 1 << 26
-"""Bytes of contents that `add_many` joins into one write."""
 
 _Held = bytes | Sized | IO[bytes]
 
@@ -273,7 +241,7 @@ class DesWriter(Writer):
         self._level = check_level(codec, level)
         self._skip = endings(skip)
         self._threshold = threshold
-        self._version = VERSIONS[0] if version == "1" else VERSIONS[1]
+        self._version = 1 if version == "1" else 2
         self._n_bits = check_bits(DEFAULT_BITS if n_bits is None else n_bits)
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._date = date
@@ -286,15 +254,13 @@ class DesWriter(Writer):
         self._uids = TextColumn()
         self._labels = Labels()
         self._content = 0
-        self._checksums: dict[str, list[str]] = {}
-        self._times: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
         self._referenced: set[str] = set()
         self._shards: dict[str, NewShard] = {}
         self._parts: dict[tuple[str, str], int] = {}
         self._active: OrderedDict[str, NewShard] = OrderedDict()
         if not output.folder:
-            self._begin(output.target.name if output.target else "", output.open(last=True))
+            self._opened(output.target.name if output.target else "", output.open(last=True))
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         label = more.label
@@ -304,25 +270,28 @@ class DesWriter(Writer):
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
-            shard.add_inline(NewEntry(uid, b"", len(data)), start)
+            shard.add(uid, shard.inline_body(start, "none", len(data), b""), len(data))
             self._uids.append(uid)
             self._content += len(data)
             return key or ""
         meta, created_at = self._meta(more, label or short(key))
-        codec = self._codec_of(key or "", more)
         content, size = self._held(data, label)
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
-                self._add_big(shard, NewEntry(uid, meta, size), content, label)
+                body, digest = self._write_big(content, size, meta, label or short(uid))
             else:
-                self._add_inline(shard, NewEntry(uid, meta, size, codec), content)
-            self._note(uid, created_at, label)
-            if self._sidecar:
-                self._times.setdefault(shard.name, []).append(time_of_day(created_at))
+                body, digest = self._write_inline(shard, content, size, meta, self._codec_of(key or "", more))
         finally:
             if not isinstance(content, (bytes, Sized)):
                 content.close()
+        shard.add(uid, body, size)
+        # Duplicates are refused per shard, or per date of a folder.
+        self._labels.note(len(self._uids), label)
+        self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
+        if self._sidecar:
+            shard.checksums.append(digest)
+            shard.times.append(time_of_day(created_at))
         self._content += size
         return key or ""
 
@@ -347,15 +316,10 @@ class DesWriter(Writer):
     def plan(self) -> Plan:
         """Return the files that would be written with the objects added so far."""
         self._check_twins()
-        files = [
-            PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
-            for digest, size in self._big.items()
-        ]
+        files = [_planned(layout.bigfile_name(digest.encode()), size) for digest, size in self._big.items()]
         files += [shard.planned() for shard in self._shards.values()]
-        for name, shard in self._shards.items():
-            if self._sidecar:
-                text = self._sidecar_text(name, shard)
-                files.append(PlannedFile(_meta_name(name), len(text), (_content_section(len(text)),), NoObjects()))
+        if self._sidecar:
+            files += [_planned(_meta_name(name), len(shard.sidecar())) for name, shard in self._shards.items()]
         return Plan(tuple(files), self.exact, self._content)
 
     def _complete(self) -> None:
@@ -363,7 +327,7 @@ class DesWriter(Writer):
         if not self._shards:
             raise UsageError("nothing to write: a folder of shards needs at least one object")
         for name, shard in self._shards.items():
-            text = self._sidecar_text(name, shard) if self._sidecar else b""
+            text = shard.sidecar() if self._sidecar else b""
             shard.complete()
             if text:
                 file = self.output.open(_meta_name(name), last=True)
@@ -372,23 +336,30 @@ class DesWriter(Writer):
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Write all files; BigFiles of a replaced shard are kept, and a note gives their number."""
-        target = self.output.target
-        old: set[str] = set()
+        target, old = self.output.target, set[str]()
         if target is not None and self.output.force:
-            old = _bigfiles_of(target) if not self.output.folder else _bigfiles_in(target)
+            old = _bigfiles_in(target) if self.output.folder else _bigfiles_of(target)
         written = super().finish()
         if target is not None and (left := old - self._referenced):
-            folder = (target if self.output.folder else target.parent) / BIGFILES
-            sizes = [_size_of(folder / digest) for digest in left]
-            count, size = sum(one >= 0 for one in sizes), sum(one for one in sizes if one > 0)
-            if count:
-                kept = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
+            folder = (target if self.output.folder else target.parent) / layout.BIGFILES
+            sizes = []
+            for digest in left:
+                with suppress(OSError):
+                    sizes.append((folder / digest).lstat().st_size)
+            if sizes:
+                kept = f"{plural(len(sizes), 'BigFile')} of {plural(sum(sizes), 'byte')}"
                 others = "" if self.output.folder else "; other shards may refer to them"
                 self.notes += (f"{folder} still contains {kept} that {target} no longer refers to{others}",)
         return written
 
-    def _begin(self, name: str, file: Draining) -> NewShard:
-        shard = self._shards[name] = self._active[name] = NewShard(file, name, self._version)
+    def _opened(self, name: str, file: Draining) -> NewShard:
+        shard = self._shards[name] = NewShard(file, name, self._version)
+        return self._activated(shard)
+
+    def _activated(self, shard: NewShard) -> NewShard:
+        """Mark a shard as the last used one; the oldest of too many releases its file descriptor."""
+        self._active[shard.name] = shard
+        self._active.move_to_end(shard.name)
         if len(self._active) > OPEN_FILES:
             _, oldest = self._active.popitem(last=False)
             oldest.file.rest()
@@ -404,74 +375,59 @@ class DesWriter(Writer):
         except UsageError as error:
             raise UsageError(f"{label or short(uid)}: {error.message}") from None
         part = self._parts.setdefault(place, 0)
+        shard = self._shards.get(str(ShardName(*place, part)))
+        if shard is not None and (not shard.count or shard.plain + size <= self._max_bytes):
+            return self._activated(shard)
+        if shard is not None:
+            part = self._parts[place] = part + 1
         name = str(ShardName(*place, part))
-        shard = self._shards.get(name)
-        if shard is not None and shard.count and shard.plain + size > self._max_bytes:
-            self._parts[place] = part + 1
-            name = str(ShardName(*place, part + 1))
-            shard = None
-        if shard is None:
-            return self._begin(name, self.output.open(name, last=True))
-        self._active[name] = shard
-        self._active.move_to_end(name)
-        if len(self._active) > OPEN_FILES:
-            _, oldest = self._active.popitem(last=False)
-            oldest.file.rest()
-        return shard
+        return self._opened(name, self.output.open(name, last=True))
 
-    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> None:
-        file = shard.file
-        start = file.at
+    def _write_inline(self, shard: NewShard, content: _Held, size: int, meta: bytes, codec: str) -> tuple[bytes, str]:
+        """Write a payload; return the fields of its entry, and its sha256 in hex if there is a sidecar.
+
+        A plan does not read the content: its stored size is that of the content, and its sha256 zeros.
+        """
+        file, start = shard.file, shard.file.at
+        digest = hashlib.sha256() if self._sidecar else None
+        if isinstance(content, Sized):
+            file.skip(size)
+            self.exact = self.exact and codec == "none" and not self._sidecar
+            return shard.inline_body(start, codec, size, meta), "0" * 64
         try:
-            if isinstance(content, Sized):
-                file.skip(content.size)
-                self.exact = self.exact and entry.codec == "none" and not self._sidecar
-            else:
-                digest = hashlib.sha256() if self._sidecar else None
-                pieces = _hashed_pieces(content, digest)
-                if entry.codec != "none":
-                    compressor = self._compressor(entry.codec)
-                    whole = isinstance(content, bytes)
-                    pieces = (
-                        iter((compressor.whole(b"".join(pieces)),)) if whole else compressor.pieces(pieces, entry.size)
-                    )
-                for piece in pieces:
-                    file.write(piece)
-                self._note_checksum(shard, digest.hexdigest() if digest else "")
+            pieces = _hashed_pieces(content, digest)
+            if codec != "none":
+                pieces = self._compressor(codec).pieces(pieces, size, whole=isinstance(content, bytes))
+            for piece in pieces:
+                file.write(piece)
         except BaseException:
             file.rewind(start)
             raise
-        if isinstance(content, Sized):
-            self._note_checksum(shard, "0" * 64 if self._sidecar else "")
-        shard.add_inline(entry, start)
+        return shard.inline_body(start, codec, size, meta), digest.hexdigest() if digest else ""
 
-    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> None:
+    def _write_big(self, content: _Held, size: int, meta: bytes, who: str) -> tuple[bytes, str]:
+        """Write a content as a BigFile; return the fields of its entry, and its sha256 in hex."""
         if self._version == 1:
             raise UsageError(
-                f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
-                "use version=2 or a higher threshold="
+                f"{who} has {plural(size, 'byte')}: version 1 has no BigFiles; use version=2 or a higher threshold="
             )
         if isinstance(content, Sized):
             # A plan does not read the content, so it uses a placeholder hash.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
-            self._big[digest] = entry.size
+            self._big[digest] = size
         else:
-            digest = self._write_big(content)
-        self._note_checksum(shard, digest if self._sidecar else "")
+            computed = hashlib.sha256()
+            file = self.output.spool(f"{layout.BIGFILES}/content")
+            for piece in _hashed_pieces(content, computed):
+                file.write(piece)
+            file.complete()
+            digest = computed.hexdigest()
+            if self.output.settle(file, layout.bigfile_name(digest.encode())):
+                self._big[digest] = size
         self._referenced.add(digest)
-        shard.add_bigfile(NewEntry(entry.uid, entry.meta, entry.size, digest=digest))
-
-    def _write_big(self, content: bytes | IO[bytes]) -> str:
-        digest = hashlib.sha256()
-        file = self.output.spool(f"{BIGFILES}/content")
-        for piece in _hashed_pieces(content, digest):
-            file.write(piece)
-        file.complete()
-        size = file.at
-        if self.output.settle(file, bigfile_name(digest.hexdigest().encode())):
-            self._big[digest.hexdigest()] = size
-        return digest.hexdigest()
+        head = layout.BIGFILE_HEAD.pack(flags=layout.BIGFILE_FLAG, hash_length=len(digest)) + digest.encode()
+        return head + layout.BIGFILE_TAIL.pack(size=size, meta_length=len(meta)) + meta, digest
 
     def _held(self, data: Data, label: str) -> tuple[_Held, int]:
         """Return a content that can be read repeatedly (a temporary file above `IN_MEMORY` bytes), and its size."""
@@ -479,58 +435,47 @@ class DesWriter(Writer):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
             return data, data.size
-        held: list[bytes] = []
-        size, pieces = 0, pieces_of(data, label)
-        for piece in pieces:
-            held.append(bytes(piece))
-            size += len(piece)
+        folder = str(self.output.target.parent) if self.output.target is not None else None
+        held = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder)  # noqa: SIM115 - closed by the caller
+        try:
+            for piece in pieces_of(data, label):
+                held.write(piece)
+            size = held.tell()
             if size > IN_MEMORY:
-                return self._spooled(chain(held, pieces), label)
-        return b"".join(held), size
-
-    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Held, int]:
-        folder = self.output.target.parent if self.output.target is not None else None
-        try:
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
+                return held, size
+            held.seek(0)
+            whole = held.read()
         except OSError as error:
-            raise SourceError(f"cannot write a temporary file for {self.output.target}: {reason_of(error)}") from error
-        try:
-            for piece in pieces:
-                file.write(piece)
-            size = file.tell()
-        except OSError as error:
-            file.close()
+            held.close()
             raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
         except BaseException:
-            file.close()
+            held.close()
             raise
-        return file, size
+        held.close()
+        return whole, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
-        facts = more.facts if more is not BARE else {}
-        meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
+        meta, created_at = more.facts.get("meta") or {}, more.facts.get("created_at") or self._date or ""
         if not isinstance(meta, dict):
             raise UsageError(f"{who}: meta must be a JSON object, not {short(meta)}")
         if self._keep_date and created_at:
-            self._check_time(created_at, who)
+            try:
+                shard_date(created_at)
+            except UsageError as error:
+                raise UsageError(f"{who}: created_at is {error.message}") from None
             meta = {"created_at": created_at} | meta
         if meta and self._version == 1:
             raise UsageError(f"{who}: version 1 cannot store metadata; use version=2")
+        if not meta:
+            return b"", created_at
         try:
-            return write_meta(meta), created_at
-        except FormatError as error:
-            raise UsageError(f"{who}: {error.message}") from None
-
-    def _check_time(self, created_at: str, who: str) -> None:
-        try:
-            shard_date(created_at)
-        except UsageError as error:
-            raise UsageError(f"{who}: created_at is {error.message}") from None
+            return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode(), created_at
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"{who}: the metadata cannot be written as JSON: {error}") from None
 
     def _codec_of(self, uid: str, more: More) -> str:
-        said = more.facts.get("codec")
-        if said is not None:
-            return str(said)
+        if (given := more.facts.get("codec")) is not None:
+            return str(given)
         return "none" if self._codec == "none" or ending_of(uid) in self._skip else self._codec
 
     def _compressor(self, codec: str) -> Compressor:
@@ -539,34 +484,18 @@ class DesWriter(Writer):
             self._compressors[codec] = Compressor(codec, level)
         return self._compressors[codec]
 
-    def _note(self, uid: bytes, created_at: str, label: str) -> None:
-        """Record a uid for the duplicate check: per shard, or per date of a folder."""
-        self._labels.note(len(self._uids), label)
-        self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
-
     def _check_twins(self) -> None:
         twins = self._uids.twins()
         if twins:
-            pairs = [
-                (self._labels.of(one), self._labels.of(two), self._uid_text(one)) for one, two in twins[:MOST_PAIRS]
-            ]
+            pairs = []
+            for one, two in twins[:MOST_PAIRS]:
+                uid = self._uids[one].partition(b"\0")[2] if self.output.folder else self._uids[one]
+                pairs.append((self._labels.of(one), self._labels.of(two), short(uid.decode())))
             raise twins_error(pairs, len(twins), "uid")
-
-    def _uid_text(self, row: int) -> str:
-        uid = self._uids[row]
-        return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
-
-    def _note_checksum(self, shard: NewShard, digest: str) -> None:
-        if self._sidecar:
-            self._checksums.setdefault(shard.name, []).append(digest)
-
-    def _sidecar_text(self, name: str, shard: NewShard) -> bytes:
-        checksums, times = self._checksums.get(name, []), self._times.get(name, [])
-        return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), checksums, times))
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False if it cannot be seen
+    if not os.path.isdir(path.parent / layout.BIGFILES):  # noqa: PTH112 - False if it cannot be seen
         return set()
     from shardcore.formats.des.shard import open_shard
 
@@ -577,22 +506,13 @@ def _bigfiles_of(path: Path) -> set[str]:
             digests = [shard.file.entries.hash(row) for row in rows]
     except ShardError:
         return set()
-    return {digest.decode("ascii") for digest in digests if is_hash(digest)}
+    return {digest.decode("ascii") for digest in digests if layout.is_hash(digest)}
 
 
 def _bigfiles_in(folder: Path) -> set[str]:
-    try:
-        names = [path.name for path in (folder / BIGFILES).iterdir()]
-    except OSError:
-        return set()
-    return {name for name in names if is_hash(os.fsencode(name))}
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return -1
+    with suppress(OSError):
+        return {path.name for path in (folder / layout.BIGFILES).iterdir() if layout.is_hash(os.fsencode(path.name))}
+    return set()
 
 
 def _nothing_else(source: Source, format: str) -> Shard:
@@ -611,14 +531,17 @@ def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
         yield piece
 
 
-def _uid_bytes(key: str | None, label: str) -> bytes:
+def _uid_bytes(key: str | None, label: str = "") -> bytes:
     who = f"{label}: " if label else ""
     if key is None:
         raise UsageError(f"{who}an object of a DES shard requires a key (its uid)")
     try:
-        return uid_bytes(key)
-    except FormatError as error:
-        raise OddName(f"{who}{error.message}") from None
+        uid = key.encode()
+    except UnicodeEncodeError:
+        raise OddName(f"{who}the uid {short(key)} cannot be encoded as UTF-8") from None
+    if len(uid) > MAX_UID:
+        raise OddName(f"{who}the uid has {len(uid):,} bytes; the limit is {MAX_UID:,}")
+    return uid
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
@@ -627,12 +550,12 @@ def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
     except UnicodeEncodeError:
         raw = []
     if len(raw) < len(keys) or max(map(len, raw), default=0) > MAX_UID:
-        return [_uid_bytes(key, "") for key in keys]
+        return [_uid_bytes(key) for key in keys]
     return raw
 
 
 def check_uid(key: str) -> str:
-    _uid_bytes(key, "")
+    _uid_bytes(key)
     return key
 
 
@@ -640,8 +563,9 @@ def _meta_name(shard: str) -> str:
     return sidecar_name(shard) or f"{shard}.meta"
 
 
-def _content_section(size: int) -> Section:
-    return Section("content", SectionRole.DATA, 0, size, "The whole content.")
+def _planned(name: str, size: int) -> PlannedFile:
+    section = Section("content", SectionRole.DATA, 0, size, "The whole content.")
+    return PlannedFile(name, size, (section,), NoObjects())
 
 
 def checksum_of(options: Mapping[str, Any]) -> str:

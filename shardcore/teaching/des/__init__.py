@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shardcore.errors import UsageError
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INLINE, PLACE_V1, PLACE_V1_SHORT, UID_HEAD
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER
 from shardcore.formats.des.lookup import Found, NoEntry, Opened, Routed
 from shardcore.formats.des.routing import ShardName
-from shardcore.formats.des.walk_entries import ShapeV1Short, ShapeV2
+from shardcore.formats.des.shard import DesShard
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone
-from shardcore.model.slot_usage import Load, counts_of
-from shardcore.model.span import Span
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
+from shardcore.progress import Progress
 from shardcore.shards.step_content import Fields
 from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
 from shardcore.teaching.des.address_figures import bits_figure
 from shardcore.teaching.des.entry_figures import walk_strip
 
 if TYPE_CHECKING:
-    from shardcore.formats.des.file import DesFile
     from shardcore.formats.des.folder import DesDataSet
-    from shardcore.formats.des.shard import DesShard
     from shardcore.model.drawing import Sketch
     from shardcore.shards.step_content import Shown
     from shardcore.shards.trace import Trace
@@ -45,8 +44,20 @@ def shares(file: DesFile) -> tuple[Share, ...]:
 _TOMBSTONED = "Deleted according to the sidecar; the bytes remain until the shard is rewritten."
 
 
-def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
+def number_load(data_set: DesDataSet, reads: int) -> LoadSource:
     """Return the number of objects per shard number, over all dates and parts."""
+
+    def load(progress: Progress) -> Load:
+        data_set.load_index(progress)
+        if data_set.n_bits is None:
+            raise UsageError("n_bits is unknown: it follows neither from the file names nor from a zones file")
+        counts = [(member.name, data_set.objects_in(member.name) or 0) for member in data_set.members]
+        return _per_number(counts, data_set.n_bits)
+
+    return LoadSource("numbers", "Objects per shard number", reads, load)
+
+
+def _per_number(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
     parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
     named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]
     places = np.array([number for number, _ in named], np.int64)
@@ -64,7 +75,7 @@ def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
     )
 
 
-__all__ = ["folder_sketches", "numbers", "shares", "sketches", "step_drawing", "step_figures"]
+__all__ = ["folder_sketches", "number_load", "shares", "sketches", "step_drawing", "step_figures"]
 
 
 def sketches(shard: DesShard, trace: Trace | None) -> tuple[Sketch, ...]:
@@ -75,14 +86,22 @@ def sketches(shard: DesShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 def folder_sketches(data_set: DesDataSet, trace: Trace | None) -> tuple[Sketch, ...]:
     member = data_set.first_member if trace is None else last_walked(trace)
-    if not data_set.may_draw(member):
+
+    def names() -> Sequence[str]:
+        return [one.name for one in data_set.members] if data_set.listed else ()
+
+    def file() -> DesFile | None:
+        shard = data_set.member(member) if member else None
+        return shard.file if isinstance(shard, DesShard) else None
+
+    if not data_set.is_open(member) and member not in names():
         member = ""
     n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
     scene = AddressScene(
-        lambda: data_set.file_of(member),
+        file,
         trace,
         member=member,
-        names=data_set.known_names,
+        names=names,
         ready=lambda: data_set.is_open(member),
         n_bits=n_bits[0] if n_bits else data_set.known_bits,
     )
@@ -109,15 +128,9 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
     return ()
 
 
-def _after_uid(fact: Found) -> int:
-    entries = fact.file.entries
-    return entries.span(fact.row).start + UID_HEAD.size + int(entries.columns.uid_length[fact.row])
-
-
 def _place_fields(fact: Found) -> Fields:
     entries, row = fact.file.entries, fact.row
-    c, shape = entries.columns, entries.shape
-    record = PLACE_V1_SHORT if isinstance(shape, ShapeV1Short) else INLINE if isinstance(shape, ShapeV2) else PLACE_V1
+    c = entries.columns
     code = int(c.codec[row])
     values: dict[str, Any] = {
         "offset": int(c.offset[row]),
@@ -126,12 +139,12 @@ def _place_fields(fact: Found) -> Fields:
         "compressed_size": int(c.compressed[row]),
         "uncompressed_size": int(c.size[row]),
     }
-    return Fields(record, _after_uid(fact), values)
+    return Fields(entries.shape.place, entries.place(row, "uid").stop, values)
 
 
 def _flags_figure(fact: Found) -> Bits:
-    at, flags = _after_uid(fact), int(fact.file.entries.columns.flags[fact.row])
-    spans = (Span("", at, at + 1),)
+    flags = int(fact.file.entries.columns.flags[fact.row])
+    spans = (fact.file.entries.place(fact.row, "flags"),)
     low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import UID_HEAD
 from shardcore.formats.des.routing import (
     DEFAULT_BITS,
     MAX_BITS,
@@ -201,8 +200,7 @@ class AddressSketch:
         except UsageError:
             date = name.date if name is not None and self._scene.folder else ANY
             return Pieces(date, route.hex, part, (), _uid_spans(found))
-        at = found.file.entries.data_stop + int(found.file.entries.columns.meta_start[found.row])
-        meta = Span("", at, at + int(found.file.entries.columns.meta_length[found.row]))
+        meta = found.file.entries.place(found.row, "meta")
         return Pieces(date, route.hex, part, (meta,), _uid_spans(found))
 
     def _route_figures(
@@ -337,6 +335,5 @@ def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
 def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
     if found is None or found.row is None:
         return ()
-    start = found.file.entries.span(found.row).start + UID_HEAD.size
-    length = int(found.file.entries.columns.uid_length[found.row])
-    return (Span("", start, start + length),) if length else ()
+    uid = found.file.entries.place(found.row, "uid")
+    return (uid,) if uid.size else ()

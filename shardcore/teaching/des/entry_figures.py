@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import INDEX_HEAD
-from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.model.drawing import Item, Link, Ruler, Table, Tone
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import visible
@@ -76,7 +75,7 @@ def tombstone_table(file: DesFile, row: int, place: Span | None = None) -> Table
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None
-    spans = (place or tombstone_span(file, sidecar, tombstone),)
+    spans = (place or sidecar.tombstone_span(file.source.folder, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
     doc = f"The tombstone is in {visible(sidecar.name)}; the shard itself is not changed."
     row_items = (

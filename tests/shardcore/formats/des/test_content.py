@@ -13,7 +13,7 @@ import shardcore
 from shardcore import errors
 from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError
 from shardcore.formats.des import shard as opening
-from shardcore.formats.des.lookup import locate
+from shardcore.formats.des.routing import locate
 from shardcore.model.objects import State
 from shardcore.progress import stopped_by
 from shardcore.sources.memory import BytesSource

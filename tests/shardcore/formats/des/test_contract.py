@@ -9,12 +9,12 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-from shardcore.formats.des.layout import LAYOUTS
+from shardcore.formats.des import layout
 from shardcore.formats.des.sidecar import Sidecar
-from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.finding import Severity
 from shardcore.model.objects import State
+from shardcore.model.record import Record
 from shardcore.testing import DataSetContract, PageContract, ShardContract, check_columns, check_explained, check_tiling
 from shardcore.testing.drawing_contract import DrawingContract
 from tests.shardcore.formats.des.made import random_stored, write
@@ -40,7 +40,7 @@ class TestDesDataSetContract(DataSetContract):
 
 class TestDesPage(PageContract):
     page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "des.md"
-    layouts: ClassVar = {layout.name: layout for layout in LAYOUTS}
+    layouts: ClassVar = {found.name: found for found in vars(layout).values() if isinstance(found, Record)}
 
     def test_the_worked_example_is_the_sample(self) -> None:
         sample = (Path(__file__).parents[3] / "data" / "des" / "tiny.des").read_bytes()
@@ -101,11 +101,11 @@ def test_the_place_of_a_tombstone(tmp_path: Path) -> None:
         sidecar = Sidecar.parse(data, "x.meta")
         for listed in sidecar.tombstones.values():
             for tombstone in listed:
-                span = tombstone_span(shard.file, sidecar, tombstone)
+                span = sidecar.tombstone_span(shard.file.source.folder, tombstone)
                 (found,) = json.loads("{" + data[span.start : span.stop].decode() + "}").values()
                 assert found["reason"] == tombstone.facts["reason"]
         (tmp_path / "x.meta").write_bytes(data + b" ")
-        assert tombstone_span(shard.file, sidecar, sidecar.tombstones["b"][0]) == sidecar.span
+        assert sidecar.tombstone_span(shard.file.source.folder, sidecar.tombstones["b"][0]) == sidecar.span
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -14,8 +14,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import FormatError, KeyAbsent, SourceError, UsageError
 from shardcore.formats.des import routing
-from shardcore.formats.des.routing import Route, ShardName, bits_of_names, infer_n_bits
-from shardcore.formats.des.zones_file import Zones
+from shardcore.formats.des.routing import Route, ShardName, Zones, bits_of_names, infer_n_bits
 from shardcore.testing.checks import check_explained
 from tests.shardcore.formats.des.made import Stored, write
 
