@@ -27,7 +27,7 @@ FORMAT = Format(
         checksum=lambda _: "blake3",
         uncompressed={"compression": "none"},
     ),
-    edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
+    edits={"rekey": lazily("shardcore.formats.mdb.writer:rekey")},
     options=(
         Option("xorbs", OptionType.FOLDER, "Folder that contains the xorbs.", flag="DIR"),
         Option(

@@ -18,8 +18,8 @@ from shardcore.formats.mdb.layout import (
     FOOTER_SIZE,
     FOOTER_VERSION,
     HEADER,
+    HEADER_SECTION,
     NO_EXPIRY,
-    SENTENCES,
     TAG,
     TAG_TEXT,
     locate,
@@ -32,7 +32,6 @@ from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import plural
-from shardcore.model.section import Section, SectionRole
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
@@ -66,11 +65,8 @@ class MdbShard(FileShard):
     def __init__(self, file: MdbFile) -> None:
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
         self.version = str(file.layout.header["version"])
+        self.flavour = file.flavour
         self.why = f"{_WHY}, {self.flavour}"
-
-    @property
-    def flavour(self) -> str:
-        return self.file.flavour
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
@@ -168,8 +164,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
     if len(head) == HEADER.size and head.startswith(TAG):
         raw = HEADER.read_one(head)
         if context.draft.kept:
-            section = Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
-            context.draft.add(section, header_node(raw), raw)
+            context.draft.add(HEADER_SECTION, header_node(raw), raw)
         context.draft.version = str(raw["version"])
     header = read_header(head)
     xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)
