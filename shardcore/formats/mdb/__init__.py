@@ -60,10 +60,7 @@ FORMAT = Format(
             OptionPurpose.WRITE,
         ),
         Option(
-            "key",
-            OptionType.TEXT,
-            "HMAC key of the chunk hashes, 64 hex digits; default: no key.",
-            OptionPurpose.WRITE,
+            "key", OptionType.TEXT, "HMAC key of the chunk hashes, 64 hex digits; default: no key.", OptionPurpose.WRITE
         ),
         Option(
             "created",

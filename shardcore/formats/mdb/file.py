@@ -46,6 +46,7 @@ class MdbFile:
     ) -> None:
         self.source = source
         self.layout = layout
+        self.header = layout.header
         self.footer_fields = footer_fields
         self.footer_damage = footer_damage
         self.xorbs = xorbs

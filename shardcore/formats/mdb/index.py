@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from shardcore.model.span import Span
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+N = TypeVar("N", int, I64)
 
 MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
 """Error text of `MdbIndex.misnamed_files`."""
@@ -153,7 +154,7 @@ class WalkedSection:
         """Return the block that has an entry, a segment or a chunk."""
         return int(np.searchsorted(self.bounds, entry, "right")) - 1
 
-    def byte_of(self, record: int) -> int:
+    def byte_of(self, record: N) -> N:
         return self.start + record * RECORD_SIZE
 
     def span(self, record: int, count: int = 1) -> Span:

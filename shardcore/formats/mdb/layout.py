@@ -330,6 +330,12 @@ FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)
 """Kinds of objects; each may have a lookup table."""
 
+
+def key_text(kind: str, hash_text: str) -> str:
+    """Return the key of an object: the text of its hash, with the kind as prefix unless it is a file."""
+    return hash_text if kind == FILE else f"{kind}:{hash_text}"
+
+
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
 FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
     block_fault,
     descents,
+    key_text,
     protect,
     protect_many,
 )
@@ -111,7 +113,7 @@ class MdbKey:
     raw: bytes
 
     def __str__(self) -> str:
-        return to_text(self.raw) if self.kind == FILE else f"{self.kind}:{to_text(self.raw)}"
+        return key_text(self.kind, to_text(self.raw))
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
@@ -316,32 +318,25 @@ class MdbLookup:
         yield wanted
         if wanted.is_empty:
             return
+        hits = list[Hit]()
         if (table := self.file.layout.tables.get(wanted.kind)) is not None:
             first, rows, piece = search(lambda a, b: self.file.read(a, b, source), table, wanted.key)
             yield TableSearched(table, wanted.key, first, rows, piece)
-            hits = self._table_hits(table, first, rows, wanted.raw, source)
+            if len(rows) > _MANY:
+                hits = _hits(self.file.load(source), wanted)
+            else:
+                chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
+                hits = [Hit(*found) for found in zip(rows["index"].tolist(), chunks, count(first), strict=False)]
         else:
             index = self.file.load(source)
-            known, section = index.maps[wanted.kind], index.section(wanted.kind)
-            same = known.same(wanted.raw)
-            pairs = zip(known.records[same].tolist(), known.chunks[same].tolist(), strict=True)
-            hits = [Hit(record, chunk, -1) for record, chunk in pairs]
-            yield Walked(wanted.kind, len(known.keys), len(hits), Span("", section.start, section.stop_byte))
+            hits, section = _hits(index, wanted), index.section(wanted.kind)
+            records = len(index.records(wanted.kind))
+            yield Walked(wanted.kind, records, len(hits), Span("", section.start, section.stop_byte))
             if section.damage is not None and not hits:
                 # The unread rest may contain the key, so its absence is not proven.
                 raise section.damage
         for hit in hits:
             yield from self._compared(wanted, hit, source)
-
-    def _table_hits(self, table: LookupTable, first: int, rows: NDArray[Any], raw: bytes, source: Source) -> list[Hit]:
-        numbers, records = np.arange(first, first + len(rows)), rows["index"].astype(np.int64)
-        chunks = rows["chunk"].astype(np.int64) if table.kind == CHUNK else np.full(len(rows), -1)
-        if len(rows) > _MANY:
-            hashes, places = self.file.load(source).section(table.kind).hashes, records + 1 + chunks
-            inside = np.flatnonzero(places < len(hashes))
-            same = inside[(hashes[places[inside]] == np.frombuffer(raw, np.uint8)).all(axis=1)]
-            numbers, records, chunks = numbers[same], records[same], chunks[same]
-        return [Hit(*found) for found in zip(records.tolist(), chunks.tolist(), numbers.tolist(), strict=True)]
 
     def _compared(self, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
         """Compare the record of a table entry, and yield the object if it has the whole hash."""
@@ -372,15 +367,15 @@ class MdbLookup:
             ref = self._file_ref(row, header.start, data)
         else:
             values = CAS_HEADER.read_one(data, place=header)
-            count = values["num_entries"]
-            if hit.chunk >= count:
-                message = f"{entry} refers to chunk {hit.chunk}, but the xorb has {plural(count, 'chunk')}"
+            chunks = values["num_entries"]
+            if hit.chunk >= chunks:
+                message = f"{entry} refers to chunk {hit.chunk}, but the xorb has {plural(chunks, 'chunk')}"
                 raise FormatError(message, span=header)
             ref = xorb_ref(row, header.start, values)
             if kind == CHUNK:
                 chunk, keyed = CAS_ENTRY.read_one(record), file.layout.key != ZERO
                 ref = chunk_ref(row, place.start, chunk, values["cas_hash"], hit.chunk, keyed=keyed)
-            elif fault := block_fault(XORB, 1 + count, (stop - header.start) // RECORD_SIZE):
+            elif fault := block_fault(XORB, 1 + chunks, (stop - header.start) // RECORD_SIZE):
                 raise Truncated(fault, span=Span("", header.start, stop))
         yield Matched(kind, hit, header, place, raw, ref)
         yield ref
@@ -425,3 +420,10 @@ class MdbLookup:
         into.add_rows(chunks, record_to)
         if chunks:
             index.segment_links.gather(into, section.span(first + chunks[0], chunks[-1] + 1 - chunks[0]))
+
+
+def _hits(index: MdbIndex, wanted: Wanted) -> list[Hit]:
+    """Return the records with the whole hash, as the index has them."""
+    known = index.maps[wanted.kind]
+    same = known.same(wanted.raw)
+    return [Hit(*pair, -1) for pair in zip(known.records[same].tolist(), known.chunks[same].tolist(), strict=True)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
@@ -32,6 +33,7 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
     block_fault,
     file_records,
+    key_text,
 )
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
@@ -157,64 +159,50 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     return FileBlock(start, stop, header, segments, ranges, sha256)
 
 
+def indexed_block(index: MdbIndex, number: int) -> FileBlock:
+    """Return the records of a file of the index."""
+    start, stop = (index.files.byte_of(int(edges[number])) for edges in (index.files.headers, index.files.ends))
+    return read_file_block(lambda a, b: index.data[a:b], start, stop)
+
+
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
     return read_file_block(file.read, ref.spans[0].start, file.layout.file_info[1])
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
     state = State.DAMAGED if fault else State.EXTERNAL if len(block.segments) else State.LIVE
-    return ObjectRef(
-        key=block.key,
-        row=row,
-        spans=(Span("", block.start, block.stop),),
-        size=block.size,
-        codec=CODEC,
-        state=state,
-        kind=FILE,
-        parts=(RECIPE,),
-        error=fault,
-        extras={
-            # The digest is stored like a hash, so its text form is the usual one.
-            "sha256": None if block.sha256 is None else to_text(block.sha256),
-            "verified": block.ranges is not None,
-            "segments": block.segment_list,
-        },
-    )
+    extras = {
+        # The digest is stored like a hash, so its text form is the usual one.
+        "sha256": None if block.sha256 is None else to_text(block.sha256),
+        "verified": block.ranges is not None,
+        "segments": block.segment_list,
+    }
+    span, more = Span("", block.start, block.stop), {"state": state, "parts": (RECIPE,), "error": fault}
+    return _ref(FILE, block.key, row, span, block.size, extras, **more)
 
 
 def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
     text, count = to_text(header["cas_hash"]), header["num_entries"]
-    return ObjectRef(
-        key=f"{XORB}:{text}",
-        row=row,
-        spans=(Span("", start, start + (1 + count) * RECORD_SIZE),),
-        size=header["num_bytes_in_cas"],
-        stored_size=header["num_bytes_on_disk"] or -1,
-        codec=CODEC,
-        state=State.EXTERNAL,
-        kind=XORB,
-        parts=(RECIPE,),
-        extras={"xorb": text, "chunks": count},
-    )
+    span = Span("", start, start + (1 + count) * RECORD_SIZE)
+    more = {"stored_size": header["num_bytes_on_disk"] or -1, "parts": (RECIPE,)}
+    return _ref(XORB, text, row, span, header["num_bytes_in_cas"], {"xorb": text, "chunks": count}, **more)
 
 
 def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: int, *, keyed: bool) -> ObjectRef:
-    return ObjectRef(
-        key=f"{CHUNK}:{to_text(entry['chunk_hash'])}",
-        row=row,
-        spans=(RECORD.span("", start),),
-        size=entry["unpacked_segment_bytes"],
-        codec=CODEC,
-        state=State.EXTERNAL,
-        kind=CHUNK,
-        extras={
-            "xorb": to_text(xorb),
-            "chunk": number,
-            "start": entry["chunk_byte_range_start"],
-            "eligible": bool(entry["flags"] & ChunkFlag.GLOBAL_DEDUP_ELIGIBLE),
-            "keyed": keyed,
-        },
-    )
+    extras = {
+        "xorb": to_text(xorb),
+        "chunk": number,
+        "start": entry["chunk_byte_range_start"],
+        "eligible": bool(entry["flags"] & ChunkFlag.GLOBAL_DEDUP_ELIGIBLE),
+        "keyed": keyed,
+    }
+    text, span = to_text(entry["chunk_hash"]), RECORD.span("", start)
+    return _ref(CHUNK, text, row, span, entry["unpacked_segment_bytes"], extras)
+
+
+def _ref(kind: str, text: str, row: int, span: Span, size: int, extras: dict[str, Any], **more: Any) -> ObjectRef:
+    more = {"state": State.EXTERNAL} | more
+    return ObjectRef(key_text(kind, text), row, (span,), size, codec=CODEC, kind=kind, extras=extras, **more)
 
 
 class MdbObjects(Objects):
@@ -266,10 +254,9 @@ class MdbObjects(Objects):
         texts: list[str | None] = [None] * len(rows)
         for number, here, at in self._by_kind(rows):
             name = KINDS[number]
-            prefix = "" if name == FILE else f"{name}:"
             hashes = index.section(name).hashes[index.records(name)[at]]
             for place, text in zip(here.tolist(), to_texts(hashes), strict=True):
-                texts[place] = prefix + text
+                texts[place] = key_text(name, text)
         return texts
 
     def ref(self, row: int) -> ObjectRef:
@@ -280,9 +267,8 @@ class MdbObjects(Objects):
         section, number = index.section(kind), row - index.first_row(kind)
         start = section.byte_of(int(index.records(kind)[number]))
         if kind == FILE:
-            stop = section.byte_of(int(section.ends[number]))
-            block = read_file_block(lambda a, b: index.data[a:b], start, stop)
-            return file_ref(row, block, index.file_fault(number) if index.damaged_files[number] else "")
+            fault = index.file_fault(number) if index.damaged_files[number] else ""
+            return file_ref(row, indexed_block(index, number), fault)
         if kind == XORB:
             return xorb_ref(row, start, CAS_HEADER.values(index.xorb_headers[number]))
         xorb = section.block_with(number)

@@ -30,9 +30,8 @@ from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
-from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import plural
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -75,9 +74,7 @@ class MdbShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.layout.header.items()}
-        fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
-        return fields
+        return super().fields | {f"footer.{name}": value for name, value in self.file.footer_fields.items()}
 
     @property
     def declared_objects(self) -> int | None:
@@ -127,12 +124,6 @@ class MdbShard(FileShard):
         """Return the context for reading all files: a xorb of which at least half is needed is fetched whole."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        from shardcore.formats.mdb.verify import verify
-
-        with self.verifying(depth):
-            return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
         self.file.close()

@@ -36,7 +36,7 @@ from shardcore.formats.mdb.layout import (
     range_hashes,
     shard_name,
 )
-from shardcore.formats.mdb.objects import MdbObjects, block_of
+from shardcore.formats.mdb.objects import indexed_block
 from shardcore.formats.mdb.tree import date_text
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report
 from shardcore.model.number_text import plural
@@ -70,7 +70,7 @@ def most_references(size: int) -> int:
     return 200_000 + size // 16
 
 
-def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress) -> Report:
+def verify(file: MdbFile, depth: Depth, progress: Progress) -> Report:
     findings = Findings()
     progress(0, 4)
     index = file.load()
@@ -87,7 +87,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
             hashes.check_files(progress)
     checked = 0
     if depth.reaches(Depth.CONTENT):
-        checked = _Content(file, index, findings).check(objects, progress)
+        checked = _Content(file, index, findings).check(progress)
     progress(4, 4)
     return Report(depth, sum(index.counts), findings.all(), checked)
 
@@ -330,7 +330,7 @@ class _Content(_Checks):
         super().__init__(file, index, findings)
         self.used = np.zeros(len(index.chunks), bool)
 
-    def check(self, objects: MdbObjects, progress: Progress) -> int:
+    def check(self, progress: Progress) -> int:
         """Read every file, then the chunks that no file uses; missing xorbs become notes.
 
         Returns the number of files, xorbs and chunks whose bytes were hashed or that have none.
@@ -348,7 +348,7 @@ class _Content(_Checks):
             if references[number] > most or not work.takes(int(index.file_sizes[number]) + cost):
                 work.unchecked += references[number] > most
                 continue
-            self._check_file(number, objects)
+            self._check_file(number)
             done += 1
             findings.verified = done
         for number in np.flatnonzero(~lost_xorbs).tolist():
@@ -396,8 +396,8 @@ class _Content(_Checks):
     def _note_missing(self, text: str) -> None:
         self.findings.note("mdb.xorb-missing", None, f"xorb {text} not found: its bytes are not checked")
 
-    def _check_file(self, number: int, objects: MdbObjects) -> None:
-        index, block = self.index, block_of(self.file, objects.ref(number))
+    def _check_file(self, number: int) -> None:
+        index, block = self.index, indexed_block(self.index, number)
         try:
             for _ in stream_file(self.file, block):
                 pass

@@ -17,22 +17,16 @@ from shardcore.codecs.xet.hashes import SIZE, ZERO, chunk_hash, to_text, words
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import (
     CHUNK,
     CHUNK_LOOKUP,
     FOOTER,
     FOOTER_SIZE,
-    HEADER,
     NO_EXPIRY,
     RECORD_SIZE,
-    locate,
     protect_many,
-    read_footer,
-    read_header,
     shard_name,
 )
-from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.serialization import (
     EMPTY_FOOTER,
     FULL,
@@ -47,11 +41,14 @@ from shardcore.formats.mdb.serialization import (
     size_of,
     split,
 )
-from shardcore.formats.mdb.xorbs import NAMES, Xorbs
+from shardcore.formats.mdb.shard import MdbShard, open_shard
+from shardcore.formats.mdb.xorbs import NAMES
 from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
 from shardcore.model.safe_text import short
+from shardcore.shards.open_context import OpenContext
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.writing.in_place import check_other_file
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
@@ -60,7 +57,6 @@ from shardcore.writing.temporary_names import sweep
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 if TYPE_CHECKING:
-    from shardcore.formats.mdb.shard import MdbShard
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
 
@@ -124,12 +120,17 @@ class XorbOutput:
         name = NAMES[0].format(text)
         return str(self._folder / name) if self._folder is not None else self._prefix + name
 
-    @property
-    def folder(self) -> Path | None:
-        target = self._output.target
-        if self._folder is not None or target is None:
-            return self._folder
-        return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+    def unused(self, xorbs: list[PackedXorb]) -> tuple[str, ...]:
+        """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
+        target, folder = self._output.target, self._folder
+        if folder is None and target is not None:
+            folder = (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+        used = {NAMES[0].format(to_text(xorb.hash)) for xorb in xorbs}
+        unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
+        if not unused:
+            return ()
+        count = plural(len(unused), "xorb")
+        return (f"{folder}: kept {count} that this store no longer uses, because other shards may use them",)
 
     def commit(self) -> None:
         """Rename the xorbs in a separate folder; called before the shard that refers to them is renamed."""
@@ -260,8 +261,8 @@ class MdbWriter(Writer):
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
         files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
         for name, data, _ in self._shards(packed):
-            planned = _as_file(data, name)
-            files.append(PlannedFile(name, len(data), planned.sections, MdbObjects(planned)))
+            planned = open_shard(PrefetchedSource(BytesSource(data, name)), OpenContext(_no_xorb))
+            files.append(PlannedFile(name, len(data), planned.sections, planned.objects))
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
@@ -294,18 +295,8 @@ class MdbWriter(Writer):
             raise
         self.written = (*self._out.written, *written)
         if self.output.removed:
-            self.notes += self._unused_xorbs()
+            self.notes += self._out.unused(self._xorbs)
         return self.written
-
-    def _unused_xorbs(self) -> tuple[str, ...]:
-        """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
-        folder = self._out.folder
-        used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
-        unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
-        if not unused:
-            return ()
-        count = plural(len(unused), "xorb")
-        return (f"{folder}: kept {count} that this store no longer uses, because other shards may use them",)
 
     def abort(self) -> None:
         super().abort()
@@ -341,18 +332,8 @@ def _hashed(
         begun.result()
 
 
-def _as_file(data: bytes, name: str) -> MdbFile:
-    def no_xorb(source: Source, format: str) -> Shard:
-        raise UsageError(f"{source.name} is not written yet")
-
-    header = read_header(data[: HEADER.size])
-    source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)
-    if not header["footer_size"]:
-        found = discover(data, header, len(data))
-        return MdbFile(source, found.layout, {}, xorbs, index=found)
-    footer = read_footer(data, len(data))
-    layout = locate(len(data), header, footer)
-    return MdbFile(source, layout, footer, xorbs, index=load(data, layout))
+def _no_xorb(source: Source, format: str) -> Shard:
+    raise UsageError(f"{source.name} is not written yet")
 
 
 # --- rekeying, and values of the footer as text -----------------------------------------------------------------

@@ -13,7 +13,7 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
 from shardcore.errors import UsageError
-from shardcore.formats.xorb.objects import CODECS
+from shardcore.formats.xorb.lookup import CODECS
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.span import Span
 from shardcore.writing.output import Output
