@@ -170,8 +170,14 @@ def _part_of(file: MdbFile, chunks: ChunkRange, start: int, stop: int) -> bytes:
 # --- recipes ----------------------------------------------------------------------------------------------------
 
 
+_ENTRY = json.JSONEncoder(separators=(",\n   ", ": ")).encode
+
+
 def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
-    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries."""
+    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries.
+
+    Together they are `json.dumps(recipe, indent=1)`, which is slow for many small entries.
+    """
     rows: Callable[[int, int], list[dict[str, Any]]]
     if ref.kind == FILE:
         name, count, rows = "segments", len(ref.extras["segments"]), partial(_segment_rows, block_of(file, ref))
@@ -179,14 +185,12 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
     else:
         name, count, rows = "chunks", ref.extras["chunks"], partial(_chunk_rows, file, ref)
         head = {"xorb": ref.extras["xorb"], "size": ref.size, name: []}
-    if not count:
-        yield indented(head).encode() + b"\n"
-        return
-    yield indented(head).removesuffix("]\n}").encode()
+    text = json.dumps(head, indent=1)
+    yield (text.removesuffix("]\n}") if count else text + "\n").encode()
     for first in range(0, count, AT_ONCE):
-        text = indented({name: rows(first, min(first + AT_ONCE, count))}).partition("[")[2].removesuffix("\n ]\n}")
-        yield (("," if first else "") + text).encode()
-    yield b"\n ]\n}\n"
+        last = min(first + AT_ONCE, count)
+        entries = ",".join(f"\n  {{\n   {_ENTRY(row)[1:-1]}\n  }}" for row in rows(first, last))
+        yield (entries + ("," if last < count else "\n ]\n}\n")).encode()
 
 
 def _segment_rows(block: FileBlock, first: int, last: int) -> list[dict[str, Any]]:
@@ -201,18 +205,6 @@ def _chunk_rows(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[di
     columns = (rows[name].tolist() for name in ("chunk_byte_range_start", "unpacked_segment_bytes", "flags"))
     hashes = to_texts(rows["chunk_hash"])
     return [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
-
-
-def indented(value: Any, level: int = 1) -> str:
-    """Return `json.dumps(value, indent=1)`; faster for many small values."""
-    if isinstance(value, dict) and value:
-        items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
-    elif isinstance(value, list) and value:
-        items = [indented(item, level + 1) for item in value]
-    else:
-        return json.dumps(value)
-    edge, step = ("{}", "[]")[isinstance(value, list)], "\n" + " " * level
-    return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
 # --- the content in a trace -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.index import MdbIndex, load
-from shardcore.formats.mdb.layout import KINDS, UNKNOWN, MdbLayout
+from shardcore.formats.mdb.layout import UNKNOWN, MdbLayout
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_text import grouped_digits
@@ -77,14 +77,6 @@ class MdbFile:
     def damage(self) -> FormatError | None:
         """Error that makes objects unreadable: in the footer or, once the index is loaded, in a section."""
         return self.footer_damage or (None if self.index is None else self.index.damage)
-
-    @property
-    def declared_objects(self) -> int | None:
-        """Number of objects according to the index or the lookup tables; None if neither is available."""
-        if self.index is not None:
-            return sum(self.index.counts)
-        tables = self.layout.tables
-        return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def links(self) -> Iterator[Links]:
         """Yield the references to records from segments and lookup tables; none before the index is loaded."""

@@ -40,7 +40,8 @@ from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.references import Reference, ReferenceCollector
+from shardcore.model.pointer_table import Links
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -406,20 +407,16 @@ class MdbLookup:
         if number < 0:
             return
         section, first = index.xorbs, int(index.xorbs.headers[number]) + 1
+        spans = [xorb.record_span(chunk) for chunk in range(min(xorb.chunk_count, int(section.counts[number])))]
+        starts, stops = (np.array([getattr(span, edge) for span in spans], np.int64) for edge in ("start", "stop"))
 
-        def inside(chunk: int) -> Span:
-            record = xorb.record_span(chunk)
-            return Span(into.span.source, record.start, record.stop)
+        def record_to(chunk: int) -> tuple[Span, str]:
+            return section.span(first + chunk), f"This record describes chunk {chunk} of the xorb."
 
-        def record_to(chunk: int) -> Reference:
-            why = f"This record describes chunk {chunk} of the xorb."
-            return Reference(section.span(first + chunk), inside(chunk), why)
-
-        listed = range(min(xorb.chunk_count, int(section.counts[number])))
-        chunks = [chunk for chunk in listed if into.wants(inside(chunk))]
-        into.add_rows(chunks, record_to)
-        if chunks:
-            index.segment_links.gather(into, section.span(first + chunks[0], chunks[-1] + 1 - chunks[0]))
+        Links(starts, stops, record_to, into.span.source).gather(into)
+        chunks = np.flatnonzero((starts < into.span.stop) & (stops > into.span.start))
+        if len(chunks):
+            index.segment_links.gather(into, section.span(first + chunks[0], int(chunks[-1] + 1 - chunks[0])))
 
 
 def _hits(index: MdbIndex, wanted: Wanted) -> list[Hit]:

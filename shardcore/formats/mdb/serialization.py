@@ -306,7 +306,7 @@ def _file_section(recipes: Recipes) -> tuple[bytes, I64]:
     rows = np.zeros((ends[-1], RECORD_SIZE), np.uint8)
     source, places = _gathered(recipes.counts, order), np.repeat(starts, counts) + 1 + _within(counts)
     _put(rows, starts, FILE_HEADER, file_hash=recipes.files[order], file_flags=FLAGS, num_entries=counts)
-    rows[places] = _bytes_of(recipes.segments[source])
+    rows.view(FILE_ENTRY.dtype)[:, 0][places] = recipes.segments[source]
     _put(rows, places + np.repeat(counts, counts), FILE_VERIFICATION, range_hash=recipes.ranges[source])
     _put(rows, ends[1:] - 1, FILE_METADATA, sha256=recipes.sha256s[order])
     return rows.tobytes() + BOOKEND.pack(), starts
@@ -319,12 +319,16 @@ def _xorb_section(hashes: HashArray, counts: I64, chunks: NDArray[Any]) -> tuple
     rows = np.zeros((ends[-1], RECORD_SIZE), np.uint8)
     sizes = block_sums(chunks["unpacked_segment_bytes"], running(counts))
     _put(rows, starts, CAS_HEADER, cas_hash=hashes, num_entries=counts, num_bytes_in_cas=sizes)
-    rows[np.repeat(starts, counts) + 1 + _within(counts)] = _bytes_of(chunks)
+    rows.view(CAS_ENTRY.dtype)[:, 0][np.repeat(starts, counts) + 1 + _within(counts)] = chunks
     return rows.tobytes() + BOOKEND.pack(), starts
 
 
 def _table(record: Record, hashes: HashArray, **columns: I64) -> bytes:
-    return record.write(by_key(_filled(record, len(hashes), key=words(hashes)[:, 0], **columns)))
+    rows = np.zeros(len(hashes), record.dtype)
+    rows["key"] = words(hashes)[:, 0]
+    for name, column in columns.items():
+        rows[name] = column
+    return record.write(by_key(rows))
 
 
 def _gathered(counts: I64, order: I64) -> I64:
@@ -337,16 +341,7 @@ def _within(counts: I64) -> I64:
     return np.arange(bounds[-1]) - np.repeat(bounds[:-1], counts)
 
 
-def _filled(record: Record, count: int, **values: Any) -> NDArray[Any]:
-    rows = np.zeros(count, record.dtype)
-    for name, value in values.items():
-        rows[name] = value
-    return rows
-
-
 def _put(rows: NDArray[np.uint8], places: I64, record: Record, **values: Any) -> None:
-    rows[places] = _bytes_of(_filled(record, len(places), **values))
-
-
-def _bytes_of(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), RECORD_SIZE)
+    fields = rows.view(record.dtype)[:, 0]
+    for name, value in values.items():
+        fields[name][places] = value

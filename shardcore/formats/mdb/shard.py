@@ -19,6 +19,7 @@ from shardcore.formats.mdb.layout import (
     FOOTER_VERSION,
     HEADER,
     HEADER_SECTION,
+    KINDS,
     NO_EXPIRY,
     TAG,
     TAG_TEXT,
@@ -54,7 +55,7 @@ class MdbShard(FileShard):
     """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
 
     key_form = KEY_FORM
-
+    checksum = "blake3"
     format = "mdb"
     file: MdbFile
     _lookup: MdbLookup
@@ -78,7 +79,11 @@ class MdbShard(FileShard):
 
     @property
     def declared_objects(self) -> int | None:
-        return self.file.declared_objects
+        """Number of objects according to the index or the lookup tables; None if neither is available."""
+        tables, index = self.file.layout.tables, self.file.index
+        if index is not None:
+            return sum(index.counts)
+        return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
@@ -104,10 +109,6 @@ class MdbShard(FileShard):
         if part != RECIPE or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         return b"".join(recipe_pieces(self.file, ref))
-
-    @property
-    def checksum(self) -> str:
-        return "blake3"
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class Blocks(Extents):
     def _node(self, number: int) -> Node:
         walked, blocks = self.walked, len(self.walked.headers)
         if number < blocks:
-            return self._file_node(number) if walked.files else self._xorb_node(number)
+            return self._block(number)
         if number == blocks and not walked.problem:
             doc = "No record follows: the section ends here."
             return self._record("end mark", RecordKind.BOOKEND, walked.stop - 1, doc=doc)
@@ -183,32 +183,42 @@ class Blocks(Extents):
         problem = walked.problem or "the section continues after its end mark"
         return Node("unread", self.span_of(number), role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
-    def _file_node(self, number: int) -> Node:
+    def _block(self, number: int) -> Node:
         walked, index = self.walked, self.shard_index
+        kind, header, entry, name, unit = (
+            XORB,
+            RecordKind.CAS_HEADER,
+            RecordKind.CAS_ENTRY,
+            "chunk",
+            "uncompressed byte",
+        )
+        if walked.files:
+            kind, header, entry, name, unit = FILE, RecordKind.FILE_HEADER, RecordKind.FILE_ENTRY, "segment", "byte"
         first, last, count = int(walked.headers[number]), int(walked.ends[number]), int(walked.counts[number])
-        kids = [self._record("header", RecordKind.FILE_HEADER, first)]
+        kids = [self._record("header", header, first)]
         if count:
-            segment = partial(self._segment, int(walked.bounds[number]), first + 1)
-            kids.append(self._list("segments", RecordKind.FILE_ENTRY, first + 1, count, segment))
-        if walked.flags[number] & FileFlag.WITH_VERIFICATION and count:
+            describe = self._segment if walked.files else self._chunk
+            kids.append(self._list(f"{name}s", entry, first + 1, count, partial(describe, number)))
+        flags = int(walked.flags[number]) if walked.files else 0
+        if flags & FileFlag.WITH_VERIFICATION and count:
             kids.append(self._list("verification", RecordKind.FILE_VERIFICATION, first + 1 + count, count))
-        if walked.flags[number] & FileFlag.WITH_METADATA_EXT:
+        if flags & FileFlag.WITH_METADATA_EXT:
             kids.append(self._record("metadata", RecordKind.FILE_METADATA, last - 1))
         return Node(
-            f"file {walked.hash_text(number)}",
+            f"{kind} {walked.hash_text(number)}",
             walked.span(first, last - first),
-            text=f"{plural(index.file_sizes[number], 'byte')} in {plural(count, 'segment')}",
-            error=index.file_fault(number),
+            text=f"{plural(index.sizes(kind)[number], unit)} in {plural(count, name)}",
+            error=index.file_fault(number) if walked.files else "",
             children=tuple(kids),
-            row=index.first_row(FILE) + number,
+            row=index.first_row(kind) + number,
         )
 
-    def _segment(self, first_entry: int, first_record: int, at: int) -> Node:
-        index, number = self.shard_index, first_entry + at
+    def _segment(self, file: int, at: int) -> Node:
+        walked, index = self.walked, self.shard_index
+        number = int(walked.bounds[file]) + at
         first, last = (int(edge[number]) for edge in index.segment_edges)
-        entry = index.segments[number]
-        xorb, text = int(index.segment_xorbs[number]), to_text(entry["cas_hash"].tobytes())
-        targets = {}
+        entry, xorb = index.segments[number], int(index.segment_xorbs[number])
+        text, targets = to_text(entry["cas_hash"].tobytes()), {}
         if xorb >= 0:
             header, end = int(index.xorbs.headers[xorb]), int(index.xorbs.ends[xorb])
             targets["cas_hash"] = index.xorbs.span(header, end - header)
@@ -218,7 +228,7 @@ class Blocks(Extents):
         return self._record(
             f"segment {at}",
             RecordKind.FILE_ENTRY,
-            first_record + at,
+            int(walked.entries[number]),
             targets,
             text=f"{plural(entry['unpacked_segment_bytes'], 'uncompressed byte')}: {chunks}",
             target=targets.get("chunk_index_start"),
@@ -226,25 +236,11 @@ class Blocks(Extents):
             elsewhere=ExternalBytes(chunks, lambda: self.xorbs.stored_span(text, first, last)),
         )
 
-    def _xorb_node(self, number: int) -> Node:
-        walked, index = self.walked, self.shard_index
-        first, last, count = int(walked.headers[number]), int(walked.ends[number]), int(walked.counts[number])
-        first_row = index.first_row(CHUNK) + int(walked.bounds[number])
-
-        def chunk(at: int) -> Node:
-            text = to_text(walked.hashes[first + 1 + at].tobytes())
-            return self._record(f"chunk {at}", RecordKind.CAS_ENTRY, first + 1 + at, text=text, row=first_row + at)
-
-        kids = [self._record("header", RecordKind.CAS_HEADER, first)]
-        if count:
-            kids.append(self._list("chunks", RecordKind.CAS_ENTRY, first + 1, count, chunk))
-        return Node(
-            f"xorb {walked.hash_text(number)}",
-            walked.span(first, last - first),
-            text=f"{plural(index.sizes(XORB)[number], 'uncompressed byte')} in {plural(count, 'chunk')}",
-            children=tuple(kids),
-            row=index.first_row(XORB) + number,
-        )
+    def _chunk(self, xorb: int, at: int) -> Node:
+        number = int(self.walked.bounds[xorb]) + at
+        text = to_text(self.shard_index.chunks["chunk_hash"][number].tobytes())
+        record, row = int(self.walked.entries[number]), self.shard_index.first_row(CHUNK) + number
+        return self._record(f"chunk {at}", RecordKind.CAS_ENTRY, record, text=text, row=row)
 
     def _record(
         self, name: str, kind: RecordKind, number: int, targets: dict[str, Span] | None = None, **more: Any

@@ -69,6 +69,10 @@ class Records:
     unpacked_ends: NDArray[np.int64] | None = None
     hashes: HashArray | None = None
 
+    @staticmethod
+    def of(info: XorbInfo) -> Records:
+        return Records(info.ends, info.unpacked_ends, info.hashes)
+
     @property
     def count(self) -> int:
         return len(self.ends)
@@ -262,6 +266,7 @@ class XorbFile:
         info_damage: FormatError | None = None,
         fault: FormatError | None = None,
         tail: int = -1,
+        headers: NDArray[Any] | None = None,
     ) -> None:
         self.source = source
         self.records = records
@@ -271,6 +276,8 @@ class XorbFile:
         self.tail = Span("", tail, source.size) if tail >= 0 else None
         self.sections, _ = tile(self._claims(), source.size)
         self._headers: Once[NDArray[Any]] = Once()
+        if headers is not None:
+            self._headers.put(headers)
         self._hashes: Once[HashArray] = Once()
         self._sizes: Once[NDArray[np.int64]] = Once()
 

@@ -38,7 +38,8 @@ class XorbShard(FileShard):
     """
 
     key_form = KEY_FORM
-
+    checksum = "blake3"
+    views = (ALL,)
     format = "xorb"
     file: XorbFile
     _lookup: XorbLookup
@@ -80,17 +81,12 @@ class XorbShard(FileShard):
     def declared_objects(self) -> int:
         return self.chunk_count
 
-    @property
-    def views(self) -> tuple[str, ...]:
-        return (ALL,)
-
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        if ref.key == ALL:
-            return self.stream_chunks(0, self.chunk_count)
-        return self.stream_chunks(ref.row, ref.row + 1)
+        first, last = (0, self.chunk_count) if ref.key == ALL else (ref.row, ref.row + 1)
+        return self.stream_chunks(first, last)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
@@ -116,10 +112,6 @@ class XorbShard(FileShard):
         """Return `chunks`, the uncompressed chunk sizes: packing with them gives the same chunk boundaries."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
-
-    @property
-    def checksum(self) -> str:
-        return "blake3"
 
 
 def _info_start(source: PrefetchedSource) -> int:
@@ -195,4 +187,4 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
             raise
         records, fault = walk(source.read, start)
         return XorbShard(XorbFile(source.base, records, info_damage=error, fault=fault))
-    return XorbShard(XorbFile(source.base, Records(info.ends, info.unpacked_ends, info.hashes), info))
+    return XorbShard(XorbFile(source.base, Records.of(info), info))
