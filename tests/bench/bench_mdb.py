@@ -13,7 +13,7 @@ import numpy as np
 import shardcore
 from shardcore.codecs.xet.chunker import chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash
-from shardcore.formats.mdb import hashes
+from shardcore.formats.mdb.layout import file_hash
 from tests.bench.figures import Figure, best_of
 from tests.shardcore.formats.mdb.made import made_shard
 
@@ -78,7 +78,7 @@ def hash_file(path: Path) -> bytes:
         for chunk in chunks(iter(lambda: stream.read(1 << 20), b"")):
             found.append(chunk_hash(chunk))
             sizes.append(len(chunk))
-    return hashes.file_hash(as_rows(found), np.array(sizes, np.uint64))
+    return file_hash(as_rows(found), np.array(sizes, np.uint64))
 
 
 def hashing(folder: Path) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.formats.mdb import writer
-from shardcore.formats.mdb.hashes import shard_name
+from shardcore.formats.mdb.layout import shard_name
 
 pytestmark = [pytest.mark.interop("hf_xet"), pytest.mark.filterwarnings("ignore:hf_xet:DeprecationWarning")]
 
@@ -63,7 +63,7 @@ def test_shards_of_the_reference_are_read(tmp_path: Path, seed: int) -> None:
     for path in shards:
         with shardcore.open(path) as shard:
             assert shard.verify().findings == ()
-            assert shard_name([path.read_bytes()]) == path.name
+            assert shard_name(path.read_bytes()) == path.name
             flavours.add(shard.flavour)
             keys = [key or "" for key in shard.objects.keys[:]]
             assert (shard.find_many(keys) >= 0).all()
@@ -102,7 +102,7 @@ def put_shard(cas: Path, files: list[bytes], **options: Any) -> None:
             made.add(None, data)
     for old in cache.iterdir():
         old.unlink()
-    (cache / shard_name([path.read_bytes()])).write_bytes(path.read_bytes())
+    (cache / shard_name(path.read_bytes())).write_bytes(path.read_bytes())
 
 
 def xorbs_of(cas: Path) -> set[str]:

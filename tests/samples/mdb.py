@@ -13,10 +13,16 @@ import shardcore
 from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker
-from shardcore.formats.mdb.hashes import shard_name
-from shardcore.formats.mdb.layout import FILE_LOOKUP
-from shardcore.formats.mdb.serialization import FULL, UPLOAD, FooterValues, Recipes, build
-from shardcore.formats.mdb.writer import FileChunks, FileCollector
+from shardcore.formats.mdb.layout import FILE_LOOKUP, shard_name
+from shardcore.formats.mdb.serialization import (
+    FULL,
+    UPLOAD,
+    FileChunks,
+    FileCollector,
+    FooterValues,
+    Recipes,
+    build,
+)
 from tests.samples.damage import flipped
 from tests.samples.words import sentences, wave
 
@@ -106,7 +112,7 @@ def write(folder: Path) -> None:
     older = build(store.shard(first), FULL, FooterValues(created=CREATED))
     newer = build(store.shard(later), FULL, FooterValues(created=CREATED + 86_400))
     # Shards are listed by their names: the one with the empty file is not the first.
-    names = [shard_name([data]) for data in (older, newer)]
+    names = [shard_name(data) for data in (older, newer)]
     assert names == sorted(names), names
     for name, data in zip(names, (older, newer), strict=True):
         (cache / name).write_bytes(data)
@@ -141,7 +147,7 @@ def _small(folder: Path) -> None:
     }.items():
         (folder / name).mkdir()
         # The name is that of the whole shard: the digest of the damaged one is another.
-        (folder / name / shard_name([full if name == "damaged" else data])).write_bytes(data)
+        (folder / name / shard_name(full if name == "damaged" else data)).write_bytes(data)
         store.write(folder / name / "xorbs")
 
 

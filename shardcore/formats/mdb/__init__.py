@@ -27,7 +27,7 @@ FORMAT = Format(
         checksum=lambda _: "blake3",
         uncompressed={"compression": "none"},
     ),
-    edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
+    edits={"rekey": lazily("shardcore.formats.mdb.writer:rekey")},
     options=(
         Option("xorbs", OptionType.FOLDER, "Folder that contains the xorbs.", flag="DIR"),
         Option(
@@ -60,10 +60,7 @@ FORMAT = Format(
             OptionPurpose.WRITE,
         ),
         Option(
-            "key",
-            OptionType.TEXT,
-            "HMAC key of the chunk hashes, 64 hex digits; default: no key.",
-            OptionPurpose.WRITE,
+            "key", OptionType.TEXT, "HMAC key of the chunk hashes, 64 hex digits; default: no key.", OptionPurpose.WRITE
         ),
         Option(
             "created",

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.index import MdbIndex, load
-from shardcore.formats.mdb.layout import KINDS, UNKNOWN, MdbLayout, claims
+from shardcore.formats.mdb.layout import UNKNOWN, MdbLayout
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_text import grouped_digits
@@ -46,11 +46,12 @@ class MdbFile:
     ) -> None:
         self.source = source
         self.layout = layout
+        self.header = layout.header
         self.footer_fields = footer_fields
         self.footer_damage = footer_damage
         self.xorbs = xorbs
         self.fetch_xorb: XorbFetch | None = None
-        self.sections, _ = tile(claims(layout, with_footer=bool(footer_fields)), source.size)
+        self.sections, _ = tile(layout.claims(with_footer=bool(footer_fields)), source.size)
         self._index: Once[MdbIndex] = Once()
         if index is not None:
             self._index.put(index)
@@ -75,17 +76,7 @@ class MdbFile:
     @property
     def damage(self) -> FormatError | None:
         """Error that makes objects unreadable: in the footer or, once the index is loaded, in a section."""
-        index = self.index
-        return self.footer_damage or (index.damage if index is not None else None)
-
-    @property
-    def declared_objects(self) -> int | None:
-        """Number of objects according to the index or the lookup tables; None if neither is available."""
-        index = self.index
-        if index is not None:
-            return sum(index.counts)
-        tables = self.layout.tables
-        return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
+        return self.footer_damage or (None if self.index is None else self.index.damage)
 
     def links(self) -> Iterator[Links]:
         """Yield the references to records from segments and lookup tables; none before the index is loaded."""
@@ -106,9 +97,8 @@ class MdbFile:
 
     def read(self, start: int, stop: int, source: Source | None = None) -> bytes:
         """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
-        index = self.index
-        if index is not None:
-            return index.data[start:stop]
+        if self.index is not None:
+            return self.index.data[start:stop]
         return (source or self.source).read(start, stop)
 
     def close(self) -> None:

@@ -1,15 +1,19 @@
-"""Index of a shard held in memory: both sections walked, lookup tables, and columns derived from them."""
+"""Index of a shard held in memory: the records of both sections, their kinds, and columns derived from them.
+
+A section is a sequence of blocks (a header and its records) with an end mark. Only the walk from header to header is
+sequential; the rest is vectorised. An incomplete section keeps its complete blocks.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import ZERO, HashArray
+from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, to_text, words
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
@@ -17,28 +21,258 @@ from shardcore.formats.mdb.layout import (
     CHUNK,
     FILE,
     FILE_ENTRY,
+    FILE_HEADER,
+    FILE_INFO,
     KINDS,
     RECORD_SIZE,
     SECTIONS_START,
     XORB,
+    XORB_INFO,
+    FileFlag,
     LookupTable,
     MdbLayout,
+    RecordKind,
+    block_fault,
+    file_steps,
     range_fault,
     size_fault,
 )
-from shardcore.formats.mdb.walk_sections import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
 from shardcore.model.pointer_table import Links
+from shardcore.model.record import Record
 from shardcore.model.span import Span
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+N = TypeVar("N", int, I64)
 
 MISNAMED = "its hash contradicts its segments: only a file without segments has the zero hash"
 """Error text of `MdbIndex.misnamed_files`."""
 
 
-def block_sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def running(values: NDArray[Any]) -> I64:
+    """Return the sum of the values before each one, and of all: shape `(n + 1,)`."""
+    return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+
+
+def block_sums(values: NDArray[Any], bounds: I64) -> I64:
     """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; `bounds` ascend."""
-    totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
-    sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
-    return sums
+    return np.diff(running(values)[bounds])
+
+
+def texts_of(hashes: HashArray) -> NDArray[np.bytes_]:
+    """Return hashes as one column of byte strings, which can be sorted and compared."""
+    return np.ascontiguousarray(hashes).view(f"S{SIZE}").ravel()
+
+
+# --- sections ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WalkedSection:
+    """Section after the walk. Positions are record numbers from its start; `start` is its offset in the file.
+
+    Blocks are `[headers[i], ends[i])`. `stop` is the end (exclusive) of the records that could be read, including the
+    end mark; `problem` is the error that ended the walk before an end mark.
+    """
+
+    start: int
+    data: bytes | memoryview
+    headers: I64
+    ends: I64
+    stop: int
+    problem: str = ""
+    files: bool = field(default=True, repr=False)
+
+    @property
+    def stop_byte(self) -> int:
+        return self.byte_of(self.stop)
+
+    @property
+    def size(self) -> int:
+        """Number of records, also of those that could not be read."""
+        return len(self.data) // RECORD_SIZE
+
+    @property
+    def damage(self) -> FormatError | None:
+        if not self.problem:
+            return None
+        stop = self.start + len(self.data)
+        return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
+
+    def rows(self, record: Record) -> NDArray[Any]:
+        """Return all records as rows of one layout; a view, not a copy."""
+        return np.frombuffer(self.data, record.dtype, self.size)
+
+    @cached_property
+    def hashes(self) -> HashArray:
+        return np.frombuffer(self.data, np.uint8).reshape(-1, RECORD_SIZE)[:, :SIZE]
+
+    @cached_property
+    def flags(self) -> NDArray[np.uint32]:
+        """Flags of each block; only those of files have a meaning."""
+        flags: NDArray[np.uint32] = self.rows(FILE_HEADER)["file_flags"][self.headers]
+        return flags
+
+    def has(self, flag: FileFlag) -> Mask:
+        """Return a mask of the blocks with a flag."""
+        mask: Mask = (self.flags & np.uint32(flag)) != 0
+        return mask
+
+    @cached_property
+    def counts(self) -> I64:
+        """`num_entries` of each block: segments or chunks. Both headers have it at the same offset."""
+        return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
+
+    @cached_property
+    def bounds(self) -> I64:
+        """Entry bounds, shape `(blocks + 1,)`: block `i` has the entries `[bounds[i], bounds[i + 1])`."""
+        return running(self.counts)
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        kinds = np.full(self.size, RecordKind.UNREAD, np.uint8)
+        lengths = self.ends - self.headers
+        kinds[: lengths.sum()] = RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY
+        if self.files:
+            place = np.arange(lengths.sum()) - np.repeat(self.headers + self.counts, lengths)
+            kinds[: len(place)][place > 0] = RecordKind.FILE_VERIFICATION
+            kinds[self.ends[self.has(FileFlag.WITH_METADATA_EXT)] - 1] = RecordKind.FILE_METADATA
+        kinds[self.headers] = RecordKind.FILE_HEADER if self.files else RecordKind.CAS_HEADER
+        if not self.problem:
+            kinds[self.stop - 1] = RecordKind.BOOKEND
+        return kinds
+
+    @cached_property
+    def entries(self) -> I64:
+        return np.flatnonzero(self.kinds == (RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY))
+
+    def block_of(self, record: int) -> int:
+        number = int(np.searchsorted(self.headers, record))
+        return number if number < len(self.headers) and self.headers[number] == record else -1
+
+    def block_with(self, entry: int) -> int:
+        """Return the block that has an entry, a segment or a chunk."""
+        return int(np.searchsorted(self.bounds, entry, "right")) - 1
+
+    def byte_of(self, record: N) -> N:
+        return self.start + record * RECORD_SIZE
+
+    def span(self, record: int, count: int = 1) -> Span:
+        start = self.byte_of(int(record))
+        return Span("", start, start + count * RECORD_SIZE)
+
+    def hash_text(self, block: int) -> str:
+        return to_text(self.hashes[self.headers[block]].tobytes())
+
+
+def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
+    """Walk one section from its first record; bytes after the end mark are ignored."""
+    count = len(data) // RECORD_SIZE
+    data = memoryview(data)[: count * RECORD_SIZE]
+    rows = np.frombuffer(data, FILE_HEADER.dtype, count)
+    steps = file_steps(rows) if files else 1 + rows["num_entries"].astype(np.int64)
+    steps[(words(rows["file_hash"]) == np.uint64((1 << 64) - 1)).all(axis=1)] = 0
+    headers, at, ended = _follow(steps.tolist())
+    problem = ""
+    if not ended and at < count:
+        problem = block_fault(FILE if files else XORB, int(steps[at]), count - at)
+    elif not ended:
+        problem = f"the {FILE_INFO if files else XORB_INFO} section has no end mark"
+    firsts = np.array(headers, np.int64)
+    return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, files)
+
+
+def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
+    """Return the header positions, the position where the walk stops, and True if there is an end mark (step 0)."""
+    headers: list[int] = []
+    at, count = 0, len(steps)
+    while at < count:
+        step = steps[at]
+        if step == 0:
+            return headers, at, True
+        if at + step > count:
+            break
+        headers.append(at)
+        at += step
+    return headers, at, False
+
+
+# --- from hashes to records -------------------------------------------------------------------------------------
+
+_PROBES = 16  # maximum of entries with one key that are compared one by one
+
+
+@dataclass(frozen=True)
+class KeyMap:
+    """Truncated hashes in ascending order with their records: a lookup table, read or computed.
+
+    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs.
+    """
+
+    section: WalkedSection
+    keys: NDArray[np.uint64]
+    records: I64
+    chunks: I64
+
+    @staticmethod
+    def sorted(section: WalkedSection, keys: NDArray[Any], records: I64, chunks: I64) -> KeyMap:
+        order = np.argsort(keys, kind="stable")
+        return KeyMap(section, keys[order].astype(np.uint64), records[order], chunks[order])
+
+    @staticmethod
+    def computed(section: WalkedSection, kind: str) -> KeyMap:
+        headers = places = section.headers
+        if kind == CHUNK:
+            headers, places = np.repeat(headers, section.counts), section.entries
+        return KeyMap.sorted(section, words(section.hashes[places])[:, 0], headers, places - headers - 1)
+
+    @cached_property
+    def places(self) -> I64:
+        """Record with the full hash, per entry."""
+        return self.records + 1 + self.chunks
+
+    def find(self, wanted: HashArray) -> I64:
+        """Return for each full hash in `wanted`, shape `(m, 32)`, the number of its first entry, or -1."""
+        found = np.full(len(wanted), -1, np.int64)
+        if not len(self.keys):
+            return found
+        hashes, keys = self.section.hashes, words(wanted)[:, 0]
+        at, left = np.searchsorted(self.keys, keys), np.arange(len(wanted))
+        for _ in range(_PROBES):
+            left = left[at[left] < len(self.keys)]
+            left = left[self.keys[at[left]] == keys[left]]
+            hit = (hashes[self.places[at[left]]] == wanted[left]).all(axis=1)
+            found[left[hit]] = at[left[hit]]
+            left = left[~hit]
+            if not len(left):
+                return found
+            at[left] += 1
+        # Very many hashes share these keys: sort full hashes instead.
+        whole = texts_of(hashes[self.places])
+        order, texts = np.argsort(whole, kind="stable"), texts_of(wanted[left])
+        first = order[np.minimum(np.searchsorted(whole[order], texts), len(order) - 1)]
+        found[left] = np.where(whole[first] == texts, first, -1)
+        return found
+
+    def objects(self, wanted: HashArray) -> I64:
+        """Return for each full hash the number of its object among those of its kind, or -1."""
+        found = self.find(wanted)
+        hit = found[found >= 0]
+        block, chunks = np.searchsorted(self.section.headers, self.records[hit]), self.chunks[hit]
+        found[found >= 0] = np.where(chunks < 0, block, self.section.bounds[block] + chunks)
+        return found
+
+    def same(self, raw: bytes) -> I64:
+        """Return the numbers of all entries with a full hash."""
+        wanted = np.frombuffer(raw, np.uint8).reshape(1, SIZE)
+        first = int(self.find(wanted)[0])
+        if first < 0:
+            return np.zeros(0, np.int64)
+        last = int(np.searchsorted(self.keys, self.keys[first], "right"))
+        return first + np.flatnonzero((self.section.hashes[self.places[first:last]] == wanted).all(axis=1))
+
+
+# --- the index --------------------------------------------------------------------------------------------------
 
 
 class MdbIndex:
@@ -54,8 +288,25 @@ class MdbIndex:
     def damage(self) -> FormatError | None:
         return self.files.damage or self.xorbs.damage
 
+    @property
+    def keyed(self) -> bool:
+        return self.layout.key != ZERO
+
     def section(self, kind: str) -> WalkedSection:
         return self.files if kind == FILE else self.xorbs
+
+    def records(self, kind: str) -> I64:
+        """Return the record with the hash of each object of a kind."""
+        return self.xorbs.entries if kind == CHUNK else self.section(kind).headers
+
+    def sizes(self, kind: str) -> NDArray[Any]:
+        """Return the uncompressed size of each object of a kind."""
+        if kind == FILE:
+            return self.file_sizes
+        column: NDArray[Any] = self.xorb_headers["num_bytes_in_cas"] if kind == XORB else self.chunk_sizes
+        return column
+
+    # --- rows of the objects: files, xorbs, chunks
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -63,31 +314,22 @@ class MdbIndex:
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
-        files, xorbs, _ = self.counts
-        return {FILE: 0, XORB: files, CHUNK: files + xorbs}[kind]
+        return sum(self.counts[: KINDS.index(kind)])
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
-        if kind == CHUNK:
-            block = self.xorbs.block_of(record)
-            return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
-        return self.first_row(kind) + self.section(kind).block_of(record)
+        """Return the row of the object to which a lookup table entry refers; -1 if the entry is invalid."""
+        section = self.section(kind)
+        block = section.block_of(record)
+        if block < 0 or chunk >= section.counts[block]:
+            return -1
+        return self.first_row(kind) + (block if kind != CHUNK else int(section.bounds[block]) + chunk)
 
-    def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
-        """Return the row of the object that a lookup table entry refers to; None if the entry is invalid."""
-        block = self.section(kind).block_of(record)
-        if block < 0 or chunk >= self.section(kind).counts[block]:
-            return None
-        return self.row_of(kind, record, chunk)
-
-    def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
+    def rows_of(self, kind: str, wanted: HashArray) -> I64:
         """Return the rows of stored hashes, shape `(m, 32)`; -1 if not found."""
-        known, section = self.maps[kind], self.section(kind)
-        at = known.find(section, wanted)
-        if not len(known.records):
-            return at
-        block = np.searchsorted(section.headers, known.records[at])
-        rows = block if kind != CHUNK else section.bounds[block] + known.chunks[at]
-        return np.where(at >= 0, self.first_row(kind) + rows, -1)
+        found = self.maps[kind].objects(wanted)
+        return np.where(found >= 0, self.first_row(kind) + found, -1)
+
+    # --- columns
 
     @cached_property
     def segments(self) -> NDArray[Any]:
@@ -97,76 +339,76 @@ class MdbIndex:
     def chunks(self) -> NDArray[Any]:
         return self.xorbs.rows(CAS_ENTRY)[self.xorbs.entries]
 
+    @property
+    def chunk_sizes(self) -> NDArray[np.uint32]:
+        sizes: NDArray[np.uint32] = self.chunks["unpacked_segment_bytes"]
+        return sizes
+
+    @cached_property
+    def chunk_starts(self) -> I64:
+        """Sum of the chunk sizes before each chunk, over all xorbs, and of all."""
+        return running(self.chunk_sizes)
+
     @cached_property
     def xorb_headers(self) -> NDArray[Any]:
         return self.xorbs.rows(CAS_HEADER)[self.xorbs.headers]
 
     @cached_property
-    def file_sizes(self) -> NDArray[np.int64]:
+    def file_sizes(self) -> I64:
         return block_sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
 
     @cached_property
-    def xorb_sums(self) -> NDArray[np.int64]:
-        return block_sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
+    def segment_edges(self) -> tuple[I64, I64]:
+        """First chunk, and last chunk plus one, of each segment."""
+        first, last = (self.segments[f"chunk_index_{edge}"].astype(np.int64) for edge in ("start", "end"))
+        return first, last
 
     @cached_property
-    def segment_xorbs(self) -> NDArray[np.int64]:
+    def segment_lengths(self) -> I64:
+        first, last = self.segment_edges
+        return last - first
+
+    @cached_property
+    def segment_xorbs(self) -> I64:
         """Number of the xorb per segment; -1 if this shard does not describe it."""
-        known = header_map(self.xorbs)
-        at = known.find(self.xorbs, self.segments["cas_hash"])
-        if not len(known.records):
-            return at
-        numbers = np.searchsorted(self.xorbs.headers, known.records)
-        return np.where(at >= 0, numbers[at], -1)
+        return KeyMap.computed(self.xorbs, XORB).objects(self.segments["cas_hash"])
 
     @cached_property
-    def segment_lengths(self) -> NDArray[np.int64]:
-        stops, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
-        return stops - starts
-
-    @cached_property
-    def segment_sums(self) -> NDArray[np.int64]:
-        """Sum of the chunk sizes per segment; -1 if unknown or the range is invalid."""
-        sums = np.full(len(self.segments), -1, np.int64)
-        sure = (self.segment_xorbs >= 0) & ~self.segment_faults
-        first = self.xorbs.bounds[self.segment_xorbs[sure]]
-        totals = np.concatenate([[0], np.cumsum(self.chunks["unpacked_segment_bytes"], dtype=np.int64)])
-        ends = first + self.segments["chunk_index_end"][sure].astype(np.int64)
-        sums[sure] = totals[ends] - totals[first + self.segments["chunk_index_start"][sure].astype(np.int64)]
-        return sums
-
-    @cached_property
-    def segment_faults(self) -> NDArray[np.bool_]:
+    def segment_faults(self) -> Mask:
         """Mask of segments with an invalid range; in an unlisted xorb only the order can be checked."""
-        start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
-        known = self.segment_xorbs >= 0
-        limits = np.full(len(start), 1 << 32, np.int64)
-        limits[known] = self.xorbs.counts[self.segment_xorbs[known]]
-        faults: NDArray[np.bool_] = (start >= stop) | (stop.astype(np.int64) > limits)
+        (first, last), listed = self.segment_edges, self.segment_xorbs >= 0
+        limits = np.full(len(first), 1 << 32, np.int64)
+        limits[listed] = self.xorbs.counts[self.segment_xorbs[listed]]
+        faults: Mask = (first >= last) | (last > limits)
         return faults
 
     @cached_property
-    def wrong_segments(self) -> NDArray[np.bool_]:
+    def segment_sums(self) -> I64:
+        """Sum of the chunk sizes per segment; -1 if unknown or the range is invalid."""
+        sums = np.full(len(self.segments), -1, np.int64)
+        sure = np.flatnonzero((self.segment_xorbs >= 0) & ~self.segment_faults)
+        begin = self.xorbs.bounds[self.segment_xorbs[sure]]
+        first, last = (self.chunk_starts[begin + edge[sure]] for edge in self.segment_edges)
+        sums[sure] = last - first
+        return sums
+
+    @cached_property
+    def wrong_segments(self) -> Mask:
         """Mask of invalid segments: the range is invalid, or the size differs from that of its chunks."""
         sums = self.segment_sums
-        wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
+        wrong: Mask = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
-    def misnamed_files(self) -> NDArray[np.bool_]:
+    def misnamed_files(self) -> Mask:
         """Mask of files whose hash is zero although they have segments, or not zero although they have none."""
-        named = self.files.hashes[self.files.headers].any(axis=1)
-        misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
+        misnamed: Mask = self.files.hashes[self.files.headers].any(axis=1) != (self.files.counts > 0)
         return misnamed
 
     @cached_property
-    def damaged_files(self) -> NDArray[np.bool_]:
-        unread: NDArray[np.bool_] = block_sums(self.wrong_segments, self.files.bounds) > 0
+    def damaged_files(self) -> Mask:
+        unread: Mask = block_sums(self.wrong_segments, self.files.bounds) > 0
         return unread | self.misnamed_files
-
-    @property
-    def keyed(self) -> bool:
-        return self.layout.key != ZERO
 
     def file_fault(self, number: int) -> str:
         first, last = self.files.bounds[number : number + 2].tolist()
@@ -176,34 +418,60 @@ class MdbIndex:
         return MISNAMED if self.misnamed_files[number] else ""
 
     def segment_fault(self, number: int) -> str:
-        segment = FILE_ENTRY.values(self.segments[number])
         xorb, total = int(self.segment_xorbs[number]), int(self.segment_sums[number])
-        count = int(self.xorbs.counts[xorb]) if xorb >= 0 else -1
-        fault = range_fault(segment["chunk_index_start"], segment["chunk_index_end"], count)
-        return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
+        first, last = (int(edge[number]) for edge in self.segment_edges)
+        fault = range_fault(first, last, int(self.xorbs.counts[xorb]) if xorb >= 0 else -1)
+        size = int(self.segments["unpacked_segment_bytes"][number])
+        return fault or (size_fault(size, total) if total >= 0 else "")
+
+    # --- lookup tables and references
 
     def table_rows(self, kind: str) -> NDArray[Any]:
-        table = self.layout.tables.get(kind)
-        if table is None:
-            return np.zeros(0, _EMPTY[kind])
+        table = self.layout.tables[kind]
         return table.record.read(self.data, table.start, table.count)
+
+    @cached_property
+    def tables(self) -> dict[str, tuple[KeyMap, I64]]:
+        """Key map of each lookup table without its invalid rows, and the numbers of the invalid rows.
+
+        A row is invalid if it refers to no header, to a chunk after the end of its xorb, or to a record with another
+        key.
+        """
+        return {kind: self._table_map(kind) for kind in self.layout.tables}
+
+    def _table_map(self, kind: str) -> tuple[KeyMap, I64]:
+        rows, section = self.table_rows(kind), self.section(kind)
+        is_header = np.zeros(section.size + 1, bool)
+        is_header[section.headers] = True
+        records = np.minimum(rows["index"].astype(np.int64), section.size)
+        good = is_header[records]
+        chunks = np.full(len(rows), -1, np.int64)
+        if kind == CHUNK:
+            chunks = rows["chunk"].astype(np.int64)
+            good[good] = chunks[good] < section.rows(CAS_HEADER)["num_entries"][records[good]]
+        good[good] = words(section.hashes[(records + 1 + chunks)[good]])[:, 0] == rows["key"][good]
+        return KeyMap.sorted(section, rows["key"][good], records[good], chunks[good]), np.flatnonzero(~good)
+
+    @cached_property
+    def maps(self) -> dict[str, KeyMap]:
+        """Key map per kind of object, from the lookup table or, if there is none, computed from the section."""
+        return {
+            kind: self.tables[kind][0] if kind in self.tables else KeyMap.computed(self.section(kind), kind)
+            for kind in KINDS
+        }
 
     @property
     def segment_links(self) -> Links:
-        xorbs, segments = self.segment_xorbs, self.segments
-        known = np.flatnonzero((xorbs >= 0) & ~self.segment_faults)
-        first = self.xorbs.headers[xorbs[known]] + 1
-        starts, stops = (
-            self.xorbs.start + RECORD_SIZE * (first + segments[f"chunk_index_{edge}"][known])
-            for edge in ("start", "end")
-        )
+        """References from segments to chunk records."""
+        known = np.flatnonzero((self.segment_xorbs >= 0) & ~self.segment_faults)
+        begin = self.xorbs.headers[self.segment_xorbs[known]] + 1
+        starts, stops = (self.xorbs.byte_of(begin + edge[known]) for edge in self.segment_edges)
 
         def pointer(at: int) -> tuple[Span, str]:
             number = int(known[at])
-            place = self.files.byte_of(int(self.files.entries[number]))
-            start, stop = (int(segments[number][f"chunk_index_{edge}"]) for edge in ("start", "end"))
+            start, stop = (int(edge[number]) for edge in self.segment_edges)
             chunks = f"chunk {start}" if stop == start + 1 else f"chunks {start} to {stop - 1}"
-            return Span("", place, place + RECORD_SIZE), f"A file uses {chunks} of this xorb in this segment."
+            return self.files.span(self.files.entries[number]), f"A file uses {chunks} of this xorb in this segment."
 
         return Links(starts, stops, pointer)
 
@@ -214,9 +482,8 @@ class MdbIndex:
         if table.kind == CHUNK:
             first = first + 1 + rows["chunk"]
         last = first + 1
-        block = np.searchsorted(section.headers, first)
         if table.kind != CHUNK and len(section.headers):
-            block = np.minimum(block, len(section.headers) - 1)
+            block = np.minimum(np.searchsorted(section.headers, first), len(section.headers) - 1)
             last = np.where(section.headers[block] == first, section.ends[block], last)
         fine = np.flatnonzero(last <= section.stop)
 
@@ -225,23 +492,7 @@ class MdbIndex:
             why = f"Entry {number} of the {table.kind} lookup table refers to this record."
             return table.span(number, number + 1), why
 
-        start = section.start
-        return Links(start + RECORD_SIZE * first[fine], start + RECORD_SIZE * last[fine], pointer)
-
-    @cached_property
-    def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
-        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.layout.tables}
-
-    @cached_property
-    def maps(self) -> dict[str, KeyMap]:
-        """Key map per kind of object, from the lookup table or, if there is none, computed from the section."""
-        maps = {kind: found for kind, (found, _) in self.tables.items()}
-        for kind in set(KINDS) - maps.keys():
-            maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
-        return maps
-
-
-_EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
+        return Links(section.byte_of(first[fine]), section.byte_of(last[fine]), pointer)
 
 
 def load(data: bytes, layout: MdbLayout) -> MdbIndex:
@@ -256,15 +507,14 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     """Walk the sections of a shard without a footer; they end with their end marks, at most at `stop`."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
-    files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
+    files = _cut(walk(view[SECTIONS_START:], SECTIONS_START, files=True))
     middle = last if files.problem else files.stop_byte
-    xorbs = walk(view[middle:], middle, files=False)
+    xorbs = _cut(walk(view[middle:], middle, files=False))
     end = last if xorbs.problem else xorbs.stop_byte
-    files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
-    xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
     layout = MdbLayout(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
     return MdbIndex(data, layout, files, xorbs)
 
 
-def _whole(size: int) -> int:
-    return max(size, 0) // RECORD_SIZE * RECORD_SIZE
+def _cut(section: WalkedSection) -> WalkedSection:
+    """Return a section that ends with its end mark, if it has one."""
+    return section if section.problem else replace(section, data=section.data[: section.stop * RECORD_SIZE])

@@ -1,4 +1,4 @@
-"""Byte layout of an MDB shard.
+"""Records, parts, rules and hashes of an MDB shard.
 
 Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
 Both sections consist of 48-byte records, and positions in them are record numbers. Numbers are little-endian. Names are
@@ -7,18 +7,32 @@ those of the specification, or of the reference source for bytes that the specif
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from enum import IntFlag
+from enum import IntEnum, IntFlag
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import END_MARK, SIZE, ZERO
+from shardcore.codecs.xet.hashes import (
+    DATA_KEY,
+    END_MARK,
+    SIZE,
+    ZERO,
+    HashArray,
+    as_rows,
+    keyed,
+    keyed_all,
+    to_text,
+    tree_root,
+    tree_roots,
+)
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
-from shardcore.model.section import Section, SectionRole
+from shardcore.model.section import Part, Section, SectionRole
 from shardcore.model.span import Span
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
@@ -55,6 +69,14 @@ def _hash(name: str, role: FieldRole, doc: str, differs: Differs | None = None) 
     return Field(name, ("u1", SIZE), role, doc, differs=differs)
 
 
+def _u4(name: str, role: FieldRole, doc: str, differs: Differs | None = None) -> Field:
+    return Field(name, "<u4", role, doc, differs=differs)
+
+
+def _u8(name: str, role: FieldRole, doc: str, default: int = 0, differs: Differs | None = None) -> Field:
+    return Field(name, "<u8", role, doc, default, differs)
+
+
 def _unused(size: int) -> Field:
     return Field("_unused", ("u1", size), FieldRole.UNUSED, "Reserved, 0.")
 
@@ -69,10 +91,9 @@ HEADER = Record(
     source="1. Header",
     fields=(
         Field("tag", ("u1", 32), FieldRole.MAGIC, "Identifies a shard: HFRepoMetaData and 18 more bytes.", TAG),
-        Field("version", "<u8", FieldRole.VERSION, "Version of the layout; 2.", HEADER_VERSION),
-        Field(
+        _u8("version", FieldRole.VERSION, "Version of the layout; 2.", HEADER_VERSION),
+        _u8(
             "footer_size",
-            "<u8",
             FieldRole.SIZE,
             "Size of the footer: 200 bytes, or 0 without a footer.",
             differs=_FOOTER_SIZE_DIFFERS,
@@ -85,16 +106,17 @@ FILE_HEADER = Record(
     source="2. File Info Section",
     fields=(
         _hash("file_hash", FieldRole.KEY, "Hash of the file; all zero for an empty file."),
-        Field(
+        _u4(
             "file_flags",
-            "<u4",
             FieldRole.FLAGS,
             "Bit 31: one verification entry per segment follows the segments; bit 30: one metadata entry comes last.",
         ),
-        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments from which the file is rebuilt."),
+        _u4("num_entries", FieldRole.COUNT, "Number of segments from which the file is rebuilt."),
         _unused(8),
     ),
 )
+
+_CAS_FLAGS = _u4("cas_flags", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source).")
 
 FILE_ENTRY = Record(
     "FileDataSequenceEntry",
@@ -105,15 +127,14 @@ FILE_ENTRY = Record(
             FieldRole.HASH,
             "Hash of the xorb that contains this segment (`xorb_hash` in the reference source).",
         ),
-        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
-        Field(
+        _CAS_FLAGS,
+        _u4(
             "unpacked_segment_bytes",
-            "<u4",
             FieldRole.SIZE,
             "Uncompressed size of the segment in bytes: the sum of its chunks.",
         ),
-        Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
-        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "Number of the segment's last chunk plus one."),
+        _u4("chunk_index_start", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
+        _u4("chunk_index_end", FieldRole.NUMBER, "Number of the segment's last chunk plus one."),
     ),
 )
 
@@ -164,16 +185,10 @@ CAS_HEADER = Record(
     source="3. CAS Info Section",
     fields=(
         _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
-        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
-        Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed size of all its chunks in bytes."),
-        Field(
-            "num_bytes_on_disk",
-            "<u4",
-            FieldRole.SIZE,
-            "Size of the xorb file in bytes; clients write 0.",
-            differs=_ON_DISK,
-        ),
+        _CAS_FLAGS,
+        _u4("num_entries", FieldRole.COUNT, "Number of chunks in the xorb."),
+        _u4("num_bytes_in_cas", FieldRole.SIZE, "Uncompressed size of all its chunks in bytes."),
+        _u4("num_bytes_on_disk", FieldRole.SIZE, "Size of the xorb file in bytes; clients write 0.", _ON_DISK),
     ),
 )
 
@@ -187,19 +202,17 @@ CAS_ENTRY = Record(
     source="3. CAS Info Section",
     fields=(
         _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; keyed if the footer has an HMAC key.", _KEYED),
-        Field(
+        _u4(
             "chunk_byte_range_start",
-            "<u4",
             FieldRole.OFFSET,
             "Offset of the chunk in the uncompressed xorb: all chunks decompressed and concatenated.",
         ),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed size of the chunk in bytes."),
-        Field(
+        _u4("unpacked_segment_bytes", FieldRole.SIZE, "Uncompressed size of the chunk in bytes."),
+        _u4(
             "flags",
-            "<u4",
             FieldRole.FLAGS,
             "Bit 31: eligible for global deduplication.",
-            differs=Differs(
+            Differs(
                 "the last 8 bytes of a chunk record are reserved",
                 "4 of them are flags: servers set bit 31 on the first chunk of every file; clients send 0",
             ),
@@ -218,11 +231,8 @@ RECORD = Record(
 )
 """Fields common to all records of the two sections; used until the kinds of the records are known."""
 
-_KEY = Field(
-    "key",
-    "<u8",
-    FieldRole.KEY,
-    "Table key: the first 8 bytes of the hash as one number, the first 16 digits of its text.",
+_KEY = _u8(
+    "key", FieldRole.KEY, "Table key: the first 8 bytes of the hash as one number, the first 16 digits of its text."
 )
 
 FILE_LOOKUP = Record(
@@ -230,26 +240,20 @@ FILE_LOOKUP = Record(
     source="reference source, file_lookup",
     fields=(
         _KEY,
-        Field(
-            "index",
-            "<u4",
-            FieldRole.OFFSET,
-            "Position of the header in 48-byte records from the section's start (file info).",
+        _u4(
+            "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (file info)."
         ),
     ),
 )
 
-_XORB_INDEX = Field(
-    "index", "<u4", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (xorb info)."
+_XORB_INDEX = _u4(
+    "index", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (xorb info)."
 )
 
 XORB_LOOKUP = Record(
     "xorb lookup entry",
     source="reference source, xorb_lookup",
-    fields=(
-        _KEY,
-        _XORB_INDEX,
-    ),
+    fields=(_KEY, _XORB_INDEX),
 )
 
 CHUNK_LOOKUP = Record(
@@ -258,30 +262,23 @@ CHUNK_LOOKUP = Record(
     fields=(
         _KEY,
         _XORB_INDEX,
-        Field("chunk", "<u4", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
+        _u4("chunk", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
     ),
 )
 
 
 def _live(name: str, role: FieldRole, doc: str) -> Field:
-    return Field(name, "<u8", role, doc, differs=_RESERVED)
+    return _u8(name, role, doc, differs=_RESERVED)
 
 
 FOOTER = Record(
     "MDBShardFileFooter",
     source="4. Footer",
     fields=(
-        Field("version", "<u8", FieldRole.VERSION, "Version of the footer; 1.", FOOTER_VERSION),
-        Field(
-            "file_info_offset",
-            "<u8",
-            FieldRole.OFFSET,
-            "Offset of the file info section; always 48.",
-            SECTIONS_START,
-        ),
-        Field(
+        _u8("version", FieldRole.VERSION, "Version of the footer; 1.", FOOTER_VERSION),
+        _u8("file_info_offset", FieldRole.OFFSET, "Offset of the file info section; always 48.", SECTIONS_START),
+        _u8(
             "cas_info_offset",
-            "<u8",
             FieldRole.OFFSET,
             "Offset of the xorb info (CAS info) section (`xorb_info_offset` in the reference source).",
         ),
@@ -296,15 +293,9 @@ FOOTER = Record(
             FieldRole.KEY,
             "HMAC key of the stored chunk hashes: only a reader that has a chunk can find it; all zero if not used.",
         ),
-        Field(
-            "shard_creation_timestamp",
-            "<u8",
-            FieldRole.TIME,
-            "Creation time in Unix seconds; 0 if not recorded.",
-        ),
-        Field(
+        _u8("shard_creation_timestamp", FieldRole.TIME, "Creation time in Unix seconds; 0 if not recorded."),
+        _u8(
             "shard_key_expiry",
-            "<u8",
             FieldRole.TIME,
             "Expiry for clients, in Unix seconds; 0 if not recorded, all bits one for never.",
         ),
@@ -312,26 +303,38 @@ FOOTER = Record(
         _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),
         _live("materialized_bytes", FieldRole.SIZE, "Sum of the sizes of all files, in bytes."),
         _live("stored_bytes", FieldRole.SIZE, "Sum of num_bytes_in_cas of all xorbs."),
-        Field("footer_offset", "<u8", FieldRole.OFFSET, "Offset of this footer."),
+        _u8("footer_offset", FieldRole.OFFSET, "Offset of this footer."),
     ),
 )
 
 FOOTER_SIZE = FOOTER.size
 
 
-def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of records per file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata."""
-    flags = headers["file_flags"]
-    count = headers["num_entries"].astype(np.int64)
-    verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)
-    metadata = ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0).astype(np.int64)
-    steps: NDArray[np.int64] = 1 + count * (1 + verified) + metadata
-    return steps
+class RecordKind(IntEnum):
+    FILE_HEADER = 0
+    FILE_ENTRY = 1
+    FILE_VERIFICATION = 2
+    FILE_METADATA = 3
+    CAS_HEADER = 4
+    CAS_ENTRY = 5
+    BOOKEND = 6
+    UNREAD = 7
 
+
+RECORDS: dict[int, Record] = dict(
+    enumerate((FILE_HEADER, FILE_ENTRY, FILE_VERIFICATION, FILE_METADATA, CAS_HEADER, CAS_ENTRY, BOOKEND, RECORD))
+)
+"""Layout of each `RecordKind`."""
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)
 """Kinds of objects; each may have a lookup table."""
+
+
+def key_text(kind: str, hash_text: str) -> str:
+    """Return the key of an object: the text of its hash, with the kind as prefix unless it is a file."""
+    return hash_text if kind == FILE else f"{kind}:{hash_text}"
+
 
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
@@ -341,16 +344,32 @@ UNKNOWN = "unknown"
 FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
 """Names of the two sections of records."""
 
-SENTENCES = {
-    "header": "Identifies a shard, and shows whether it has a footer.",
-    FILE_INFO: "For every file, its segments: the ranges of chunks in xorbs from which it is rebuilt.",
-    XORB_INFO: "For every xorb, its chunks: hash, offset and size of each.",
-    "file lookup": "Table keys of all files (16 digits of their hashes), sorted, with the positions of their records.",
-    "xorb lookup": "Table keys of all xorbs (16 digits of their hashes), sorted, with the positions of their records.",
-    "chunk lookup": "Table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
-    "footer": "Contains the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
-}
-"""Purpose of each part of a shard."""
+
+def _table(kind: str, others: str) -> Part:
+    doc = f"Table keys of all {kind}s (16 digits of their hashes), sorted, with {others}."
+    return Part(f"{kind} lookup", SectionRole.LOOKUP, doc)
+
+
+PARTS = (
+    Part("header", SectionRole.HEADER, "Identifies a shard, and shows whether it has a footer."),
+    Part(
+        FILE_INFO,
+        SectionRole.INDEX,
+        "For every file, its segments: the ranges of chunks in xorbs from which it is rebuilt.",
+    ),
+    Part(XORB_INFO, SectionRole.INDEX, "For every xorb, its chunks: hash, offset and size of each."),
+    _table(FILE, "the positions of their records"),
+    _table(XORB, "the positions of their records"),
+    _table(CHUNK, "xorb and number of each"),
+    Part(
+        "footer",
+        SectionRole.FOOTER,
+        "Contains the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
+    ),
+)
+"""The parts of a shard, in file order."""
+
+HEADER_SECTION = Section(PARTS[0].name, PARTS[0].role, 0, HEADER.size, PARTS[0].doc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +411,7 @@ class MdbLayout:
 
     @property
     def key_span(self) -> Span:
-        at = self.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
-        return Span("", at, at + FOOTER.sizes["chunk_hash_hmac_key"])
+        return FOOTER.span("chunk_hash_hmac_key", self.size - FOOTER_SIZE)
 
     @property
     def flavour(self) -> str:
@@ -401,9 +419,8 @@ class MdbLayout:
         footer = self.footer
         if footer is None:
             return UPLOAD
-        empty = self.file_info[1] - self.file_info[0] <= SECTIONS_START
-        answer = empty and (self.key != ZERO or (not self.tables and footer["shard_creation_timestamp"] != 0))
-        if answer:
+        empty = self.file_info[1] - self.file_info[0] <= RECORD_SIZE
+        if empty and (self.key != ZERO or (not self.tables and footer["shard_creation_timestamp"] != 0)):
             return ANSWER
         if not self.tables and footer["file_lookup_offset"] == footer["footer_offset"]:
             return MINIMAL
@@ -419,26 +436,17 @@ class MdbLayout:
         `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
         """
         start, stop = self.section(kind)
-        header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
-        if place + RECORD_SIZE > stop:
-            return None
-        return Span("", header, header + RECORD_SIZE), Span("", place, place + RECORD_SIZE)
+        header, place = (RECORD.span("", start + RECORD_SIZE * number) for number in (index, index + 1 + chunk))
+        return (header, place) if place.stop <= stop else None
 
-
-def claims(layout: MdbLayout, *, with_footer: bool) -> list[Section]:
-    """Return the non-empty parts of the shard as sections; they may overlap in a damaged file."""
-    parts = [
-        Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
-        Section(FILE_INFO, SectionRole.INDEX, *layout.file_info, SENTENCES[FILE_INFO]),
-        Section(XORB_INFO, SectionRole.INDEX, *layout.cas_info, SENTENCES[XORB_INFO]),
-    ]
-    for kind, table in layout.tables.items():
-        name = f"{kind} lookup"
-        parts.append(Section(name, SectionRole.LOOKUP, table.start, table.stop, SENTENCES[name]))
-    if with_footer:
-        start = max(layout.size - FOOTER_SIZE, 0)
-        parts.append(Section("footer", SectionRole.FOOTER, start, layout.size, SENTENCES["footer"]))
-    return [part for part in parts if part.size]
+    def claims(self, *, with_footer: bool) -> list[Section]:
+        """Return the non-empty parts as sections; they may overlap in a damaged file."""
+        bounds = {"header": (0, HEADER.size), FILE_INFO: self.file_info, XORB_INFO: self.cas_info}
+        bounds |= {f"{kind} lookup": (table.start, table.stop) for kind, table in self.tables.items()}
+        if with_footer:
+            bounds["footer"] = max(self.size - FOOTER_SIZE, 0), self.size
+        parts = [Section(p.name, p.role, *bounds[p.name], p.doc) for p in PARTS if p.name in bounds]
+        return [part for part in parts if part.size]
 
 
 def read_header(data: bytes) -> dict[str, Any]:
@@ -455,11 +463,11 @@ def read_header(data: bytes) -> dict[str, Any]:
         )
     header = HEADER.read_one(data, place=Span("", 0, len(data)))
     if header["version"] != HEADER_VERSION:
-        raise Unsupported(f"header version {header['version']} is not supported", span=Span("", 32, 40))
+        raise Unsupported(f"header version {header['version']} is not supported", span=HEADER.span("version"))
     if header["footer_size"] not in (0, FOOTER_SIZE):
         raise FormatError(
             f"footer_size is {header['footer_size']}; it must be {FOOTER_SIZE}, or 0 without a footer",
-            span=Span("", 40, 48),
+            span=HEADER.span("footer_size"),
         )
     return header
 
@@ -483,35 +491,48 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayo
     """
     where = size - FOOTER_SIZE
 
-    def place(name: str) -> Span:
-        at = where + FOOTER.offsets[name]
-        return Span("", at, at + FOOTER.sizes[name])
+    def wrong(name: str, message: str, error: type[FormatError] = FormatError) -> FormatError:
+        return error(message, span=FOOTER.span(name, where))
 
     if footer["version"] != FOOTER_VERSION:
-        raise Unsupported(f"footer version {footer['version']} is not supported", span=place("version"))
+        raise wrong("version", f"footer version {footer['version']} is not supported", Unsupported)
     if footer["footer_offset"] != where:
-        raise FormatError(
-            f"the footer is at {where:#x}; footer_offset is {footer['footer_offset']:#x}", span=place("footer_offset")
-        )
+        raise wrong("footer_offset", f"the footer is at {where:#x}; footer_offset is {footer['footer_offset']:#x}")
     names = ("file_info_offset", "cas_info_offset", *(f"{kind}_lookup_offset" for kind in KINDS), "footer_offset")
     last = SECTIONS_START
     for name in names:
         if not last <= footer[name] <= where:
-            raise FormatError(f"{name} is {footer[name]:#x}; it must be from {last:#x} to {where:#x}", span=place(name))
+            raise wrong(name, f"{name} is {footer[name]:#x}; it must be from {last:#x} to {where:#x}")
         last = footer[name]
     tables = {}
     for kind, following in zip(KINDS, names[3:], strict=True):
         table = LookupTable(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
         if table.stop > footer[following]:
-            raise FormatError(
+            raise wrong(
+                f"{kind}_lookup_num_entry",
                 f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop:#x}, "
                 f"but {following} is {footer[following]:#x}",
-                span=place(f"{kind}_lookup_num_entry"),
             )
         if table.count:
             tables[kind] = table
     sections = footer["file_info_offset"], footer["cas_info_offset"], footer["file_lookup_offset"]
     return MdbLayout(size, header, footer, sections[:2], sections[1:], tables)
+
+
+# --- rules of the records ---------------------------------------------------------------------------------------
+
+
+def file_records(flags: Any, count: Any) -> Any:
+    """Return the number of records of a file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata.
+
+    `flags` and the number of segments are Python numbers, or int64 columns.
+    """
+    return 1 + count * (1 + (flags >> 31 & 1)) + (flags >> 30 & 1)
+
+
+def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    steps: NDArray[np.int64] = file_records(*(headers[name].astype(np.int64) for name in ("file_flags", "num_entries")))
+    return steps
 
 
 def block_fault(what: str, records: int, left: int) -> str:
@@ -535,3 +556,59 @@ def size_fault(size: int, total: int) -> str:
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
     """Return the numbers of the entries whose key is below the previous one; tables must be sorted."""
     return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1
+
+
+# --- hashes -----------------------------------------------------------------------------------------------------
+
+RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e64124987f28fb94c3")
+"""BLAKE3 key of the range hashes in verification entries."""
+
+FILE_KEY = ZERO
+"""BLAKE3 key with which the root of a file's chunk tree is hashed to give the file hash."""
+
+
+def file_hash(hashes: HashArray, sizes: NDArray[np.uint64]) -> bytes:
+    """Return the hash of a file: its tree root, keyed with zeros; the zero hash for an empty file."""
+    return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
+
+
+def file_hashes(hashes: HashArray, sizes: NDArray[np.uint64], bounds: NDArray[np.integer]) -> HashArray:
+    """Return the hashes of many files; file `i` has the chunks `[bounds[i], bounds[i + 1])`."""
+    roots = tree_roots(hashes, sizes, bounds)
+    full = np.flatnonzero(np.diff(bounds))
+    roots[full] = _keyed_rows(FILE_KEY, roots[full])
+    return roots
+
+
+def range_hash(hashes: HashArray) -> bytes:
+    """Return the hash in a `FileVerificationEntry`: keyed BLAKE3 of the raw chunk hashes, concatenated."""
+    return keyed(RANGE_KEY, hashes.tobytes())
+
+
+def range_hashes(hashes: HashArray, bounds: NDArray[np.integer]) -> HashArray:
+    """Return the range hash of each range `[bounds[i], bounds[i + 1])`, shape `(m, 32)`."""
+    raw = hashes.tobytes()
+    marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
+    return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
+
+
+def protect(key: bytes, raw: bytes) -> bytes:
+    """Return a chunk hash under the footer's HMAC key: keyed BLAKE3, not the HMAC of RFC 2104.
+
+    The zero key means no key: the hash is returned unchanged.
+    """
+    return keyed(key, raw) if key != ZERO else raw
+
+
+def protect_many(key: bytes, hashes: HashArray) -> HashArray:
+    return _keyed_rows(key, hashes) if key != ZERO else hashes
+
+
+def _keyed_rows(key: bytes, hashes: HashArray) -> HashArray:
+    rows = struct.iter_unpack(f"{SIZE}s", hashes.tobytes())
+    return as_rows(keyed_all(key, [raw for (raw,) in rows]))
+
+
+def shard_name(data: bytes) -> str:
+    """Return the name of a shard file: its keyed BLAKE3 hash (DATA key) as text, and `.mdb`."""
+    return f"{to_text(keyed(DATA_KEY, data))}.mdb"

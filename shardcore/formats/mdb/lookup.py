@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_
 from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError, shown_key, source_lost
 from shardcore.formats.mdb.content import ContentFact, content_facts
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
@@ -31,13 +31,17 @@ from shardcore.formats.mdb.layout import (
     MdbLayout,
     block_fault,
     descents,
+    key_text,
+    protect,
+    protect_many,
 )
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.references import Reference, ReferenceCollector
+from shardcore.model.pointer_table import Links
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.safe_text import short
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -110,7 +114,7 @@ class MdbKey:
     raw: bytes
 
     def __str__(self) -> str:
-        return to_text(self.raw) if self.kind == FILE else f"{self.kind}:{to_text(self.raw)}"
+        return key_text(self.kind, to_text(self.raw))
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
@@ -280,23 +284,21 @@ class MdbLookup:
 
     def _check_missed(self, key: MdbKey) -> None:
         """Raise FormatError if a record has the hash but no table entry refers to it; makes no request."""
-        table, index, source = self.file.layout.tables.get(key.kind), self.file.index, self.file.source
-        if table is None:
+        index, source = self.file.index, self.file.source
+        if key.kind not in self.file.layout.tables:
             return
         if index is None:
             if source.size > SMALL_SHARD or source.loaded(0, source.size) != ((0, source.size),):
                 return
             index = self._small.get(lambda: load(source.read(0, source.size), self.file.layout))
         raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw
-        section = index.section(key.kind)
-        records = section.entries if key.kind == CHUNK else section.headers
+        section, records = index.section(key.kind), index.records(key.kind)
         same = np.flatnonzero((section.hashes[records] == np.frombuffer(raw, np.uint8)).all(axis=1))
         if len(same):
-            at = int(records[same[0]])
             raise FormatError(
                 f"the {key.kind} lookup table does not refer to {shown_key(str(key))}, but a record has this hash: "
                 "the table is damaged",
-                span=Span("", section.byte_of(at), section.byte_of(at + 1)),
+                span=section.span(records[same[0]]),
             )
 
     def _each(self, key: MdbKey, source: Source) -> Iterator[Fact]:
@@ -306,12 +308,88 @@ class MdbLookup:
         if key.kind == CHUNK and layout.key != ZERO:
             yield Keyed(layout, plain, raw)
         found = False
-        for fact in _matches(self.file, Wanted(layout, key.kind, raw), source):
+        for fact in self._matches(Wanted(layout, key.kind, raw), source):
             found = found or isinstance(fact, ObjectRef)
             yield fact
         if not found and raw != plain:
             yield Retried(layout)
-            yield from _matches(self.file, Wanted(layout, key.kind, plain), source)
+            yield from self._matches(Wanted(layout, key.kind, plain), source)
+
+    def _matches(self, wanted: Wanted, source: Source) -> Iterator[Fact]:
+        yield wanted
+        if wanted.is_empty:
+            return
+        hits = list[Hit]()
+        if (table := self.file.layout.tables.get(wanted.kind)) is not None:
+            first, rows, piece = search(lambda a, b: self.file.read(a, b, source), table, wanted.key)
+            yield TableSearched(table, wanted.key, first, rows, piece)
+            if len(rows) > _MANY:
+                hits = _hits(self.file.load(source), wanted)
+            else:
+                chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
+                hits = [Hit(*found) for found in zip(rows["index"].tolist(), chunks, count(first), strict=False)]
+        else:
+            index = self.file.load(source)
+            hits, section = _hits(index, wanted), index.section(wanted.kind)
+            records = len(index.records(wanted.kind))
+            yield Walked(wanted.kind, records, len(hits), Span("", section.start, section.stop_byte))
+            if section.damage is not None and not hits:
+                # The unread rest may contain the key, so its absence is not proven.
+                raise section.damage
+        for hit in hits:
+            yield from self._compared(wanted, hit, source)
+
+    def _compared(self, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
+        """Compare the record of a table entry, and yield the object if it has the whole hash."""
+        kind, raw, file, index = wanted.kind, wanted.raw, self.file, self.file.index
+        entry = f"entry {hit.row} of the {kind} lookup table"
+        places = file.layout.entry_places(kind, hit.record, hit.chunk)
+        if places is None:
+            table = file.layout.tables.get(kind)
+            span = table.span(hit.row, hit.row + 1) if table else None
+            raise FormatError(f"{entry} refers past the end of its section", span=span)
+        (header, place), stop = places, file.layout.section(kind)[1]
+        if index is not None and index.section(kind).block_of(hit.record) < 0:
+            raise FormatError(f"{entry} refers to byte {header.start:#x}, where no header begins", span=header)
+        # Usually one request; for a file both records are its header.
+        near = place.start - header.start <= FAR
+        end = min(header.start + BLOCK_GUESS, stop) if kind == FILE else place.stop if near else header.stop
+        data = file.read(header.start, end, source)
+        record = data[place.start - header.start :] if near else file.read(place.start, place.stop, source)
+        found = record[:SIZE]
+        if found[:8] != raw[:8]:
+            message = f"{entry} refers to a record with a different table key, {to_text(found)[:16]}"
+            raise FormatError(message, span=place)
+        if found != raw:
+            yield OtherHash(hit, place, raw, found)
+            return
+        row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
+        if kind == FILE:
+            ref = self._file_ref(row, header.start, data)
+        else:
+            values = CAS_HEADER.read_one(data, place=header)
+            chunks = values["num_entries"]
+            if hit.chunk >= chunks:
+                message = f"{entry} refers to chunk {hit.chunk}, but the xorb has {plural(chunks, 'chunk')}"
+                raise FormatError(message, span=header)
+            ref = xorb_ref(row, header.start, values)
+            if kind == CHUNK:
+                chunk, keyed = CAS_ENTRY.read_one(record), file.layout.key != ZERO
+                ref = chunk_ref(row, place.start, chunk, values["cas_hash"], hit.chunk, keyed=keyed)
+            elif fault := block_fault(XORB, 1 + chunks, (stop - header.start) // RECORD_SIZE):
+                raise Truncated(fault, span=Span("", header.start, stop))
+        yield Matched(kind, hit, header, place, raw, ref)
+        yield ref
+
+    def _file_ref(self, row: int, start: int, data: bytes) -> ObjectRef:
+        file, index = self.file, self.file.index
+
+        def read(a: int, b: int) -> bytes:
+            inside = a >= start and b <= start + len(data)
+            return data[a - start : b - start] if inside else file.read(a, b)
+
+        block = read_file_block(read, start, file.layout.file_info[1])
+        return file_ref(row, block, "" if index is None else index.file_fault(row))
 
     def gather_references(self, into: ReferenceCollector) -> None:
         """Collect the chunk records and segments that refer to a range of a xorb, once the index is loaded."""
@@ -320,148 +398,29 @@ class MdbLookup:
             return
         text = name.path.removeprefix(SPAN_PREFIX)
         try:
-            xorb, wanted = self.file.xorbs.get(text), np.frombuffer(from_text(text), np.uint8).reshape(1, 32)
+            xorb, wanted = self.file.xorbs.get(text), as_rows([from_text(text)])
         except ShardError as error:
             if source_lost(error):
                 raise
             return  # the chunks of a xorb that cannot be opened are unknown
-        row = int(index.rows_of(XORB, wanted)[0]) - index.first_row(XORB)
-        if row < 0:
+        number = int(index.maps[XORB].objects(wanted)[0])
+        if number < 0:
             return
+        section, first = index.xorbs, int(index.xorbs.headers[number]) + 1
+        spans = [xorb.record_span(chunk) for chunk in range(min(xorb.chunk_count, int(section.counts[number])))]
+        starts, stops = (np.array([getattr(span, edge) for span in spans], np.int64) for edge in ("start", "stop"))
 
-        def inside(number: int) -> Span:
-            record = xorb.record_span(number)
-            return Span(into.span.source, record.start, record.stop)
+        def record_to(chunk: int) -> tuple[Span, str]:
+            return section.span(first + chunk), f"This record describes chunk {chunk} of the xorb."
 
-        listed = range(min(xorb.chunk_count, int(index.xorbs.counts[row])))
-        numbers = [number for number in listed if into.wants(inside(number))]
-        header = int(index.xorbs.headers[row])
-
-        def record_to(number: int) -> Reference:
-            at = index.xorbs.byte_of(header + 1 + number)
-            why = f"This record describes chunk {number} of the xorb."
-            return Reference(Span("", at, at + RECORD_SIZE), inside(number), why)
-
-        into.add_rows(numbers, record_to)
-        if numbers:
-            edges = (index.xorbs.byte_of(header + at) for at in (1 + numbers[0], 2 + numbers[-1]))
-            index.segment_links.gather(into, Span("", *edges))
+        Links(starts, stops, record_to, into.span.source).gather(into)
+        chunks = np.flatnonzero((starts < into.span.stop) & (stops > into.span.start))
+        if len(chunks):
+            index.segment_links.gather(into, section.span(first + chunks[0], int(chunks[-1] + 1 - chunks[0])))
 
 
-def _matches(file: MdbFile, wanted: Wanted, source: Source) -> Iterator[Fact]:
-    yield wanted
-    if wanted.is_empty:
-        return
-    if (table := file.layout.tables.get(wanted.kind)) is not None:
-        first, rows, piece = search(lambda a, b: file.read(a, b, source), table, wanted.key)
-        yield TableSearched(table, wanted.key, first, rows, piece)
-        hits = _table_hits(file, table, first, rows, wanted.raw, source)
-    else:
-        walked, hits, damage = _walk(file, wanted, source)
-        yield walked
-        if damage is not None and not hits:
-            # The unread rest may contain the key, so its absence is not proven.
-            raise damage
-    for hit in hits:
-        yield from _compare(file, wanted, hit, source)
-
-
-def _table_hits(
-    file: MdbFile, table: LookupTable, first: int, rows: NDArray[Any], raw: bytes, source: Source
-) -> list[Hit]:
-    numbers = np.arange(first, first + len(rows))
-    if len(rows) > _MANY:
-        same = _with_hash(file.load(source), table.kind, rows, raw)
-        rows, numbers = rows[same], numbers[same]
-    chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
-    return [Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True)]
-
-
-def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
-    hashes = index.section(kind).hashes
-    places = rows["index"].astype(np.int64)
-    if kind == CHUNK:
-        places += 1 + rows["chunk"].astype(np.int64)
-    inside = np.flatnonzero(places < len(hashes))
-    same: NDArray[np.int64] = inside[(hashes[places[inside]] == np.frombuffer(raw, np.uint8)).all(axis=1)]
-    return same
-
-
-def _walk(file: MdbFile, wanted: Wanted, source: Source) -> tuple[Walked, list[Hit], FormatError | None]:
-    index = file.load(source)
-    known, section = index.maps[wanted.kind], index.section(wanted.kind)
-    raw = np.frombuffer(wanted.raw, np.uint8).reshape(1, 32)
-    first = int(known.find(section, raw)[0])
-    places = np.zeros(0, np.int64)
-    if first >= 0:
-        last = int(np.searchsorted(known.keys, known.keys[first], "right"))
-        same = (section.hashes[known.places[first:last]] == raw).all(axis=1)
-        places = first + np.flatnonzero(same)
-    pairs = zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
-    hits = [Hit(record, chunk, -1) for record, chunk in pairs]
-    walked = Walked(wanted.kind, len(known.keys), len(hits), Span("", section.start, section.stop_byte))
-    return walked, hits, section.damage
-
-
-def _compare(file: MdbFile, wanted: Wanted, hit: Hit, source: Source) -> Iterator[Fact]:
-    kind, raw = wanted.kind, wanted.raw
-    places, index = file.layout.entry_places(kind, hit.record, hit.chunk), file.index
-    if places is None:
-        table = file.layout.tables.get(kind)
-        span = table.span(hit.row, hit.row + 1) if table else None
-        raise FormatError(f"entry {hit.row} of the {kind} lookup table refers past the end of its section", span=span)
-    header, place = places
-    if index is not None and index.section(kind).block_of(hit.record) < 0:
-        raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table refers to byte {header.start:#x}, where no header begins",
-            span=header,
-        )
-    data, entry = _records(file, kind, header, place, source)
-    found = entry[:SIZE]
-    if found[:8] != raw[:8]:
-        raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table refers to a record with a different table key, "
-            f"{to_text(found)[:16]}",
-            span=place,
-        )
-    if found != raw:
-        yield OtherHash(hit, place, raw, found)
-        return
-    ref = _object(file, kind, hit, places, data, entry)
-    yield Matched(kind, hit, header, place, raw, ref)
-    yield ref
-
-
-def _records(file: MdbFile, kind: str, header: Span, place: Span, source: Source) -> tuple[bytes, bytes]:
-    """Return the header record and the record with the hash, usually by one request; for a file both are its block."""
-    if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), source)
-        return data, data
-    if place.start - header.start > FAR:
-        return file.read(header.start, header.stop, source), file.read(place.start, place.stop, source)
-    data = file.read(header.start, place.stop, source)
-    return data[:RECORD_SIZE], data[place.start - header.start :]
-
-
-def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
-    index, (span, place) = file.index, places
-    at, stop = span.start, file.layout.section(kind)[1]
-    row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
-    if kind == FILE:
-
-        def read(a: int, b: int) -> bytes:
-            inside = a >= at and b <= at + len(data)
-            return data[a - at : b - at] if inside else file.read(a, b)
-
-        return file_ref(row, read_file_block(read, at, stop), "" if index is None else index.file_fault(row))
-    header = CAS_HEADER.read_one(data, 0, place=span)
-    count = header["num_entries"]
-    if hit.chunk >= count:
-        what = f"refers to chunk {hit.chunk}, but the xorb has {plural(count, 'chunk')}"
-        raise FormatError(f"entry {hit.row} of the chunk lookup table {what}", span=span)
-    if kind != CHUNK:
-        if fault := block_fault(XORB, 1 + count, (stop - at) // RECORD_SIZE):
-            raise Truncated(fault, span=Span("", at, stop))
-        return xorb_ref(row, at, header)
-    values = CAS_ENTRY.read_one(entry)
-    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.layout.key != ZERO)
+def _hits(index: MdbIndex, wanted: Wanted) -> list[Hit]:
+    """Return the records with the whole hash, as the index has them."""
+    known = index.maps[wanted.kind]
+    same = known.same(wanted.raw)
+    return [Hit(*pair, -1) for pair in zip(known.records[same].tolist(), known.chunks[same].tolist(), strict=True)]

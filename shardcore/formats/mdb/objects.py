@@ -5,7 +5,7 @@ The shard contains only recipes; the bytes are in xorbs, so all objects except e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.hashes import sha256_digest
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
@@ -26,13 +26,15 @@ from shardcore.formats.mdb.layout import (
     FILE_METADATA,
     FILE_VERIFICATION,
     KINDS,
+    RECORD,
     RECORD_SIZE,
     XORB,
     ChunkFlag,
     FileFlag,
     block_fault,
+    file_records,
+    key_text,
 )
-from shardcore.formats.mdb.segments import FileSegments
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
@@ -45,11 +47,50 @@ CODEC = "xorb"
 BLOCK_GUESS = 65536
 """Bytes read at once for the records of a file."""
 
+AT_ONCE = 4096
+"""Number of segments created per batch during iteration."""
+
 # Integers, because operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
 
 Read = Callable[[int, int], bytes]
 """Function that reads the bytes `[start, stop)` of the shard."""
+
+
+class FileSegments(Sequence[dict[str, Any]]):
+    """Segments of a file as mappings that are created on access, because a file can have hundreds of thousands.
+
+    `rows` are rows of `FILE_ENTRY`; each item has `xorb`, `start`, `end` (chunks, half-open) and `bytes`.
+    """
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: Any) -> Any:
+        if not isinstance(number, slice):
+            at = range(len(self))[number]
+            return self[at : at + 1][0]
+        rows = self._rows[number]
+        # Most segments are in few xorbs, so equal texts are shared.
+        known: dict[str, str] = {}
+        xorbs = [known.setdefault(text, text) for text in to_texts(rows["cas_hash"])]
+        rest = (rows[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes"))
+        return [{"xorb": x, "start": a, "end": b, "bytes": n} for x, a, b, n in zip(xorbs, *rest, strict=True)]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for first in range(0, len(self), AT_ONCE):
+            yield from self[first : first + AT_ONCE]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(dict.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} segments>"
 
 
 @dataclass(frozen=True)
@@ -61,15 +102,11 @@ class FileBlock:
     """
 
     start: int
+    stop: int
     header: dict[str, Any]
     segments: NDArray[Any]
     ranges: HashArray | None
     sha256: bytes | None
-
-    @property
-    def stop(self) -> int:
-        count = len(self.segments) * (1 if self.ranges is None else 2)
-        return self.start + (1 + count + (self.sha256 is not None)) * RECORD_SIZE
 
     @property
     def size(self) -> int:
@@ -86,8 +123,7 @@ class FileBlock:
         return to_text(self.header["file_hash"])
 
     def entry_span(self, number: int) -> Span:
-        at = self.start + (1 + number) * RECORD_SIZE
-        return Span("", at, at + RECORD_SIZE)
+        return RECORD.span("", self.start + (1 + number) * RECORD_SIZE)
 
     def range_span(self, number: int) -> Span:
         return self.entry_span(len(self.segments) + number)
@@ -107,23 +143,26 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     Raises Truncated if they exceed `limit`, the end of the File Info Section.
     """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
-    rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
-    header = FILE_HEADER.values(rows[0])
+    header = FILE_HEADER.values(FILE_HEADER.read(data, place=Span("", start, start + len(data)))[0])
     count, flags = header["num_entries"], header["file_flags"]
-    verified, metadata = bool(flags & _VERIFIED), bool(flags & _METADATA)
-    records = 1 + count * (1 + verified) + metadata
+    records = file_records(flags, count)
     if fault := block_fault(FILE, records, (limit - start) // RECORD_SIZE):
         raise Truncated(fault, span=Span("", start, limit))
     stop = start + records * RECORD_SIZE
     if stop > start + len(data):
         data += read(start + len(data), stop)
-    at = RECORD_SIZE * (1 + count)
-    ranges = None
-    if verified:
-        ranges = FILE_VERIFICATION.read(data, at, count)["range_hash"]
-    last = stop - start - RECORD_SIZE
-    sha256 = FILE_METADATA.read_one(data, last)["sha256"] if metadata else None
-    return FileBlock(start, header, FILE_ENTRY.read(data, RECORD_SIZE, count), ranges, sha256)
+    segments, ranges, sha256 = FILE_ENTRY.read(data, RECORD_SIZE, count), None, None
+    if flags & _VERIFIED:
+        ranges = FILE_VERIFICATION.read(data, RECORD_SIZE * (1 + count), count)["range_hash"]
+    if flags & _METADATA:
+        sha256 = FILE_METADATA.read_one(data, stop - start - RECORD_SIZE)["sha256"]
+    return FileBlock(start, stop, header, segments, ranges, sha256)
+
+
+def indexed_block(index: MdbIndex, number: int) -> FileBlock:
+    """Return the records of a file of the index."""
+    start, stop = (index.files.byte_of(int(edges[number])) for edges in (index.files.headers, index.files.ends))
+    return read_file_block(lambda a, b: index.data[a:b], start, stop)
 
 
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
@@ -132,64 +171,45 @@ def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
     state = State.DAMAGED if fault else State.EXTERNAL if len(block.segments) else State.LIVE
-    return ObjectRef(
-        key=block.key,
-        row=row,
-        spans=(Span("", block.start, block.stop),),
-        size=block.size,
-        codec=CODEC,
-        state=state,
-        kind=FILE,
-        parts=(RECIPE,),
-        error=fault,
-        extras={
-            "sha256": None if block.sha256 is None else sha256_digest(block.sha256),
-            "verified": block.ranges is not None,
-            "segments": block.segment_list,
-        },
-    )
+    extras = {
+        # The digest is stored like a hash, so its text form is the usual one.
+        "sha256": None if block.sha256 is None else to_text(block.sha256),
+        "verified": block.ranges is not None,
+        "segments": block.segment_list,
+    }
+    span, more = Span("", block.start, block.stop), {"state": state, "parts": (RECIPE,), "error": fault}
+    return _ref(FILE, block.key, row, span, block.size, extras, **more)
 
 
 def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
-    count = header["num_entries"]
-    return ObjectRef(
-        key=f"{XORB}:{to_text(header['cas_hash'])}",
-        row=row,
-        spans=(Span("", start, start + (1 + count) * RECORD_SIZE),),
-        size=header["num_bytes_in_cas"],
-        stored_size=header["num_bytes_on_disk"] or -1,
-        codec=CODEC,
-        state=State.EXTERNAL,
-        kind=XORB,
-        parts=(RECIPE,),
-        extras={"xorb": to_text(header["cas_hash"]), "chunks": count},
-    )
+    text, count = to_text(header["cas_hash"]), header["num_entries"]
+    span = Span("", start, start + (1 + count) * RECORD_SIZE)
+    more = {"stored_size": header["num_bytes_on_disk"] or -1, "parts": (RECIPE,)}
+    return _ref(XORB, text, row, span, header["num_bytes_in_cas"], {"xorb": text, "chunks": count}, **more)
 
 
 def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: int, *, keyed: bool) -> ObjectRef:
-    return ObjectRef(
-        key=f"{CHUNK}:{to_text(entry['chunk_hash'])}",
-        row=row,
-        spans=(Span("", start, start + RECORD_SIZE),),
-        size=entry["unpacked_segment_bytes"],
-        codec=CODEC,
-        state=State.EXTERNAL,
-        kind=CHUNK,
-        extras={
-            "xorb": to_text(xorb),
-            "chunk": number,
-            "start": entry["chunk_byte_range_start"],
-            "eligible": bool(entry["flags"] & ChunkFlag.GLOBAL_DEDUP_ELIGIBLE),
-            "keyed": keyed,
-        },
-    )
+    extras = {
+        "xorb": to_text(xorb),
+        "chunk": number,
+        "start": entry["chunk_byte_range_start"],
+        "eligible": bool(entry["flags"] & ChunkFlag.GLOBAL_DEDUP_ELIGIBLE),
+        "keyed": keyed,
+    }
+    text, span = to_text(entry["chunk_hash"]), RECORD.span("", start)
+    return _ref(CHUNK, text, row, span, entry["unpacked_segment_bytes"], extras)
+
+
+def _ref(kind: str, text: str, row: int, span: Span, size: int, extras: dict[str, Any], **more: Any) -> ObjectRef:
+    more = {"state": State.EXTERNAL} | more
+    return ObjectRef(key_text(kind, text), row, (span,), size, codec=CODEC, kind=kind, extras=extras, **more)
 
 
 class MdbObjects(Objects):
     """All files, then all xorbs, then all chunks, in record order. Every access loads the index."""
 
     kinds = KINDS
-    inner_kinds = frozenset({"xorb", "chunk"})
+    inner_kinds = frozenset({XORB, CHUNK})
     codecs = (CODEC,)
 
     def __init__(self, file: MdbFile) -> None:
@@ -202,81 +222,62 @@ class MdbObjects(Objects):
     def counted(self) -> bool:
         return self.file.index is not None
 
+    def _by_kind(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield for each kind its number, where its rows are in `rows`, and their numbers among those of the kind."""
+        index, rows = self.file.load(), np.asarray(rows, np.int64)
+        kinds = np.searchsorted(np.cumsum(index.counts), rows, "right")
+        for number, kind in enumerate(KINDS):
+            here = np.flatnonzero(kinds == number)
+            yield number, here, rows[here] - index.first_row(kind)
+
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """Return the columns of rows; `start` and `stop` are those of the records, because the content is in xorbs."""
         index = self.file.load()
-        rows = np.asarray(rows, np.int64)
-        ends = np.cumsum(index.counts)
-        kind = np.searchsorted(ends, rows, "right")
-        inside = rows - np.concatenate([[0], ends])[kind]
-        start, stop = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
-        stored, size = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+        start, stop, size, stored, kind = (np.full(len(rows), -1, np.int64) for _ in range(5))
         state = np.full(len(rows), State.EXTERNAL, np.uint8)
-        for number, name in enumerate(KINDS):
-            here = np.flatnonzero(kind == number)
-            at = inside[here]
-            if not len(here):
-                continue
-            section = index.section(name)
-            if name == CHUNK:
-                first = section.entries[at]
-                last = first + 1
-                size[here] = index.chunks["unpacked_segment_bytes"][at]
-            else:
-                first, last = section.headers[at], section.ends[at]
-            start[here], stop[here] = section.start + first * RECORD_SIZE, section.start + last * RECORD_SIZE
+        for number, here, at in self._by_kind(rows):
+            name = KINDS[number]
+            section, first = index.section(name), index.records(name)[at]
+            start[here] = section.byte_of(first)
+            stop[here] = section.byte_of(first + 1 if name == CHUNK else section.ends[at])
+            size[here], kind[here] = index.sizes(name)[at], number
             if name == FILE:
-                size[here] = index.file_sizes[at]
-                state[here] = np.where(
-                    index.damaged_files[at], State.DAMAGED, np.where(section.counts[at], State.EXTERNAL, State.LIVE)
-                )
+                whole = np.where(section.counts[at], State.EXTERNAL, State.LIVE)
+                state[here] = np.where(index.damaged_files[at], State.DAMAGED, whole)
             elif name == XORB:
-                size[here] = index.xorb_headers["num_bytes_in_cas"][at]
                 disk = index.xorb_headers["num_bytes_on_disk"][at].astype(np.int64)
                 stored[here] = np.where(disk, disk, -1)
-        return ObjectColumns.of(rows, start, stop, size, stored_size=stored, state=state, kind=kind)
+        return ObjectColumns.of(np.asarray(rows), start, stop, size, stored_size=stored, state=state, kind=kind)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         index = self.file.load()
-        rows = np.asarray(rows, np.int64)
-        ends = np.cumsum(index.counts)
-        kind = np.searchsorted(ends, rows, "right")
         texts: list[str | None] = [None] * len(rows)
-        for number, name in enumerate(KINDS):
-            here = np.flatnonzero(kind == number)
-            section = index.section(name)
-            records = section.entries if name == CHUNK else section.headers
-            hashes = section.hashes[records[rows[here] - index.first_row(name)]]
-            prefix = "" if name == FILE else f"{name}:"
+        for number, here, at in self._by_kind(rows):
+            name = KINDS[number]
+            hashes = index.section(name).hashes[index.records(name)[at]]
             for place, text in zip(here.tolist(), to_texts(hashes), strict=True):
-                texts[place] = prefix + text
+                texts[place] = key_text(name, text)
         return texts
 
     def ref(self, row: int) -> ObjectRef:
         index = self.file.load()
         if not 0 <= row < len(self):
             raise IndexError(row)
-        files, xorbs, _ = index.counts
-        if row < files:
-            section = index.files
-            block = read_file_block(
-                lambda a, b: index.data[a:b],
-                section.byte_of(int(section.headers[row])),
-                section.byte_of(int(section.ends[row])),
-            )
-            return file_ref(row, block, index.file_fault(row) if index.damaged_files[row] else "")
-        if row < files + xorbs:
-            number = row - files
-            start = index.xorbs.byte_of(int(index.xorbs.headers[number]))
+        kind = next(kind for kind in reversed(KINDS) if row >= index.first_row(kind))
+        section, number = index.section(kind), row - index.first_row(kind)
+        start = section.byte_of(int(index.records(kind)[number]))
+        if kind == FILE:
+            fault = index.file_fault(number) if index.damaged_files[number] else ""
+            return file_ref(row, indexed_block(index, number), fault)
+        if kind == XORB:
             return xorb_ref(row, start, CAS_HEADER.values(index.xorb_headers[number]))
-        number = row - files - xorbs
-        xorb = int(np.searchsorted(index.xorbs.bounds, number, "right")) - 1
+        xorb = section.block_with(number)
         return chunk_ref(
             row,
-            index.xorbs.byte_of(int(index.xorbs.entries[number])),
+            start,
             CAS_ENTRY.values(index.chunks[number]),
             index.xorb_headers["cas_hash"][xorb].tobytes(),
-            number - int(index.xorbs.bounds[xorb]),
+            number - int(section.bounds[xorb]),
             keyed=index.keyed,
         )
 

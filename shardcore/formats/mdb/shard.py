@@ -18,8 +18,9 @@ from shardcore.formats.mdb.layout import (
     FOOTER_SIZE,
     FOOTER_VERSION,
     HEADER,
+    HEADER_SECTION,
+    KINDS,
     NO_EXPIRY,
-    SENTENCES,
     TAG,
     TAG_TEXT,
     locate,
@@ -30,9 +31,7 @@ from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
-from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import plural
-from shardcore.model.section import Section, SectionRole
 from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
@@ -56,7 +55,7 @@ class MdbShard(FileShard):
     """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
 
     key_form = KEY_FORM
-
+    checksum = "blake3"
     format = "mdb"
     file: MdbFile
     _lookup: MdbLookup
@@ -66,11 +65,8 @@ class MdbShard(FileShard):
     def __init__(self, file: MdbFile) -> None:
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
         self.version = str(file.layout.header["version"])
+        self.flavour = file.flavour
         self.why = f"{_WHY}, {self.flavour}"
-
-    @property
-    def flavour(self) -> str:
-        return self.file.flavour
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
@@ -79,13 +75,15 @@ class MdbShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.layout.header.items()}
-        fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
-        return fields
+        return super().fields | {f"footer.{name}": value for name, value in self.file.footer_fields.items()}
 
     @property
     def declared_objects(self) -> int | None:
-        return self.file.declared_objects
+        """Number of objects according to the index or the lookup tables; None if neither is available."""
+        tables, index = self.file.layout.tables, self.file.index
+        if index is not None:
+            return sum(index.counts)
+        return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
@@ -113,10 +111,6 @@ class MdbShard(FileShard):
         return b"".join(recipe_pieces(self.file, ref))
 
     @property
-    def checksum(self) -> str:
-        return "blake3"
-
-    @property
     def settings(self) -> dict[str, Any]:
         """Settings that a rewrite would lose: the expiry in Unix seconds, and the presence of an HMAC key."""
         settings: dict[str, Any] = {}
@@ -131,12 +125,6 @@ class MdbShard(FileShard):
         """Return the context for reading all files: a xorb of which at least half is needed is fetched whole."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
-
-    def _verify(self, depth: Depth, progress: Progress) -> Report:
-        from shardcore.formats.mdb.verify import verify
-
-        with self.verifying(depth):
-            return verify(self.file, self._objects, depth, progress)
 
     def _close(self) -> None:
         self.file.close()
@@ -168,8 +156,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
     if len(head) == HEADER.size and head.startswith(TAG):
         raw = HEADER.read_one(head)
         if context.draft.kept:
-            section = Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
-            context.draft.add(section, header_node(raw), raw)
+            context.draft.add(HEADER_SECTION, header_node(raw), raw)
         context.draft.version = str(raw["version"])
     header = read_header(head)
     xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shardcore.codecs.xet.hashes import ZERO, to_text
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB_INFO
@@ -41,11 +43,6 @@ def _table_spans(fact: TableSearched) -> list[Span]:
     return [table.span(at, at + 1) for at in (first - 1, first) if 0 <= at < table.count]
 
 
-def _walked(fact: Walked) -> str:
-    have = "have" if fact.same > 1 else "has"
-    return f"{fact.same or 'none'} of {plural(fact.records, fact.kind)} {have} this hash"
-
-
 def _matched(fact: Matched) -> str:
     kind, hit, ref = fact.kind, fact.hit, fact.ref
     where = f"record {hit.record} of the {_section(kind)} section"
@@ -59,14 +56,6 @@ def _matched(fact: Matched) -> str:
         )
     chunks = plural(ref.extras["chunks"], "chunk")
     return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."
-
-
-def _is_chunk(fact: Matched) -> bool:
-    return fact.kind == CHUNK
-
-
-def _is_not_chunk(fact: Matched) -> bool:
-    return fact.kind != CHUNK
 
 
 def _matched_spans(fact: Matched) -> tuple[Span, ...]:
@@ -99,16 +88,39 @@ def _inputs(fact: ContentRead) -> tuple[Span, ...]:
 _HASHED = "Different hashes may begin with the same eight bytes, so all 32 must be compared."
 _OPEN = "Open the xorb"
 _OPEN_WHY = "A shard contains no content, only recipes: the chunks are in xorbs, which store shared chunks once."
-_CHECK = "Decompress and check"
-_CHECK_WHY = "Content is named by its hash, so a reader can verify the content that it received."
 _ENTRY = "number of the first entry with this table key, or its insertion point"
 _ENTRIES = Value("entries", lambda fact: len(fact.rows), "number of entries with this table key", "entries")
 _RECORD = Value("record", "hit.record", "position of the header in its section")
 _XORB = Value("xorb", "xorb", "the hash of the xorb, which is also its name")
 _SIZE = Value("size", "size", "uncompressed size of the content", "bytes")
-_SEARCH_TITLE = "Search the {table.kind} lookup table"
-_SEARCH = "{row}; the table is sorted and has {table.count:entry}."
-_SEARCH_VALUES = Value("entry", "first", _ENTRY), _ENTRIES
+_SEARCH = Row(
+    "Search the {table.kind} lookup table",
+    "{row}; the table is sorted and has {table.count:entry}.",
+    "The table is sorted and hashes are spread evenly, so the key itself gives the approximate row.",
+    (Value("entry", "first", _ENTRY), _ENTRIES),
+    spans=_table_spans,
+    words={"row": _table_row},
+    only=lambda fact: len(fact.rows) > 0,
+)
+_BETWEEN = "The table is sorted, so a key between two neighbouring entries is not in it."
+_COMPARE = Row(
+    "Compare the whole hash",
+    "{matched}",
+    "The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
+    (_RECORD,),
+    spans=_matched_spans,
+    words={"matched": _matched},
+    only=lambda fact: fact.kind != CHUNK,
+)
+_CHUNK = Value("chunk", "hit.chunk", "number of the chunk in the xorb")
+_CHECK = Row(
+    "Decompress and check",
+    "{size:byte}; all hashes in shard and xorb match.",
+    "Content is named by its hash, so a reader can verify the content that it received.",
+    (_SIZE,),
+    inputs=_inputs,
+    only=lambda fact: fact.error is None,
+)
 
 STEPS: Rows = {
     AnyShard: (
@@ -168,34 +180,19 @@ STEPS: Rows = {
             only=lambda fact: fact.is_empty,
         ),
     ),
-    TableSearched: (
-        Row(
-            _SEARCH_TITLE,
-            _SEARCH,
-            "The table is sorted and hashes are spread evenly, so the key itself gives the approximate row.",
-            _SEARCH_VALUES,
-            spans=_table_spans,
-            words={"row": _table_row},
-            only=lambda fact: len(fact.rows) > 0,
-        ),
-        Row(
-            _SEARCH_TITLE,
-            _SEARCH,
-            "The table is sorted, so a key between two neighbouring entries is not in it.",
-            _SEARCH_VALUES,
-            spans=_table_spans,
-            words={"row": _table_row},
-            only=lambda fact: not len(fact.rows),
-        ),
-    ),
+    TableSearched: (_SEARCH, replace(_SEARCH, why=_BETWEEN, only=lambda fact: not len(fact.rows))),
     Walked: (
         Row(
             "Walk the section",
-            "This shard has no {kind} lookup table, so every record is compared; {walked}.",
+            "This shard has no {kind} lookup table, so every record is compared; {found} of {of} {have} this hash.",
             "Records are not sorted by hash, so without a table each of them has to be compared.",
             (Value("entries", "same", "number of entries with this table key", "entries"),),
             spans="section",
-            words={"walked": _walked},
+            words={
+                "found": lambda fact: fact.same or "none",
+                "of": lambda fact: plural(fact.records, fact.kind),
+                "have": lambda fact: "have" if fact.same > 1 else "has",
+            },
         ),
     ),
     OtherHash: (
@@ -208,21 +205,7 @@ STEPS: Rows = {
             words={"found": lambda fact: to_text(fact.found)},
         ),
     ),
-    Matched: tuple(
-        Row(
-            "Compare the whole hash",
-            "{matched}",
-            "The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
-            values,
-            spans=_matched_spans,
-            words={"matched": _matched},
-            only=only,
-        )
-        for only, values in (
-            (_is_not_chunk, (_RECORD,)),
-            (_is_chunk, (_RECORD, Value("chunk", "hit.chunk", "number of the chunk in the xorb"))),
-        )
-    ),
+    Matched: (_COMPARE, replace(_COMPARE, values=(_RECORD, _CHUNK), only=lambda fact: fact.kind == CHUNK)),
     EmptyFile: (
         Row(
             "Rebuild the file",
@@ -272,20 +255,12 @@ STEPS: Rows = {
         ),
     ),
     ContentRead: (
-        Row(
+        _CHECK,
+        replace(
             _CHECK,
-            "{size:byte}; all hashes in shard and xorb match.",
-            _CHECK_WHY,
-            (_SIZE,),
-            inputs=_inputs,
-            only=lambda fact: fact.error is None,
-        ),
-        Row(
-            _CHECK,
-            "Damaged: {error.message}.",
-            _CHECK_WHY,
+            text="Damaged: {error.message}.",
+            values=(),
             spans=lambda fact: fact.error.span or (),
-            inputs=_inputs,
             only=lambda fact: fact.error is not None,
         ),
     ),

@@ -1,12 +1,11 @@
-"""Writer of shards, and of the xorbs with their content."""
+"""Writer of shards, and of the xorbs with their content; rekeying of a shard."""
 
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import chunks
-from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, keyed, to_text
+from shardcore.codecs.xet.hashes import SIZE, ZERO, chunk_hash, to_text, words
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
-from shardcore.errors import UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.footer_text import read_key, read_time
-from shardcore.formats.mdb.hashes import FILE_KEY, RANGE_KEY, file_hash, range_hash, sha256_field, shard_name
-from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, HEADER, locate, read_footer, read_header
-from shardcore.formats.mdb.objects import MdbObjects
+from shardcore.formats.mdb.layout import (
+    CHUNK,
+    CHUNK_LOOKUP,
+    FOOTER,
+    FOOTER_SIZE,
+    NO_EXPIRY,
+    RECORD_SIZE,
+    protect_many,
+    shard_name,
+)
 from shardcore.formats.mdb.serialization import (
     EMPTY_FOOTER,
     FULL,
     MINIMAL,
     UPLOAD,
+    FileChunks,
+    FileCollector,
     FooterValues,
-    Recipes,
     build,
+    by_key,
+    expiry_field,
     size_of,
+    split,
 )
-from shardcore.formats.mdb.xorbs import NAMES, Xorbs
+from shardcore.formats.mdb.shard import MdbShard, open_shard
+from shardcore.formats.mdb.xorbs import NAMES
 from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
+from shardcore.model.safe_text import short
+from shardcore.shards.open_context import OpenContext
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.prefetched_source import PrefetchedSource
+from shardcore.writing.in_place import check_other_file
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining, TemporaryFile, is_there
@@ -47,133 +60,11 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
 
+MAX_SHARD_SIZE = 64 * 1024 * 1024
+"""Size of the largest shard that clients accept, in bytes."""
 
-class FileChunks:
-    def __init__(self) -> None:
-        self._hashes = bytearray()
-        self._sizes = array("Q")
-        self._xorbs = array("Q")
-        self._numbers = array("Q")
-
-    def add(self, digest: bytes, size: int, xorb: int, number: int) -> None:
-        self._hashes += digest
-        self._sizes.append(size)
-        self._xorbs.append(xorb)
-        self._numbers.append(number)
-
-    @property
-    def hashes(self) -> HashArray:
-        return np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
-
-    @property
-    def sizes(self) -> NDArray[np.uint64]:
-        return np.array(self._sizes, np.uint64)
-
-    @property
-    def hash(self) -> bytes:
-        if len(self._sizes) == 1:
-            return keyed(FILE_KEY, bytes(self._hashes))
-        return file_hash(self.hashes, self.sizes)
-
-    def segments(self) -> list[tuple[int, int, int, int, bytes]]:
-        """Merge neighbouring chunks into segments: xorb, first chunk, end (exclusive), bytes, range hash."""
-        if len(self._sizes) == 1:
-            number = self._numbers[0]
-            return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
-        xorbs, numbers = np.array(self._xorbs, np.int64), np.array(self._numbers, np.int64)
-        cuts = np.flatnonzero((np.diff(xorbs) != 0) | (np.diff(numbers) != 1)) + 1
-        bounds = [0, *cuts.tolist(), len(xorbs)] if len(xorbs) else [0]
-        hashes, sizes = self.hashes, self.sizes
-        return [
-            (
-                int(xorbs[a]),
-                int(numbers[a]),
-                int(numbers[b - 1]) + 1,
-                int(sizes[a:b].sum()),
-                range_hash(hashes[a:b]),
-            )
-            for a, b in pairwise(bounds)
-        ]
-
-
-class FileCollector:
-    """Files added to a shard so far, without duplicates; `last` is the segment count of the file added last."""
-
-    def __init__(self) -> None:
-        self.last = 0
-        self._files = bytearray()
-        self._sha256s = bytearray()
-        self._counts = array("Q")
-        self._segments = array("Q")  # four numbers per segment
-        self._ranges = bytearray()
-        self._known: set[bytes] = set()
-
-    @property
-    def files(self) -> int:
-        return len(self._counts)
-
-    @property
-    def segments(self) -> int:
-        return len(self._segments) // 4
-
-    def add(self, chunks: FileChunks, sha256: str) -> bytes:
-        """Add a file and return its hash; a duplicate is not added, and sets `last` to 0."""
-        found = chunks.hash
-        self.last = 0
-        if found in self._known:
-            return found
-        self._known.add(found)
-        self._files += found
-        # hf-xet stores zeros as the SHA-256 of an empty file.
-        self._sha256s += sha256_field(sha256) if found != ZERO else ZERO
-        segments = chunks.segments()
-        self.last = len(segments)
-        self._counts.append(len(segments))
-        for *numbers, digest in segments:
-            self._segments.extend(numbers)
-            self._ranges += digest
-        return found
-
-    def after(self) -> NDArray[np.int64]:
-        """Return per file the number of xorbs that must be written before it: its highest xorb number plus one."""
-        counts = np.array(self._counts, np.int64)
-        xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
-        found = np.zeros(len(counts), np.int64)
-        starts = np.cumsum(counts) - counts
-        some = counts > 0
-        if some.any():
-            found[some] = np.maximum.reduceat(xorbs, starts[some])
-        return found
-
-    def recipes(self, xorbs: list[PackedXorb]) -> Recipes:
-        numbers = np.array(self._segments, np.int64).reshape(-1, 4)
-        hashes = as_rows([xorb.hash for xorb in xorbs])
-        segments = np.zeros(len(numbers), FILE_ENTRY.dtype)
-        segments["cas_hash"] = hashes[numbers[:, 0]]
-        segments["chunk_index_start"], segments["chunk_index_end"] = numbers[:, 1], numbers[:, 2]
-        segments["unpacked_segment_bytes"] = numbers[:, 3]
-        sizes = [xorb.sizes for xorb in xorbs]
-        counts = np.array([len(one) for one in sizes], np.int64)
-        chunks = np.zeros(int(counts.sum()), CAS_ENTRY.dtype)
-        if xorbs:
-            chunks["chunk_hash"] = np.concatenate([xorb.info.hashes for xorb in xorbs])
-            chunks["unpacked_segment_bytes"] = np.concatenate(sizes)
-            chunks["chunk_byte_range_start"] = np.concatenate([np.cumsum(one) - one for one in sizes])
-        return Recipes(
-            _rows(self._files),
-            _rows(self._sha256s),
-            np.array(self._counts, np.int64),
-            segments,
-            _rows(self._ranges),
-            hashes,
-            counts,
-            chunks,
-        )
-
-
-def _rows(raw: bytearray) -> HashArray:
-    return np.frombuffer(bytes(raw), np.uint8).reshape(-1, 32)
-
+CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
+"""Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 BESIDE = "xorbs"
 """Folder of xorbs in the folder of a shard."""
@@ -229,12 +120,17 @@ class XorbOutput:
         name = NAMES[0].format(text)
         return str(self._folder / name) if self._folder is not None else self._prefix + name
 
-    @property
-    def folder(self) -> Path | None:
-        target = self._output.target
-        if self._folder is not None or target is None:
-            return self._folder
-        return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+    def unused(self, xorbs: list[PackedXorb]) -> tuple[str, ...]:
+        """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
+        target, folder = self._output.target, self._folder
+        if folder is None and target is not None:
+            folder = (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+        used = {NAMES[0].format(to_text(xorb.hash)) for xorb in xorbs}
+        unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
+        if not unused:
+            return ()
+        count = plural(len(unused), "xorb")
+        return (f"{folder}: kept {count} that this store no longer uses, because other shards may use them",)
 
     def commit(self) -> None:
         """Rename the xorbs in a separate folder; called before the shard that refers to them is renamed."""
@@ -244,66 +140,6 @@ class XorbOutput:
     def discard(self) -> None:
         if self._apart is not None:
             self._apart.discard()
-
-
-EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
-
-
-def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
-    """Split contents, in order, into shards of at most `limit` bytes in full form.
-
-    `after` has the number of xorbs that precede each file. A file may use xorbs listed in another shard of the store.
-    """
-    files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
-    if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
-        return [recipes]
-    of_xorbs = size_of(FULL, 0, 0, 1, 0) - EMPTY_SIZE + (size_of(FULL, 0, 0, 0, 1) - EMPTY_SIZE) * recipes.chunk_counts
-    of_files = size_of(FULL, 1, 0, 0, 0) - EMPTY_SIZE + (size_of(FULL, 0, 1, 0, 0) - EMPTY_SIZE) * recipes.counts
-    # One sequence: xorbs by number, each file after the xorbs that it uses.
-    needs = np.maximum.accumulate(after) if files else after
-    order = np.lexsort(
-        (np.repeat([0, 1], [len(of_xorbs), files]), np.concatenate([np.arange(1, len(of_xorbs) + 1), needs]))
-    )
-    sizes = np.concatenate([of_xorbs, of_files])[order]
-    parts: list[Recipes] = []
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < len(order):
-        done = int(ends[first - 1]) if first else 0
-        last = int(np.searchsorted(ends, done + limit - EMPTY_SIZE, "right"))
-        rows = order[first : max(last, first + 1)]
-        parts.append(_part(recipes, rows[rows >= len(of_xorbs)] - len(of_xorbs), rows[rows < len(of_xorbs)]))
-        first += len(rows)
-    return parts
-
-
-def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) -> Recipes:
-    segments = _run(recipes.counts, files)
-    chunks = _run(recipes.chunk_counts, xorbs)
-    return Recipes(
-        recipes.files[files],
-        recipes.sha256s[files],
-        recipes.counts[files],
-        recipes.segments[segments],
-        recipes.ranges[segments],
-        recipes.xorbs[xorbs],
-        recipes.chunk_counts[xorbs],
-        recipes.chunks[chunks],
-    )
-
-
-def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
-    if not len(rows):
-        return slice(0, 0)
-    ends = np.cumsum(counts)
-    return slice(int(ends[rows[0]] - counts[rows[0]]), int(ends[rows[-1]]))
-
-
-MAX_SHARD_SIZE = 64 * 1024 * 1024
-"""Size of the largest shard that clients accept, in bytes."""
-
-CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
-"""Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 
 class MdbWriter(Writer):
@@ -382,14 +218,10 @@ class MdbWriter(Writer):
     def _note(self, found: FileChunks, digest: str, size: int, label: str) -> str:
         raw = self._files.add(found, digest)
         self._content += size
+        shard, more = max(map(self._size, self._forms)), ": write to a folder instead"
         if self.output.folder:
             # A store can have several shards, but a file must fit into one.
             shard, more = size_of(FULL, 1, self._files.last, 0, 0), ""
-        else:
-            shard, more = (
-                max(self._size(form) for form in self._forms),
-                ": write to a folder instead",
-            )
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
                 f"with {label or 'this file'} the shard would have {shard:,} bytes; "
@@ -429,8 +261,8 @@ class MdbWriter(Writer):
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
         files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
         for name, data, _ in self._shards(packed):
-            planned = _as_file(data, name)
-            files.append(PlannedFile(name, len(data), planned.sections, MdbObjects(planned)))
+            planned = open_shard(PrefetchedSource(BytesSource(data, name)), OpenContext(_no_xorb))
+            files.append(PlannedFile(name, len(data), planned.sections, planned.objects))
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
@@ -440,7 +272,7 @@ class MdbWriter(Writer):
             for part in parts:
                 data = build(part, form, self._footer if form == FULL or not self.output.folder else EMPTY_FOOTER)
                 if self.output.folder:
-                    name = f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}"
+                    name = f"{STORED if form == MINIMAL else CACHE}/{shard_name(data)}"
                 else:
                     name = self.output.target.name if self.output.target else ""
                 yield name, data, len(part.files)
@@ -463,18 +295,8 @@ class MdbWriter(Writer):
             raise
         self.written = (*self._out.written, *written)
         if self.output.removed:
-            self.notes += self._unused_xorbs()
+            self.notes += self._out.unused(self._xorbs)
         return self.written
-
-    def _unused_xorbs(self) -> tuple[str, ...]:
-        """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
-        folder = self._out.folder
-        used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
-        unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
-        if not unused:
-            return ()
-        count = plural(len(unused), "xorb")
-        return (f"{folder}: kept {count} that this store no longer uses, because other shards may use them",)
 
     def abort(self) -> None:
         super().abort()
@@ -510,15 +332,112 @@ def _hashed(
         begun.result()
 
 
-def _as_file(data: bytes, name: str) -> MdbFile:
-    def no_xorb(source: Source, format: str) -> Shard:
-        raise UsageError(f"{source.name} is not written yet")
+def _no_xorb(source: Source, format: str) -> Shard:
+    raise UsageError(f"{source.name} is not written yet")
 
-    header = read_header(data[: HEADER.size])
-    source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)
-    if not header["footer_size"]:
-        found = discover(data, header, len(data))
-        return MdbFile(source, found.layout, {}, xorbs, index=found)
-    footer = read_footer(data, len(data))
-    layout = locate(len(data), header, footer)
-    return MdbFile(source, layout, footer, xorbs, index=load(data, layout))
+
+# --- rekeying, and values of the footer as text -----------------------------------------------------------------
+
+
+def rekey(
+    shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
+) -> tuple[WrittenFile, ...]:
+    """Write a copy of a shard with an HMAC key, a new expiry, or both; all other bytes stay the same.
+
+    Args:
+        shard: The shard; it does not change.
+        target: Path of the new file.
+        key: The HMAC key, 64 hex digits; empty to keep the chunk hashes.
+        expiry: An ISO date, Unix seconds or `none`; empty to keep the expiry.
+        force: Replace an existing file.
+
+    Raises:
+        UsageError: Nothing to change, the shard is keyed already or has no footer, or the target is not allowed.
+        FormatError: The shard is damaged.
+    """
+    if not key and not expiry:
+        raise UsageError("nothing to change; pass --key HEX, --expiry WHEN or both")
+    check_other_file(shard.source, target)
+    data = _rekeyed(shard.file, read_key(key), expiry)
+    output = Output(target, force=force)
+    try:
+        file = output.open()
+        file.write(data)
+        file.complete(len(shard.objects))
+        return output.commit()
+    except BaseException:
+        output.discard()
+        raise
+
+
+def _rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
+    index = file.load()
+    if file.damage is not None:
+        raise FormatError(f"a damaged shard cannot be rekeyed: {file.damage.message}", span=file.damage.span)
+    if not file.footer_fields:
+        raise UsageError("the upload form has no footer, so it cannot store an HMAC key or an expiry")
+    if key != ZERO and index.keyed:
+        raise UsageError("the chunk hashes are keyed already; the original hashes cannot be restored")
+    fields = dict(file.footer_fields)
+    data = np.frombuffer(bytearray(index.data), np.uint8)
+    if key != ZERO:
+        fields["chunk_hash_hmac_key"] = key
+        _protect(file, data, key)
+    if expiry:
+        full = bool(file.layout.tables)
+        fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
+    data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
+    return data.tobytes()
+
+
+def _protect(file: MdbFile, data: NDArray[np.uint8], key: bytes) -> None:
+    """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
+    index = file.load()
+    start, stop = file.layout.cas_info
+    hashes = data[start:stop].reshape(-1, RECORD_SIZE)[:, :SIZE]
+    entries = index.records(CHUNK)
+    hashes[entries] = protect_many(key, hashes[entries])
+    table = file.layout.tables.get(CHUNK)
+    if table is None:
+        return
+    rows = index.table_rows(CHUNK).copy()
+    records = rows["index"].astype(np.int64) + 1 + rows["chunk"]
+    wrong = np.flatnonzero(records >= len(hashes))
+    if len(wrong):
+        at = int(wrong[0])
+        raise FormatError(f"entry {at} of the chunk lookup table refers to no record", span=table.span(at, at + 1))
+    rows["key"] = words(hashes[records])[:, 0]
+    data[table.start : table.stop] = np.frombuffer(CHUNK_LOOKUP.write(by_key(rows)), np.uint8)
+
+
+def read_key(text: str) -> bytes:
+    """Return the HMAC key from 64 hex digits; all zero for an empty text."""
+    if not text:
+        return ZERO
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != SIZE or len(text) != 2 * SIZE:
+        raise UsageError(f"key must be 64 hex digits, not {short(text)}")
+    if key == ZERO:
+        raise UsageError("key must not be all zeros, which means no key; omit it instead")
+    return key
+
+
+def read_time(name: str, text: str) -> int | None:
+    """Return Unix seconds from an ISO date (default: UTC) or a number; None for the expiry `none` or ""."""
+    if text in ("", "none") and name == "expiry":
+        return None
+    try:
+        if text.isascii() and text.isdigit():
+            seconds = int(text)
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            seconds = int(moment.timestamp())
+    except (ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds < NO_EXPIRY:
+        raise UsageError(f"{name} must be a date such as 2030-01-31, or Unix seconds, not {short(text)}")
+    return seconds

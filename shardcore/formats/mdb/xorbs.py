@@ -6,15 +6,16 @@ Formats do not import each other: the registry passes an opener, and the protoco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import HashArray, from_text, to_text
+from shardcore.codecs.xet.hashes import HashArray, from_text, to_text, to_texts
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
-from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.index import MdbIndex, texts_of
 from shardcore.model.data_set_nodes import placed, placed_span
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -104,13 +105,9 @@ class XorbFetch(WholeFiles):
     def _needed(self) -> dict[str, int]:
         """Number of uncompressed bytes that the files use of each xorb, by hash."""
         segments = self._index().segments
-        hashes = np.ascontiguousarray(segments["cas_hash"]).view("S32").ravel()
-        _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        sums = np.bincount(inverse.ravel(), weights=segments["unpacked_segment_bytes"], minlength=len(first))
-        return {
-            to_text(segments["cas_hash"][at].tobytes()): int(size)
-            for at, size in zip(first.tolist(), sums.tolist(), strict=True)
-        }
+        hashes, first, inverse = np.unique(texts_of(segments["cas_hash"]), return_index=True, return_inverse=True)
+        sums = np.bincount(inverse.ravel(), weights=segments["unpacked_segment_bytes"], minlength=len(hashes))
+        return dict(zip(to_texts(segments["cas_hash"][first]), map(int, sums), strict=True))
 
 
 class Xorbs:
@@ -164,8 +161,7 @@ class Xorbs:
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
             raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment uses {first} to {last - 1}")
-        name = SPAN_PREFIX + text
-        return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
+        return Span(SPAN_PREFIX + text, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
     def need(self, texts: list[str], fetch: XorbFetch | None = None) -> None:
         """Open the xorbs with these hashes; raise ExternalMissing with the names of the missing ones."""
@@ -179,8 +175,7 @@ class Xorbs:
                     break
         if missing:
             named = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-            what = "missing xorb" if len(missing) == 1 else "missing xorbs"
-            raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
+            raise self._missing(f"{'missing xorb' if len(missing) == 1 else 'missing xorbs'}: {named}")
 
     def close(self) -> None:
         """Close all cached xorbs; `get` fails afterwards."""
@@ -191,13 +186,10 @@ class Xorbs:
         if self._given is not None:
             self._given.close()
 
-    @property
-    def _looked(self) -> str:
-        return f"searched in {self._given.uri}" if self._given is not None else "searched next to the shard"
-
-    @property
-    def _remedy(self) -> Remedy | None:
-        return Remedy.XORBS if self._given is None else None
+    def _missing(self, message: str) -> ExternalMissing:
+        if self._given is not None:
+            return ExternalMissing(f"{message} (searched in {self._given.uri})")
+        return ExternalMissing(f"{message} (searched next to the shard)", remedy=Remedy.XORBS)
 
     def _source(self, text: str, fetch: XorbFetch | None) -> Source:
         first = fetch.first(text) if fetch is not None else WHOLE_HEAD
@@ -214,40 +206,35 @@ class Xorbs:
                 continue
             self._last_place = place
             return source
-        raise ExternalMissing(f"missing xorb: {text} ({self._looked})", remedy=self._remedy)
+        raise self._missing(f"missing xorb: {text}")
 
     def _candidates(self) -> list[tuple[Folder, str]]:
         above = self._beside.parent() if self._beside is not None else None
-        roots = [self._given] if self._given is not None else [self._beside, above]
-        folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
+        folders = list[Folder]()
+        for root in [self._given] if self._given is not None else [self._beside, above]:
+            for name in SUBFOLDERS:
+                with suppress(SourceError):
+                    if root is not None:
+                        folders.append(root.folder(name) if name else root)
         # Clients write the first form of the name; the other forms are tried if no folder has it.
         return [(folder, name) for name in NAMES for folder in folders]
 
     def _opened(self, source: Source, text: str, fetch: XorbFetch | None) -> Xorb:
-        try:
-            if fetch is not None:
-                fetch.opening(text, source)
-            shard = self._opener(source, "xorb")
+        with ExitStack() as failed:
+            failed.callback(source.close)
+            try:
+                if fetch is not None:
+                    fetch.opening(text, source)
+                shard = self._opener(source, "xorb")
+            except FormatError as error:
+                message = f"xorb {text} is damaged: {error.message}"
+                raise FormatError(message, span=inside_xorb(error.span, text)) from error
+            except NotAShard as error:
+                raise FormatError(f"the file named after xorb {text} is not a xorb: {error.message}") from error
             if not isinstance(shard, Xorb):
                 raise UsageError("the file is not a xorb")
-        except FormatError as error:
-            source.close()
-            raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error
-        except NotAShard as error:
-            source.close()
-            raise FormatError(f"the file named after xorb {text} is not a xorb: {error.message}") from error
-        except BaseException:
-            source.close()
-            raise
+            failed.pop_all()
         return shard
-
-
-def _with_subfolders(root: Folder) -> Iterator[Folder]:
-    for name in SUBFOLDERS:
-        try:
-            yield root.folder(name) if name else root
-        except SourceError:
-            continue
 
 
 def inside_xorb(span: Span | None, text: str) -> Span | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +88,16 @@ class Records:
     def span(self, number: int) -> Span:
         return Span("", int(self.ends[number - 1]) if number else 0, int(self.ends[number]))
 
-    def header_span(self, number: int) -> Span:
-        return CHUNK_HEADER.span("", self.span(number).start)
-
     def stored_span(self, number: int) -> Span:
         """Return the span of a chunk's stored bytes, without the record header."""
         whole = self.span(number)
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
 
-    @staticmethod
-    def declared_sizes(rows: NDArray[Any]) -> NDArray[np.int64]:
-        return u24_column(rows["uncompressed_size"])
+    def size(self, number: int) -> int:
+        """Return the uncompressed size of a chunk; -1 if only its header has it."""
+        if self.unpacked_ends is None:
+            return -1
+        return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
 
     def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         """Return a mask of the invalid headers; `rows` are the headers of all records."""
@@ -107,36 +107,18 @@ class Records:
         """Return the error in the header of a record; empty if it is valid."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
-    def size(self, number: int) -> int:
-        """Return the uncompressed size of a chunk; -1 if only its header has it."""
-        if self.unpacked_ends is None:
-            return -1
-        return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
+    def read_headers(self, read_many: ReadMany, first: int, last: int) -> list[bytes]:
+        """Return the headers of the records `[first, last)`; one request for all of them."""
+        starts = self.starts[first:last]
+        stops = np.minimum(starts + HEADER_SIZE, self.ends[first:last])
+        return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
 
 
-def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -> list[bytes]:
-    """Return the headers of the records `[first, last)`; one request for all of them."""
-    starts = records.starts[first:last]
-    stops = np.minimum(starts + HEADER_SIZE, records.ends[first:last])
-    return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
+def walk(read: Read, size: int) -> tuple[Records, FormatError | None]:
+    """Follow the lengths of the records from byte 0 until an info block, the end of the file or an invalid record.
 
-
-@dataclass(frozen=True)
-class WalkedRecords:
-    """Records found by following their lengths; `fault` is None at the end of the file or an info block."""
-
-    records: Records
-    fault: FormatError | None
-
-    @property
-    def stop(self) -> int:
-        return self.records.stop
-
-
-def walk(read: Read, size: int) -> WalkedRecords:
-    """Follow the records from byte 0 until an info block, the end of the file or an invalid record; O(n).
-
-    The info block is recognised by `XETBLOB`, or by its first letters if the file is cut there.
+    The info block is recognised by `XETBLOB`, or by its first letters if the file is cut there. The error is None
+    unless a record is invalid. O(n).
     """
     ends: list[int] = []
     sizes: list[int] = []
@@ -146,7 +128,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
         if at + HEADER_SIZE > first + len(data):
             first, data = at, read(at, min(at + _PIECE, size))
         head = data[at - first : at - first + HEADER_SIZE]
-        if is_info_start(head):
+        if head.startswith(IDENT) or IDENT.startswith(head):
             break
         if (fault := _fault_at(head, at, size, len(ends))) is not None:
             break
@@ -154,12 +136,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
         at += HEADER_SIZE + read_u24(header["compressed_size"])
         ends.append(at)
         sizes.append(read_u24(header["uncompressed_size"]))
-    return WalkedRecords(Records(np.array(ends, np.int64), np.cumsum(np.array(sizes, np.int64))), fault)
-
-
-def is_info_start(rest: bytes) -> bool:
-    """Return True if `rest` starts an info block, or is a prefix of `XETBLOB`."""
-    return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
+    return Records(np.array(ends, np.int64), np.cumsum(np.array(sizes, np.int64))), fault
 
 
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
@@ -174,16 +151,20 @@ def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | Non
     if not fault and number == MAX_CHUNKS:
         fault = f"a xorb has at most {MAX_CHUNKS:,} chunks"
     if fault:
-        kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
-        return kind(f"chunk {number}: {fault}", span=Span("", at, at + HEADER_SIZE))
+        return _header_error(header, number, at, fault)
     if stop > size:
         message = f"chunk {number}: its record needs {plural(stop - at, 'byte')}; {size - at:,} are left"
         return Truncated(message, span=Span("", at, size))
     return None
 
 
-def chunks(read: Read, records: Records, first: int, last: int, *, check: bool = True) -> Iterator[bytes]:
-    """Yield the uncompressed chunks `[first, last)` in order; `check` compares their hashes.
+def _header_error(header: dict[str, Any], number: int, at: int, fault: str) -> FormatError:
+    kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
+    return kind(f"chunk {number}: {fault}", span=CHUNK_HEADER.span("", at))
+
+
+def chunks(read: Read, records: Records, first: int, last: int) -> Iterator[bytes]:
+    """Yield the uncompressed chunks `[first, last)` in order, checked by their hashes.
 
     Raises:
         FormatError: A header contradicts the info block, or the stored bytes are corrupt.
@@ -191,7 +172,7 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
     """
     for number, data in stored_records(read, records, first, last):
         chunk = unpack(data, records, number)
-        if check and records.hashes is not None:
+        if records.hashes is not None:
             found, wanted = chunk_hash(chunk), records.hashes[number].tobytes()
             if found != wanted:
                 what = f"hash of chunk {number}: computed {to_text(found)}, stored {to_text(wanted)}"
@@ -228,13 +209,10 @@ def unpack(data: bytes, records: Records, number: int) -> bytes:
     """
     span = records.span(number)
     header = CHUNK_HEADER.read_one(data, place=span)
-    stored = data[HEADER_SIZE:]
-    fault = records.fault(header, number)
-    if fault:
-        kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
-        raise kind(f"chunk {number}: {fault}", span=records.header_span(number))
+    if fault := records.fault(header, number):
+        raise _header_error(header, number, span.start, fault)
     size = read_u24(header["uncompressed_size"])
-    return read_chunk(header["compression_type"], stored, size, span=records.stored_span(number))
+    return read_chunk(header["compression_type"], data[HEADER_SIZE:], size, span=records.stored_span(number))
 
 
 # --- the file ---------------------------------------------------------------------------------------------------
@@ -288,6 +266,7 @@ class XorbFile:
         info_damage: FormatError | None = None,
         fault: FormatError | None = None,
         tail: int = -1,
+        headers: NDArray[Any] | None = None,
     ) -> None:
         self.source = source
         self.records = records
@@ -297,6 +276,8 @@ class XorbFile:
         self.tail = Span("", tail, source.size) if tail >= 0 else None
         self.sections, _ = tile(self._claims(), source.size)
         self._headers: Once[NDArray[Any]] = Once()
+        if headers is not None:
+            self._headers.put(headers)
         self._hashes: Once[HashArray] = Once()
         self._sizes: Once[NDArray[np.int64]] = Once()
 
@@ -316,27 +297,27 @@ class XorbFile:
         """Bytes of the info block and the 4-byte length after it; empty if there is no info block."""
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
 
-    def info_part(self, name: str) -> tuple[InfoPart, Span] | None:
-        """Return a part of the info block and its span in the file, or None."""
+    @property
+    def info_parts(self) -> dict[str, tuple[InfoPart, Span]]:
+        """The parts of the info block by name, and the span of each in the file; empty without an info block."""
         parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
         start = self.info_span.start
-        return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
+        return {part.name: (part, Span("", start + part.start, start + part.stop)) for part in parts}
 
     def links(self) -> Iterator[Links]:
         """Yield references to records: from the info block's lists, or else from each record to the next."""
         records = self.records
         starts, numbers = records.starts, np.arange(records.count)
-        if self.info is not None:
-            for part in info_parts(self.info.version, self.info.count):
-                if part.is_list and (table := InfoList(part, self.info_span.start, records)).refers:
-                    yield table.links(numbers, starts, records.ends)
-            return
+        for part, _ in self.info_parts.values():
+            if part.is_list and (table := InfoList(part, self.info_span.start, records)).refers:
+                yield table.links(numbers, starts, records.ends)
 
         def before(number: int) -> tuple[Span, str]:
             why = f"The length in record {number} gives the start of record {number + 1}."
-            return records.header_span(number), why
+            return CHUNK_HEADER.span("", records.span(number).start), why
 
-        yield Links(starts[1:], records.ends[1:], before)
+        if self.info is None:
+            yield Links(starts[1:], records.ends[1:], before)
 
     @property
     def headers(self) -> NDArray[Any] | None:
@@ -353,20 +334,39 @@ class XorbFile:
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
         """Read the headers of all records, once; raise SourceError if they cannot be read."""
-        return self._headers.get(lambda: self._read_headers(progress))
+
+        def read() -> NDArray[Any]:
+            heads, count = list[bytes](), self.records.count
+            for first in range(0, count, HEADERS_AT_ONCE):
+                progress(first, count)
+                last = min(first + HEADERS_AT_ONCE, count)
+                heads += self.records.read_headers(self.source.read_many, first, last)
+            progress(count, count)
+            return CHUNK_HEADER.read(b"".join(heads), count=count)
+
+        return self._headers.get(read)
 
     def hashes(self, source: Source) -> HashArray:
         """Return the chunk hashes, shape `(n, 32)`. Without an info block, decompress and hash all chunks once.
 
         The zero hash stands for a chunk that cannot be decompressed. `source` may be a wrapper that counts reads.
         """
-        if self.records.hashes is not None:
-            return self.records.hashes
-        return self._hashes.get(lambda: self._make_hashes(source))
+
+        def compute() -> HashArray:
+            found = [ZERO] * self.records.count
+            for number, data in stored_records(source.read, self.records, 0, self.records.count):
+                with suppress(FormatError):
+                    found[number] = chunk_hash(unpack(data, self.records, number))
+            return as_rows(found)
+
+        return self._hashes.get(compute) if self.records.hashes is None else self.records.hashes
 
     def chunk_sizes(self) -> NDArray[np.int64]:
         """Return the uncompressed size of each chunk; without an info block this reads all record headers."""
-        return self._sizes.get(self._make_sizes)
+        ends = self.records.unpacked_ends
+        return self._sizes.get(
+            lambda: u24_column(self.load()["uncompressed_size"]) if ends is None else np.diff(ends, prepend=0)
+        )
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
@@ -380,29 +380,6 @@ class XorbFile:
         """Return one uncompressed chunk; raise FormatError if it cannot be decompressed or its hash differs."""
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk
-
-    def _make_sizes(self) -> NDArray[np.int64]:
-        if self.records.unpacked_ends is not None:
-            return np.diff(self.records.unpacked_ends, prepend=0)
-        return self.records.declared_sizes(self.load())
-
-    def _read_headers(self, progress: Progress) -> NDArray[Any]:
-        heads: list[bytes] = []
-        count = self.records.count
-        for first in range(0, count, HEADERS_AT_ONCE):
-            progress(first, count)
-            heads += read_headers(self.source.read_many, self.records, first, min(first + HEADERS_AT_ONCE, count))
-        progress(count, count)
-        return CHUNK_HEADER.read(b"".join(heads), count=count)
-
-    def _make_hashes(self, source: Source) -> HashArray:
-        found: list[bytes] = []
-        for number, data in stored_records(source.read, self.records, 0, self.records.count):
-            try:
-                found.append(chunk_hash(unpack(data, self.records, number)))
-            except FormatError:
-                found.append(ZERO)
-        return as_rows(found)
 
     def _claims(self) -> list[Section]:
         stop, size = self.records.stop, self.source.size

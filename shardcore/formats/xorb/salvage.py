@@ -85,25 +85,24 @@ def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> I
     while at + HEADER_SIZE < stop and damaged.affords(at):
         if source.read(at, min(at + len(IDENT), stop)) == IDENT:
             return
-        chunk = _chunk_at(damaged, at, stop)
-        if chunk is not None:
-            end, data = chunk
-            span = Span("", at + HEADER_SIZE, end)
-            name = to_text(chunk_hash(data))
-            by = _BY_INFO if name in left else ""
-            yield SalvagedObject(None, name, (span,), partial(_again, damaged, at, stop), by, without_index=True)
-            at = end
+        if (chunk := _chunk_at(damaged, at, stop)) is None:
+            at = next((place - HEADER_SIZE for place in frames if place - HEADER_SIZE > at), stop)
             continue
-        at = next((place - HEADER_SIZE for place in frames if place - HEADER_SIZE > at), stop)
+        span, name, pieces = (
+            Span("", at + HEADER_SIZE, chunk[0]),
+            to_text(chunk_hash(chunk[1])),
+            partial(_again, damaged, at, stop),
+        )
+        yield SalvagedObject(None, name, (span,), pieces, _BY_INFO if name in left else "", without_index=True)
+        at = chunk[0]
 
 
 def _chunk_at(damaged: Damaged, at: int, stop: int) -> tuple[int, bytes] | None:
     header = CHUNK_HEADER.read_one(damaged.source.read(at, at + HEADER_SIZE))
     stored, plain = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     end = at + HEADER_SIZE + stored
-    if header_fault(header, -1, -1) or not stored or end > stop:
-        return None
-    if header["compression_type"] == Scheme.NONE and stored != plain:
+    whole = header["compression_type"] != Scheme.NONE or stored == plain
+    if header_fault(header, -1, -1) or not stored or end > stop or not whole:
         return None
     try:
         data = read_chunk(header["compression_type"], damaged.source.read(at + HEADER_SIZE, end), plain)
@@ -113,6 +112,5 @@ def _chunk_at(damaged: Damaged, at: int, stop: int) -> tuple[int, bytes] | None:
 
 
 def _again(damaged: Damaged, at: int, stop: int) -> Iterator[bytes]:
-    chunk = _chunk_at(damaged, at, stop)
-    if chunk is not None:
+    if (chunk := _chunk_at(damaged, at, stop)) is not None:
         yield chunk[1]

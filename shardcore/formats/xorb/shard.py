@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import HashArray, to_text
+from shardcore.codecs.xet.hashes import to_text
 from shardcore.codecs.xet.xorb_info import FIXED, read_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
-from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
-from shardcore.formats.xorb.objects import XorbObjects
+from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.model.number_text import plural
 from shardcore.shards.file_shard import FileShard
@@ -30,10 +29,16 @@ if TYPE_CHECKING:
 
 
 class XorbShard(FileShard):
-    """An opened xorb; its chunks are the objects."""
+    """An opened xorb; its chunks are the objects.
+
+    Attributes:
+        chunk_count: Number of chunks.
+        chunk_hashes: Chunk hashes of the info block, shape `(n, 32)`; None without one.
+    """
 
     key_form = KEY_FORM
-
+    checksum = "blake3"
+    views = (ALL,)
     format = "xorb"
     file: XorbFile
     _lookup: XorbLookup
@@ -43,19 +48,12 @@ class XorbShard(FileShard):
         objects = XorbObjects(file)
         super().__init__(file, objects, XorbTree(file), XorbLookup(file, objects))
         self.version = "" if file.info is None else str(file.info.version)
+        self.chunk_count = file.records.count
+        self.chunk_hashes = file.records.hashes
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
         return self.file.damage
-
-    @property
-    def chunk_count(self) -> int:
-        return self.file.records.count
-
-    @property
-    def chunk_hashes(self) -> HashArray | None:
-        """Chunk hashes of the info block, shape `(n, 32)`; None without one."""
-        return self.file.records.hashes
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
@@ -80,19 +78,14 @@ class XorbShard(FileShard):
 
     @property
     def declared_objects(self) -> int:
-        return self.file.records.count
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return (ALL,)
+        return self.chunk_count
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        if ref.key == ALL:
-            return self.stream_chunks(0, self.chunk_count)
-        return self.stream_chunks(ref.row, ref.row + 1)
+        first, last = (0, self.chunk_count) if ref.key == ALL else (ref.row, ref.row + 1)
+        return self.stream_chunks(first, last)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
@@ -118,10 +111,6 @@ class XorbShard(FileShard):
         """Return `chunks`, the uncompressed chunk sizes: packing with them gives the same chunk boundaries."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
-
-    @property
-    def checksum(self) -> str:
-        return "blake3"
 
 
 def _info_start(source: PrefetchedSource) -> int:
@@ -153,22 +142,18 @@ def infer(source: PrefetchedSource) -> Verdict | None:
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
-        walked = walk(source.read, source.size)
-        if walked.fault is not None:
+        records, fault = walk(source.read, source.size)
+        if fault is not None:
             return None
-        unpack(source.read(0, walked.records.span(0).stop), walked.records, 0)
+        unpack(source.read(0, records.span(0).stop), records, 0)
     except ShardError as error:
         if source_lost(error):
             raise
         return None
-    count = walked.records.count
-    if walked.stop == source.size:
-        return Verdict(
-            Certainty.INFERRED, f"inferred: {plural(count, 'chunk record fills', 'chunk records fill')} the file"
-        )
-    return Verdict(
-        Certainty.INFERRED, f"inferred: {plural(count, 'chunk record')}, then the first letters of an info block"
-    )
+    what = f"{plural(records.count, 'chunk record')}, then the first letters of an info block"
+    if records.stop == source.size:
+        what = f"{plural(records.count, 'chunk record fills', 'chunk records fill')} the file"
+    return Verdict(Certainty.INFERRED, f"inferred: {what}")
 
 
 def _first_fits(source: PrefetchedSource) -> bool:
@@ -188,17 +173,17 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
     start = _info_start(source)
     data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
     if not data.startswith(IDENT):
-        walked = walk(source.read, source.size)
-        if not walked.records.count:
-            reason = f": {walked.fault.message}" if walked.fault is not None else ""
+        records, fault = walk(source.read, source.size)
+        if not records.count:
+            reason = f": {fault.message}" if fault is not None else ""
             raise NotAShard(f"not a xorb: no chunk record at the start, no info block at the end{reason}")
-        tail = walked.stop if walked.stop < source.size and walked.fault is None else -1
-        return XorbShard(XorbFile(source.base, walked.records, fault=walked.fault, tail=tail))
+        tail = records.stop if records.stop < source.size and fault is None else -1
+        return XorbShard(XorbFile(source.base, records, fault=fault, tail=tail))
     try:
         info = read_info(data, start)
     except FormatError as error:
         if not context.partial:
             raise
-        walked = walk(source.read, start)
-        return XorbShard(XorbFile(source.base, walked.records, info_damage=error, fault=walked.fault))
+        records, fault = walk(source.read, start)
+        return XorbShard(XorbFile(source.base, records, info_damage=error, fault=fault))
     return XorbShard(XorbFile(source.base, Records.of(info), info))

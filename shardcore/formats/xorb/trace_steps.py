@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH
 from shardcore.formats.xorb.lookup import (
     ALL,
+    CODECS,
     Checked,
     Counted,
     InfoFound,
@@ -17,7 +19,6 @@ from shardcore.formats.xorb.lookup import (
     count_span,
     listed_at,
 )
-from shardcore.formats.xorb.objects import CODECS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
@@ -29,9 +30,10 @@ def _length(fact: InfoFound) -> Span:
 
 
 def _searched_spans(fact: Searched) -> tuple[Span, ...]:
-    part = fact.file.info_part("chunk hashes")
-    spans = [part[1] if part is not None and fact.listed else all_records(fact.file)]
-    return *spans, *(listed_at(fact.file, "chunk hashes", number) for number in fact.same[:1] if fact.listed)
+    if not fact.listed:
+        return (all_records(fact.file),)
+    name = "chunk hashes"
+    return fact.file.info_parts[name][1], *(listed_at(fact.file, name, number) for number in fact.same[:1])
 
 
 def _found(fact: Searched) -> str:
@@ -69,10 +71,6 @@ def _content(fact: Checked) -> str:
     return f"{size}, stored uncompressed" if codec == CODECS[0] else f"{size} when decompressed ({codec})"
 
 
-def _hashed(fact: Checked) -> bool:
-    return fact.file.records.hashes is not None
-
-
 _CHUNKS = Value("chunks", "file.records.count", "number of chunks", "chunks")
 _HASHES = (
     Value("hashes", "hashes", "hashes that were compared", "hashes"),
@@ -82,6 +80,24 @@ _LOCATED = (
     Value("chunk", "number", "number of the chunk"),
     Value("start", "record.start", "start of its record", "byte", partial(_end, 1)),
     Value("stop", "record.stop", "end of its record", "byte", partial(_end, 0)),
+)
+
+_SEARCHED = Row(
+    "Search the chunk hashes",
+    "The info block lists the hashes of {hashes:chunk}; {found}.",
+    "With the hashes in a list no chunk has to be decompressed to be found.",
+    _HASHES,
+    spans=_searched_spans,
+    words={"found": _found},
+    only=lambda fact: fact.listed,
+)
+_CHECKED = Row(
+    "Read and check the chunk",
+    "The chunk has {content}; the computed hash equals the stored one.",
+    "The hash detects a corrupt chunk.",
+    spans=lambda fact: (fact.ref.spans[0], listed_at(fact.file, "chunk hashes", fact.ref.row)),
+    words={"content": _content},
+    only=lambda fact: fact.file.records.hashes is not None,
 )
 
 STEPS: Rows = {
@@ -114,22 +130,12 @@ STEPS: Rows = {
         ),
     ),
     Searched: (
-        Row(
-            "Search the chunk hashes",
-            "The info block lists the hashes of {hashes:chunk}; {found}.",
-            "With the hashes in a list no chunk has to be decompressed to be found.",
-            _HASHES,
-            spans=_searched_spans,
-            words={"found": _found},
-            only=lambda fact: fact.listed,
-        ),
-        Row(
-            "Compute the chunk hashes",
-            "No info block lists hashes, so all were computed: {hashes:chunk}; {found}.",
-            "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed.",
-            _HASHES,
-            spans=_searched_spans,
-            words={"found": _found},
+        _SEARCHED,
+        replace(
+            _SEARCHED,
+            title="Compute the chunk hashes",
+            text="No info block lists hashes, so all were computed: {hashes:chunk}; {found}.",
+            why="The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed.",
             only=lambda fact: not fact.listed,
         ),
     ),
@@ -179,21 +185,13 @@ STEPS: Rows = {
         ),
     ),
     Checked: (
-        Row(
-            "Read and check the chunk",
-            "The chunk has {content}; the computed hash equals the stored one.",
-            "The hash detects a corrupt chunk.",
-            spans=lambda fact: (fact.ref.spans[0], listed_at(fact.file, "chunk hashes", fact.ref.row)),
-            words={"content": _content},
-            only=_hashed,
-        ),
-        Row(
-            "Read and check the chunk",
-            "The chunk has {content}; no hash of it is stored.",
-            "Without a stored hash, only the codec detects a corrupt chunk.",
+        _CHECKED,
+        replace(
+            _CHECKED,
+            text="The chunk has {content}; no hash of it is stored.",
+            why="Without a stored hash, only the codec detects a corrupt chunk.",
             spans="ref.spans[0]",
-            words={"content": _content},
-            only=lambda fact: not _hashed(fact),
+            only=lambda fact: fact.file.records.hashes is None,
         ),
     ),
 }

@@ -42,13 +42,11 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
     if file.tail is not None:
         findings.error("xorb.tail", file.tail, TAIL_FAULT)
     if count > MAX_CHUNKS:
-        findings.warning(
-            "xorb.many-chunks", whole, f"the xorb has {plural(count, 'chunk')}; the limit is {MAX_CHUNKS:,}"
-        )
+        message = f"the xorb has {plural(count, 'chunk')}; the limit is {MAX_CHUNKS:,}"
+        findings.warning("xorb.many-chunks", whole, message)
     if whole.size > MAX_XORB_SIZE + (1 << 20):
-        findings.warning(
-            "xorb.large", whole, f"the xorb has {plural(whole.size, 'byte')}; the limit is {MAX_XORB_SIZE:,}"
-        )
+        message = f"the xorb has {plural(whole.size, 'byte')}; the limit is {MAX_XORB_SIZE:,}"
+        findings.warning("xorb.large", whole, message)
     if file.info is None and file.info_damage is None:
         # Uploads have no info block; a file named `default.<hash>` is in a store, where hf-xet needs it.
         add = findings.error if file.source.name.startswith("default.") else findings.warning
@@ -61,8 +59,7 @@ def _check_headers(file: XorbFile, findings: Findings) -> None:
     wrong = np.flatnonzero(records.faults(headers))
     for number in wrong[:MAX_PER_CODE].tolist():
         fault = records.fault(CHUNK_HEADER.values(headers[number]), number)
-        start = records.span(number).start
-        place = Span("", start, records.stored_span(number).start)
+        place = Span("", records.span(number).start, records.stored_span(number).start)
         findings.error("xorb.record", place, f"chunk {number}: {fault}", key=str(number))
     findings.more(Severity.ERROR, "xorb.record", len(wrong) - MAX_PER_CODE)
 
@@ -70,14 +67,13 @@ def _check_headers(file: XorbFile, findings: Findings) -> None:
 def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
     """Compare the hash computed from all chunk hashes with the info block and the file name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
-    if file.info is not None and root != to_text(file.info.cas_hash):
-        message = f"hash of the xorb: computed from its chunk hashes {root}, stored {to_text(file.info.cas_hash)}"
-        findings.error("xorb.hash", file.info_span, message)
+    place = file.info_span if file.info is not None else None
+    if file.info is not None and root != (stored := to_text(file.info.cas_hash)):
+        message = f"hash of the xorb: computed from its chunk hashes {root}, stored {stored}"
+        findings.error("xorb.hash", place, message)
     if file.expected_hash not in ("", root):
-        place = file.info_span if file.info is not None else None
-        findings.error(
-            "xorb.name", place, f"the file is not named by its hash: computed {root}, named {file.expected_hash}"
-        )
+        message = f"the file is not named by its hash: computed {root}, named {file.expected_hash}"
+        findings.error("xorb.name", place, message)
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
@@ -100,9 +96,9 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
         work.spend(len(chunk))
         found.append(chunk_hash(chunk))
         if records.hashes is not None and found[-1] != records.hashes[number].tobytes():
-            stored = to_text(records.hashes[number].tobytes())
-            text = f"hash of chunk {number}: computed {to_text(found[-1])}, stored {stored}"
-            findings.error("xorb.chunk-hash", records.span(number), text, key=str(number))
+            computed, stored = to_text(found[-1]), to_text(records.hashes[number].tobytes())
+            message = f"hash of chunk {number}: computed {computed}, stored {stored}"
+            findings.error("xorb.chunk-hash", records.span(number), message, key=str(number))
         progress(int(records.ends[number]), max(records.stop, 1))
     # After a broken walk the root differs anyway: that is reported already.
     if records.hashes is None and records.count and file.fault is None:

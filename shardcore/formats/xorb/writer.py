@@ -6,16 +6,15 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import chunks
-from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.hashes import chunk_hash
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
-from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, MAX_UNPACKED
 from shardcore.errors import UsageError
-from shardcore.formats.xorb.objects import CODECS
-from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
-from shardcore.model.span import Span
+from shardcore.formats.xorb.file import Records, XorbFile
+from shardcore.formats.xorb.lookup import XorbObjects
+from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
@@ -33,7 +32,6 @@ class XorbWriter(Writer):
     def __init__(self, output: Output, *, compression: str = "auto", cut: bool = True) -> None:
         super().__init__(output)
         self._cut = cut
-        self._content = 0
         self._file = output.open()
         self._packer = XorbPacker(self._file, compression, output.workers)
 
@@ -52,12 +50,9 @@ class XorbWriter(Writer):
             for chunk in self._chunks(data, more):
                 self._check(len(chunk), more.label)
                 self._packer.add(chunk, chunk_hash(chunk))
-                self._content += len(chunk)
         except BaseException:
             # After a failed input the xorb stays valid: its chunks are dropped.
-            self._content -= self._packer.unpacked
             self._packer.forget(count)
-            self._content += self._packer.unpacked
             self._file.rewind(offset)
             raise
         return ""
@@ -77,7 +72,6 @@ class XorbWriter(Writer):
 
     def _plan_sizes(self, sizes: list[int], label: str) -> None:
         self.exact = False
-        self._content += sum(sizes)
         for one in sizes:
             self._check(one, label)
             self._packer.skip(one, hashlib.sha256(b"%d" % len(self._packer)).digest())
@@ -90,7 +84,9 @@ class XorbWriter(Writer):
         """Return the file as it would be written now; raise UsageError if nothing was added."""
         packed = self._packed()
         name = self.output.target.name if self.output.target else ""
-        return Plan((PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._content)
+        return Plan(
+            (PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._packer.unpacked
+        )
 
     def _packed(self) -> PackedXorb:
         if not len(self._packer):
@@ -125,30 +121,10 @@ def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], 
         raise UsageError(f"{label or 'the content'} has {whole:,} bytes; the chunk sizes add up to {sum(sizes):,}")
 
 
-class _PlannedChunks(ColumnObjects):
-    kinds = ("chunk",)
-    codecs = CODECS
-
-
-def _planned(packed: PackedXorb) -> ColumnObjects:
-    ends, sizes, hashes = packed.info.ends, packed.sizes, packed.info.hashes
-    records = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-
-    def key_texts(rows: NDArray[np.int64]) -> list[str | None]:
-        return [str(row) for row in rows.tolist()]
-
-    def ref(row: int) -> ObjectRef:
-        start, stop = int(records[row]), int(ends[row])
-        return ObjectRef(
-            key=str(row),
-            row=row,
-            spans=(Span("", start + HEADER_SIZE, stop),),
-            size=int(sizes[row]),
-            stored_size=stop - start - HEADER_SIZE,
-            codec=CODECS[packed.schemes[row]],
-            kind="chunk",
-            extras={"record": (start, stop), "hash": to_text(hashes[row].tobytes())},
-        )
-
-    columns = ObjectColumns.of(np.arange(len(ends)), records + HEADER_SIZE, ends, sizes, codec=packed.schemes)
-    return _PlannedChunks(columns, key_texts, ref)
+def _planned(packed: PackedXorb) -> XorbObjects:
+    info, stored = packed.info, np.diff(packed.info.ends, prepend=0) - HEADER_SIZE
+    headers = np.zeros(info.count, CHUNK_HEADER.dtype)
+    headers["compression_type"] = packed.schemes
+    for name, sizes in {"compressed_size": stored, "uncompressed_size": packed.sizes}.items():
+        headers[name] = sizes.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3]
+    return XorbObjects(XorbFile(BytesSource(b""), Records.of(info), info, headers=headers))

@@ -10,10 +10,9 @@ import numpy as np
 from shardcore.codecs.xet.hashes import SIZE, words
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_ENTRY, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO
+from shardcore.formats.mdb.index import MdbIndex, WalkedSection
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_ENTRY, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, RecordKind
 from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
-from shardcore.formats.mdb.walk_sections import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_text import plural
 from shardcore.model.slot_usage import Load, LoadSource, counts_of

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
-from shardcore.formats.mdb.hashes import protect
-from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, LookupTable
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, LookupTable, protect
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span

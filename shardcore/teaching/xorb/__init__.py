@@ -11,8 +11,7 @@ import numpy as np
 from shardcore.codecs.xet.chunk import GROUPS
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import Records, XorbFile, unpack
-from shardcore.formats.xorb.lookup import RecordLocated
-from shardcore.formats.xorb.objects import CODECS
+from shardcore.formats.xorb.lookup import CODECS, RecordLocated
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import (
     Band,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, tree_roots, words
 from shardcore.formats.mdb import layout
-from shardcore.formats.mdb.hashes import file_hashes, protect_many, range_hashes
+from shardcore.formats.mdb.layout import file_hashes, protect_many, range_hashes
 
 
 def made_shard(seed: int, files: int, xorbs: int, chunks: int, *, key: bytes = bytes(32), tables: bool = True) -> bytes:

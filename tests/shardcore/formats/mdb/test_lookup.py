@@ -12,9 +12,17 @@ import pytest
 import shardcore
 from shardcore.codecs.xet.hashes import ZERO, as_rows, chunk_hash, from_text, to_text, to_texts
 from shardcore.errors import UsageError
-from shardcore.formats.mdb import hashes as mdb_hashes
-from shardcore.formats.mdb.hashes import file_hash, file_hashes, protect, protect_many
-from shardcore.formats.mdb.layout import FILE_LOOKUP, LookupTable
+from shardcore.formats.mdb.layout import (
+    FILE_LOOKUP,
+    LookupTable,
+    file_hash,
+    file_hashes,
+    protect,
+    protect_many,
+    range_hash,
+    range_hashes,
+    shard_name,
+)
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.mdb.made import made_shard
@@ -158,15 +166,15 @@ def test_file_hash_vectors() -> None:
     rows, sizes = np.concatenate([PAIR, PAIR[:1]]), np.array([3, 4, 3], dtype=np.uint64)
     texts = to_texts(file_hashes(rows, sizes, np.array([0, 0, 2, 2, 3, 3])))
     assert texts == ["0" * 64, pair, "0" * 64, single, "0" * 64]
-    empty = file_hashes(none, PAIR_SIZES[:0], np.array([0])), mdb_hashes.range_hashes(none, np.array([0]))
+    empty = file_hashes(none, PAIR_SIZES[:0], np.array([0])), range_hashes(none, np.array([0]))
     assert list(map(len, (*empty, protect_many(HMAC_KEY, none)))) == [0, 0, 0]
 
 
 def test_range_hash_vectors() -> None:
     both = "a9b08e00248d3a780e7549361f1be6049c0fe4ec856eb1b30b01a53a03ea2f4d"
     one = "d7586bf505d8886dacb19b302c04c9be061198b1ee2de942618a7f8b30e1b74b"
-    assert [to_text(mdb_hashes.range_hash(PAIR[:count])) for count in (2, 1)] == [both, one]
-    assert to_texts(mdb_hashes.range_hashes(np.concatenate([PAIR, PAIR[:1]]), np.array([0, 2, 3]))) == [both, one]
+    assert [to_text(range_hash(PAIR[:count])) for count in (2, 1)] == [both, one]
+    assert to_texts(range_hashes(np.concatenate([PAIR, PAIR[:1]]), np.array([0, 2, 3]))) == [both, one]
 
 
 def test_hmac_vector() -> None:
@@ -179,11 +187,11 @@ def test_hmac_vector() -> None:
 
 def test_sha256_field_vector() -> None:
     digest = hashlib.sha256(b"abc").hexdigest()
-    field = mdb_hashes.sha256_field(digest)
+    field = from_text(digest)
     assert field.hex() == "eacf018fbf1678ba2322ae5dde4041419c7a1796a36103b0ad1500f261ff10b4"
-    assert mdb_hashes.sha256_digest(field) == digest
+    assert to_text(field) == digest
     with pytest.raises(UsageError):
-        mdb_hashes.sha256_field(digest[:-2])
+        from_text(digest[:-2])
 
 
 def test_shard_name_of_real_shards() -> None:
@@ -191,4 +199,4 @@ def test_shard_name_of_real_shards() -> None:
     assert len(paths) == 4
     for path in paths:
         data = path.read_bytes()
-        assert mdb_hashes.shard_name([data]) == mdb_hashes.shard_name([data[:100], data[100:]]) == path.name
+        assert shard_name(data) == path.name

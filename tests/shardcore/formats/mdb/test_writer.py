@@ -20,11 +20,16 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import XorbPacker
 from shardcore.codecs.xet.xorb_layout import Scheme
 from shardcore.formats.mdb import writer as mdb_writer
-from shardcore.formats.mdb.hashes import shard_name
-from shardcore.formats.mdb.layout import NO_EXPIRY
-from shardcore.formats.mdb.rekey import rekey
-from shardcore.formats.mdb.serialization import EMPTY_FOOTER, FooterValues, Recipes, build
-from shardcore.formats.mdb.writer import FileChunks, FileCollector
+from shardcore.formats.mdb.layout import NO_EXPIRY, shard_name
+from shardcore.formats.mdb.serialization import (
+    EMPTY_FOOTER,
+    FileChunks,
+    FileCollector,
+    FooterValues,
+    Recipes,
+    build,
+)
+from shardcore.formats.mdb.writer import rekey
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
@@ -88,7 +93,7 @@ def test_the_worked_example() -> None:
             found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
         collected.add(found, hashlib.sha256(b"abcdefg").hexdigest())
         data = build(collected.recipes([packer.finish()]), form, EMPTY_FOOTER)
-        assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
+        assert (len(data), shard_name(data)) == (size, f"{name}.mdb")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,7 @@ def test_the_worked_example() -> None:
 def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> None:
     shardcore.create(tmp_path / "out.mdb", format="mdb", form=form).finish()
     (path,) = tmp_path.iterdir()
-    assert (path.stat().st_size, shard_name([path.read_bytes()])) == (size, f"{name}.mdb")
+    assert (path.stat().st_size, shard_name(path.read_bytes())) == (size, f"{name}.mdb")
 
 
 def recipes_of(path: Path) -> tuple[Recipes, FooterValues]:
