@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
-from shardcore.formats.bloscpack.keys import ALL
+from shardcore.formats.bloscpack.lookup import ALL
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
 from shardcore.model.objects import ObjectRef

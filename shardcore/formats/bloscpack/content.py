@@ -6,11 +6,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import islice, pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,13 @@ from shardcore.formats.bloscpack.blosc1 import (
     HEADER_SIZE,
     ChunkHeader,
     check_chunk_header,
+    decompress,
     read_chunk_header,
+    split_chunk,
+    stream_chunk,
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.decode import decompress, split_chunk, stream_chunk
-from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
@@ -58,11 +60,8 @@ LARGE_PART = 2**24
 """Uncompressed bytes per part of a large chunk that is streamed."""
 
 
-class Decoder(Protocol):
-    """Type of a function that decompresses a chunk: `decode.decompress`, or the same in a separate process."""
-
-    def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """Raise FormatError if the chunk is damaged, LimitExceeded if it is too large."""
+Decoder = Callable[..., bytes]
+"""Function that decompresses a chunk: `blosc1.decompress`, or the same in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,12 @@ class ChunkReader:
         try:
             return self._stored_at(number, place, through)
         except FormatError:
-            if self.table.loaded or self.table.slots is None:
+            if self.table.loaded or not self.table.offsets:
                 raise
-            walked = self._walked(number, through)
-            if walked in (UNKNOWN, place):
+            walked = place
+            with suppress(FormatError, KeyAbsent):
+                walked = self.table.walked(number, through)
+            if walked == place:
                 raise
             return self._stored_at(number, walked, through)
 
@@ -160,7 +161,7 @@ class ChunkReader:
             most = f"the limit is {TRIED_WHOLE >> 20} MiB or {TRIED_RATIO} times the stored bytes"
             raise Unsupported(f"{text}; {most}", span=stored.span)
         self.check(stored)
-        decode: Decoder = self.decoder or partial(decompress, threads=THREADS)
+        decode = self.decoder or partial(decompress, threads=THREADS)
         for part in split_chunk(stored.chunk, LARGE_PART, place=stored.span):
             yield decode(part, limit=limit, place=stored.span)
 
@@ -190,7 +191,10 @@ class ChunkReader:
                 def fill(numbers: Sequence[int]) -> None:
                     source = self._block(numbers)
                     for number in numbers:
-                        self._into(number, out[slice(*places[number])], limit, source)
+                        with out[slice(*places[number])] as part:
+                            stored = self.stored(number, source)
+                            self.check(stored)
+                            decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
                 for _ in pool.map(fill, self._batches(0, None)):
                     pass
@@ -212,36 +216,24 @@ class ChunkReader:
             last = None
         wanted, parts = stop - start, []
         for plain in self.plains(first, last, limit=DEFAULT_LIMIT):
-            part = plain[skip : skip + wanted]
-            parts.append(part)
-            wanted -= len(part)
+            parts.append(plain[skip : skip + wanted])
+            wanted -= len(parts[-1])
             skip = max(skip - len(plain), 0)
             if stop - start - wanted > limit:
                 raise LimitExceeded(f"the range exceeds the limit of {plural(limit, 'byte')}")
         return b"".join(parts)
 
-    def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
-        with out:
-            stored = self.stored(number, source)
-            self.check(stored)
-            decompress(stored.chunk, limit=limit, place=stored.span, out=out)
-
-    def locate(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+    def locate(self, offset: int) -> tuple[int, int]:
         """Return the chunk of an uncompressed byte, and the offset in that chunk."""
-        size = self.header.chunk_size
-        if not self.table.loaded and size > 0:
-            total = self.header.plain_size
-            if total != UNKNOWN:
-                if offset >= total:
-                    raise KeyAbsent(
-                        f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(total, 'byte')}"
-                    )
-                return divmod(offset, size)
-        starts = self.starts()
-        if offset >= starts[-1]:
-            raise KeyAbsent(
-                f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(starts[-1], 'byte')}"
-            )
+        size, total, starts = self.header.chunk_size, self.header.plain_size, None
+        if self.table.loaded or size <= 0 or total == UNKNOWN:
+            starts = self.starts()
+            total = int(starts[-1])
+        if offset >= total:
+            text = f"there is no uncompressed byte {offset}; the content has {plural(total, 'byte')}"
+            raise KeyAbsent(f"@{offset}", text)
+        if starts is None:
+            return divmod(offset, size)
         number = int(np.searchsorted(starts, offset, "right")) - 1
         return number, offset - int(starts[number])
 
@@ -367,12 +359,6 @@ class ChunkReader:
                     return
             yield number
             number += 1
-
-    def _walked(self, number: int, source: Source) -> int:
-        try:
-            return self.table.walked(number, source)
-        except (FormatError, KeyAbsent):
-            return UNKNOWN
 
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
         size = self.table.area.size

@@ -1,38 +1,154 @@
-"""Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum."""
+"""Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum.
+
+Chunks are compressed with python-blosc, the Blosc 1 library of the reference implementation. It is configured to
+release the interpreter lock. It then compresses without its global state: several threads at once, one per chunk, and
+without the `BLOSC_*` environment variables. Equal input gives equal bytes.
+
+Bit shuffle is not written: readers based on Blosc 2 decode it differently if the number of elements per block is
+not a multiple of 8.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import chain
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.encode import CODECS, LARGEST, Recipe
-from shardcore.formats.bloscpack.header import MAX_CHUNKS
+from shardcore.formats.bloscpack.blosc1 import (
+    HEADER_SIZE,
+    VERSION,
+    ChunkHeader,
+    read_chunk_header,
+    write_chunk_header,
+)
+from shardcore.formats.bloscpack.content import LARGE_CHUNK
 from shardcore.formats.bloscpack.layout import (
+    CHECKSUMS,
     CHUNK_HEADER,
     CHUNK_SIZE,
     HEADER_V3,
+    MAX_CHUNKS,
     OFFSET,
     UNKNOWN,
+    Checksum,
+    ChunkArea,
+    Flag,
     HeaderOption,
-    section,
+    sections_of,
 )
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
+from shardcore.formats.bloscpack.objects import chunk_ref
 from shardcore.model.number_text import grouped_digits
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
-from shardcore.model.section import tile
-from shardcore.model.span import Span
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
+
+_CODEC_NUMBERS = {"blosclz": 0, "lz4": 1, "lz4hc": 1, "zlib": 3, "zstd": 4}
+CODECS = tuple(_CODEC_NUMBERS)
+LARGEST = 2**31 - 1 - 32
+"""Uncompressed size of the largest chunk that `blosc2` readers accept."""
+
+AHEAD = 8
+"""Chunks that threads compress ahead of writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Compression settings of chunks.
+
+    Attributes:
+        codec: One of `CODECS`.
+        level: 0 to 9.
+        shuffle: Shuffle bytes.
+        typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
+    """
+
+    codec: str
+    level: int
+    shuffle: bool
+    typesize: int
+
+    def chunk(self, plain: bytes) -> bytes:
+        """Return a chunk that decompresses to `plain`; stored uncompressed (memcpy) if the library's chunk does not."""
+        if plain and self.level:
+            blosc = _blosc()
+            shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE
+            chunk: bytes = blosc.compress(plain, self.typesize_for(len(plain)), self.level, shuffle, self.codec)
+            if blosc.decompress(chunk) == plain:
+                return chunk
+        return write_chunk_header(self.copy_header(len(plain))) + plain
+
+    def copy_header(self, size: int) -> ChunkHeader:
+        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.MEMCPYED | Flag.NOT_SPLIT)
+        flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
+        return ChunkHeader(VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
+
+    def typesize_for(self, size: int) -> int:
+        return 1 if size % self.typesize else self.typesize
+
+
+def compressed(
+    plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
+) -> Iterator[bytes]:
+    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead."""
+    if chunk_size > LARGE_CHUNK or workers is None:
+        yield from map(recipe.chunk, plains)
+        return
+    first, second = next(plains, None), next(plains, None)
+    if first is None or second is None:
+        # One chunk is not worth a thread.
+        yield from map(recipe.chunk, [] if first is None else [first])
+        return
+    numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
+    # Context variables carry cancellation and budgets into the threads that read the input.
+    context = copy_context()
+
+    def one() -> tuple[int, bytes] | None:
+        with taking:
+            taken = context.run(next, numbered, None)
+        return (taken[0], recipe.chunk(taken[1])) if taken is not None else None
+
+    waiting = deque(workers.submit(one) for _ in range(AHEAD))
+    done: dict[int, bytes] = {}
+    following = 0
+    try:
+        while waiting:
+            found = waiting.popleft().result()
+            if found is not None:
+                done[found[0]] = found[1]
+                waiting.append(workers.submit(one))
+            while following in done:
+                yield done.pop(following)
+                following += 1
+    finally:
+        for future in waiting:
+            future.cancel()
+        # The caller closes the input after this.
+        wait(waiting)
+
+
+@cache
+def _blosc() -> ModuleType:
+    blosc = import_module("blosc")
+    blosc.set_releasegil(True)
+    blosc.set_nthreads(1)
+    return blosc
+
 
 SPARE_FACTOR = 10
 TYPESIZE = 8
@@ -46,7 +162,7 @@ class Packing:
     """Options of the writer.
 
     Attributes:
-        codec: One of `encode.CODECS`.
+        codec: One of `CODECS`.
         level: 0 to 9.
         shuffle: Shuffle bytes.
         typesize: Bytes of an element; None: itemsize of the array, else 8.
@@ -150,10 +266,7 @@ class NewFile:
             self._file.write(chunk)
             self._file.write(digest(chunk))
         if self._packing.offsets and self._shape.nchunks > 1:
-            for at in range(0, self._shape.nchunks, SLOTS_AT_ONCE):
-                rows = np.zeros(min(SLOTS_AT_ONCE, self._shape.nchunks - at), OFFSET.dtype)
-                rows["offset"] = self.places[at : at + len(rows)]
-                self._file.write_at(self._table + at * OFFSET.size, OFFSET.write(rows))
+            self._file.write_at(self._table, self.places.astype(OFFSET.dtype["offset"]).tobytes())
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
@@ -174,27 +287,18 @@ class NewFile:
 
     def planned(self, name: str) -> PlannedFile:
         size, places, rows = self._file.at, self.places, self._rows
-        claims = [section("header", 0, HEADER_V3.size)]
-        if self._metadata:
-            claims.append(section("metadata", HEADER_V3.size, self._table))
-        if self.first > self._table:
-            claims.append(section("offsets", self._table, self.first))
-        claims.append(section("chunks", self.first, size))
-        stops, digest = places + rows["ctbytes"], self._packing.checksum.size
+        sections = sections_of((0, HEADER_V3.size, self._table, self.first, size, size))
+        area = ChunkArea(self.first, len(rows), self._packing.checksum.size, size)
+        columns = ObjectColumns.of(
+            np.arange(len(rows)), places, places + rows["ctbytes"], rows["nbytes"].astype(np.int64)
+        )
 
         def ref(row: int) -> ObjectRef:
-            place, stop = int(places[row]), int(stops[row])
             header = read_chunk_header(bytes(self._headers), row * CHUNK_HEADER.size)
-            spans = (Span("", place, stop), *([Span("", stop, stop + digest)] if digest else []))
-            codec = "none" if header.memcpyed else header.codec_name
-            extras = {"offset": place, "typesize": header.typesize, "filter": header.filter_name}
-            return ObjectRef(
-                str(row), row, spans, header.nbytes, stop - place, codec=codec, kind="chunk", extras=extras
-            )
+            return chunk_ref(row, int(places[row]), header.ctbytes, area, header.nbytes, header)
 
-        columns = ObjectColumns.of(np.arange(len(rows)), places, stops, rows["nbytes"].astype(np.int64))
         objects = ColumnObjects(columns, lambda rows: [str(row) for row in rows.tolist()], ref)
-        return PlannedFile(name, size, tile(claims, size)[0], objects)
+        return PlannedFile(name, size, sections, objects)
 
     @property
     def _rows(self) -> NDArray[Any]:
@@ -213,13 +317,9 @@ class NewFile:
             nchunks=shape.nchunks,
             max_app_chunks=shape.spare,
         )
-        left = (self.first - self._table) // OFFSET.size
-        unused = UNKNOWN.to_bytes(OFFSET.size, "little", signed=True)
-        one = offset.to_bytes(OFFSET.size, "little", signed=True) if left else b""
-        head = header + self._metadata + one
-        while left > 1:
-            count = min(left - 1, SLOTS_AT_ONCE)
-            self._file.write(head + unused * count)
-            head = b""
-            left -= count
-        self._file.write(head)
+        self._file.write(header + self._metadata)
+        if packing.offsets:
+            self._file.write(OFFSET.pack(offset=offset))
+            unused, left = OFFSET.pack(offset=UNKNOWN), shape.nchunks + shape.spare - 1
+            for at in range(0, left, SLOTS_AT_ONCE):
+                self._file.write(unused * min(SLOTS_AT_ONCE, left - at))

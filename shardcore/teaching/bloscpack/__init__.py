@@ -41,9 +41,8 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
             share_of(Use.METADATA, "checksum of the metadata", room.stop, file.metadata.stop),
         ]
     if file.offsets.count:
-        slots = file.offsets.slots
-        filled = np.arange(file.offsets.count) < (slots.count if slots is not None else 0)
-        inside["offsets"] = file.offset_table.shares(filled)
+        used = np.arange(file.offsets.count) < file.offsets.used
+        inside["offsets"] = file.offset_table.shares(used)
     if file.table.loaded:
         inside["chunks"] = _chunks(file)
     return budget(file.sections, inside)
@@ -106,9 +105,9 @@ def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
     """Return the drawings of the first file of a column; of other folders, those of the file of a lookup."""
-    from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
+    from shardcore.formats.bloscpack.bcolz_dataset import BcolzDataSet
 
-    if not isinstance(data_set, BloscpackDataSet):
+    if not isinstance(data_set, BcolzDataSet):
         return () if trace is None else None
     if trace is not None and data_set.has_file(trace.member):
         return None
