@@ -100,6 +100,12 @@ class BcolzColumn:
             )
         return self.array.of(data)
 
+    @property
+    def described(self) -> tuple[Span, Span]:
+        """The JSON files with sizes and storage."""
+        sizes, storage = self.inside(SIZES), self.inside(STORAGE)
+        return file_span(sizes, len(self.texts[sizes])), file_span(storage, len(self.texts[storage]))
+
     @cached_property
     def by_number(self) -> dict[int, ChunkFile]:
         return {file.number: file for file in self.files}

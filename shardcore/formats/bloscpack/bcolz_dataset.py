@@ -27,23 +27,21 @@ from shardcore.formats.bloscpack.bcolz import (
     DOCS,
     MAX_TEXT,
     ROOTDIRS,
-    SIZES,
-    STORAGE,
     BcolzColumn,
+    ChunkFile,
     file_span,
     read_column,
     read_names,
 )
-from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.lookup import (
     ALL,
     BloscpackKey,
     ByteChunk,
-    Element,
     ElementByte,
     KeyKind,
     NoChunk,
     WholeContent,
+    attempt,
     element_at,
     parse_key,
 )
@@ -66,7 +64,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import FOUND, LookupRecorder, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -83,7 +81,6 @@ I64 = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class ColumnRead:
     column: BcolzColumn
-    places: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +88,12 @@ class PastColumn:
     """An uncompressed byte after the end of a column."""
 
     column: BcolzColumn
-    inputs: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFile:
-    chunk: int
-    name: str
-    inputs: tuple[Span, ...]
+    column: BcolzColumn
+    file: ChunkFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +108,6 @@ class TableRead:
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     column: BcolzColumn
-    files: int
 
 
 class BcolzDataSet(DataSet):
@@ -155,20 +149,6 @@ class BcolzDataSet(DataSet):
     def tree(self) -> Node:
         root = super().tree
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
-
-    def has_file(self, name: str) -> bool:
-        return name in self._by_name
-
-    def first_file(self, trace: Trace) -> str:
-        """Return the first file of the column that a lookup has found; empty if there is none."""
-        if trace.outcome != FOUND or trace.ref is None:
-            return ""
-        return next((file.name for file in self._column_of(trace.ref).files), "")
-
-    def file_of(self, name: str) -> BloscpackFile:
-        shard = self.member(name)
-        assert isinstance(shard, BloscpackShard)
-        return shard.file
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
@@ -262,7 +242,7 @@ class BcolzDataSet(DataSet):
             number += 1
 
     def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
-        span, chunks = self._text_span(column.inside(SIZES)), plural(column.chunks, "chunk")
+        span, chunks = column.described[0], plural(column.chunks, "chunk")
         for number in column.missing:
             message = f"chunk {number} has no file; the column has {chunks}"
             findings.error("bloscpack.column-file-missing", span, message, key=str(number))
@@ -328,8 +308,6 @@ class ColumnKey(BloscpackKey):
 
 
 class BcolzColumnFolder(BcolzDataSet):
-    """Column; its objects are the chunks."""
-
     key_form = NUMBERS
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
@@ -368,12 +346,12 @@ class BcolzColumnFolder(BcolzDataSet):
         return parse_key(text)
 
     def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
-        column, about = self.column, (self._text_span(SIZES), self._text_span(STORAGE))
+        column, about = self.column, self.column.described
 
         def record(fact: Any) -> None:
             recorder.record(fact, self.format)
 
-        record(ColumnRead(column, about))
+        record(ColumnRead(column))
         if key.kind is KeyKind.ALL:
             ref = column.ref(ALL, -1, "content")
             record(WholeContent(ref.spans))
@@ -381,11 +359,7 @@ class BcolzColumnFolder(BcolzDataSet):
         if column.pickled and key.kind is not KeyKind.CHUNK:
             raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
         if key.kind is KeyKind.ELEMENT:
-            found: Element | KeyAbsent
-            try:
-                found = element_at(key.index, column.array)
-            except KeyAbsent as error:
-                found = error
+            found = attempt(lambda: element_at(key.index, column.array))
             record(ElementByte(found, about[1:]))
             if isinstance(found, KeyAbsent):
                 raise found
@@ -393,7 +367,7 @@ class BcolzColumnFolder(BcolzDataSet):
         inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
         if key.kind is KeyKind.BYTE:
             if key.number >= column.nbytes:
-                record(PastColumn(column, about))
+                record(PastColumn(column))
                 size = plural(column.nbytes, "byte")
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             chunk, within = divmod(key.number, column.chunk_bytes)
@@ -406,10 +380,9 @@ class BcolzColumnFolder(BcolzDataSet):
         return replace(super().lookup(inside, recorder), key=str(inside.chunk))
 
     def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
-        name = self.column.file_of(key.chunk).name
-        about = self._text_span(SIZES), self._text_span(STORAGE)
-        recorder.record(ColumnFile(key.chunk, name, about), self.format)
-        return (name,)
+        file = self.column.file_of(key.chunk)
+        recorder.record(ColumnFile(self.column, file), self.format)
+        return (file.name,)
 
     def first_row_of(self, name: str) -> int | None:
         return self._rows.get(name)
@@ -533,7 +506,7 @@ class BcolzTable(BcolzDataSet):
             raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
         ref = self._objects.ref(self.names.index(key))
         column = self._column_of(ref)
-        recorder.record(TableColumn(column, len(column.files)), self.format)
+        recorder.record(TableColumn(column), self.format)
         return ref
 
     def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:

@@ -133,8 +133,10 @@ class ChunkMap:
     def block_plain(self, block: int) -> int:
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
-    def block_stop(self, block: int) -> int:
-        return int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
+    def block_span(self, block: int, base: int = 0) -> Span:
+        """Return the stored bytes of a block of the chunk at `base`."""
+        stop = int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
+        return Span("", base + int(self.starts[block]), base + stop)
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
@@ -378,7 +380,8 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
     full, step = header.nbytes // header.blocksize, max(most // header.blocksize, 1)
     for first in range(0, full, step):
         last = first + step if first + step < full else header.nblocks
-        blocks = [view[int(found.starts[block]) : found.block_stop(block)] for block in range(first, last)]
+        spans = map(found.block_span, range(first, last))
+        blocks = [view[span.start : span.stop] for span in spans]
         ends = np.cumsum([HEADER_SIZE + BLOCK_START.size * len(blocks), *map(len, blocks)])
         nbytes = min(last * header.blocksize, header.nbytes) - first * header.blocksize
         head = write_chunk_header(replace(header, nbytes=nbytes, ctbytes=int(ends[-1])))

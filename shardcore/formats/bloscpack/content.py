@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from itertools import islice, pairwise
+from itertools import count as counting
+from itertools import islice, pairwise, takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -79,19 +80,14 @@ class Stored:
         return Span("", self.span.stop, self.span.stop + len(self.digest))
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
-    number: int
-
-
 class ChunkReader:
     """Reads chunks, compares their checksums and decompresses them."""
 
-    def __init__(self, source: Source, header: Header, table: ChunkTable, decoder: Decoder | None = None) -> None:
+    def __init__(self, source: Source, header: Header, table: ChunkTable) -> None:
         self.source = source
         self.header = header
         self.table = table
-        self.decoder = decoder
+        self.decoder: Decoder | None = None
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
@@ -110,9 +106,9 @@ class ChunkReader:
                 raise
             return self._stored_at(number, walked, through)
 
-    def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
+    def plain(self, number: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of a chunk after comparing its checksum."""
-        return self.decoded(self.stored(number, source), limit=limit)
+        return self.decoded(self.stored(number), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         self.check(stored)
@@ -132,8 +128,8 @@ class ChunkReader:
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
-            if isinstance(one, _Later):
-                yield from self._pieces(self.stored(one.number), limit)
+            if isinstance(one, int):
+                yield from self._pieces(self.stored(one), limit)
             else:
                 yield one
 
@@ -241,8 +237,7 @@ class ChunkReader:
         """Return the uncompressed offset of each chunk and the total, int64, shape `(chunks + 1,)`; loads headers."""
         if self._starts is None:
             self.table.load()
-            sizes = self.table.headers["nbytes"].astype(np.int64)
-            self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+            self._starts = np.append(0, np.cumsum(self.table.headers["nbytes"], dtype=np.int64))
         return self._starts
 
     @property
@@ -299,27 +294,23 @@ class ChunkReader:
             text = f"{header.ctbytes} stored bytes declare {header.nbytes} uncompressed bytes: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
-    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
+    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:
         """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
 
-        Chunks after `HELD` bytes, and large ones, are returned as `_Later`.
+        Large chunks, and those after `HELD` bytes, are returned as their numbers.
         """
-        given: list[bytes | ShardError | _Later] = []
+        given: list[bytes | ShardError | int] = []
         held = 0
         try:
             source = self._block(numbers)
             for number in numbers:
                 # Chunks may be larger than the header says.
-                if held > HELD:
-                    given.append(_Later(number))
-                    continue
-                stored = self.stored(number, source)
-                if stored.header.nbytes > LARGE_CHUNK:
-                    given.append(_Later(number))
-                    held += stored.header.nbytes
-                    continue
-                given.append(plain := self.decoded(stored, limit=limit))
-                held += len(plain)
+                stored = self.stored(number, source) if held <= HELD else None
+                if stored is None or stored.header.nbytes > LARGE_CHUNK:
+                    given.append(number)
+                else:
+                    given.append(self.decoded(stored, limit=limit))
+                held += stored.header.nbytes if stored is not None else 0
         except (FormatError, LimitExceeded) as error:
             given.append(error)
         return given
@@ -343,22 +334,19 @@ class ChunkReader:
         if size <= 0 and (rows := len(self.table)) > 0:
             # Unknown or zero chunk_size: estimate it by the average stored size.
             size = max(self.table.area.size // rows, 1)
-        count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
-        numbers = self._numbers(first, last)
-        while batch := list(islice(numbers, count)):
+        together = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
+        if last is None and (self.table.loaded or self.header.nchunks != UNKNOWN):
+            last = len(self.table)
+        numbers = takewhile(self._exists, counting(first)) if last is None else iter(range(first, last))
+        while batch := list(islice(numbers, together)):
             yield batch
 
-    def _numbers(self, first: int, last: int | None) -> Iterator[int]:
-        known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
-        number, stop = first, known if last is None else last
-        while stop is None or number < stop:
-            if stop is None:
-                try:
-                    self.table.place(number)
-                except KeyAbsent:
-                    return
-            yield number
-            number += 1
+    def _exists(self, number: int) -> bool:
+        try:
+            self.table.place(number)
+        except KeyAbsent:
+            return False
+        return True
 
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
         size = self.table.area.size
@@ -383,12 +371,9 @@ class ChunkReader:
     def _likely_size(self, number: int, place: int) -> int:
         """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
         digest = self.header.checksum.size
-        if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
+        if self.table.known_at(number) == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest
-        likely = []
-        if self.header.plain_size_of(number) != UNKNOWN:
-            likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
-        after = self.table.slot_place(number + 1)
-        if after > place:
-            likely.append(after - place)
+        plain, following = self.header.plain_size_of(number), self.table.slot_place(number + 1)
+        likely = [plain + HEADER_SIZE + digest] if plain != UNKNOWN else []
+        likely += [following - place] if following > place else []
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)

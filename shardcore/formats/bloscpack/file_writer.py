@@ -44,7 +44,6 @@ from shardcore.formats.bloscpack.layout import (
     MAX_CHUNKS,
     OFFSET,
     UNKNOWN,
-    Checksum,
     ChunkArea,
     Flag,
     HeaderOption,
@@ -164,10 +163,10 @@ class Packing:
     Attributes:
         codec: One of `CODECS`.
         level: 0 to 9.
-        shuffle: Shuffle bytes.
+        shuffle: `byte` or `none`.
         typesize: Bytes of an element; None: itemsize of the array, else 8.
-        chunk_size: Uncompressed bytes of every chunk but the last.
-        checksum: The checksum after every chunk.
+        chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements; None: 1 MiB.
+        checksum: Name of the checksum after every chunk.
         offsets: Write offsets.
         spare: Spare offset slots; None: ten per chunk.
         metadata_codec: `none` or `zlib`.
@@ -176,10 +175,10 @@ class Packing:
 
     codec: str = "blosclz"
     level: int = 7
-    shuffle: bool = True
+    shuffle: str = "byte"
     typesize: int | None = None
-    chunk_size: int = CHUNK_SIZE
-    checksum: Checksum = CHECKSUMS[1]
+    chunk_size: int | None = None
+    checksum: str = "adler32"
     offsets: bool = True
     spare: int | None = None
     metadata_codec: str = "zlib"
@@ -192,20 +191,20 @@ class Packing:
             raise UsageError(f"level must be 0 to 9, not {self.level}")
         if self.typesize is not None and not 1 <= self.typesize <= 255:
             raise UsageError(f"typesize must be 1 to 255, not {self.typesize}")
-        if not 1 <= self.chunk_size <= LARGEST:
+        if self.chunk_size is not None and not 1 <= self.chunk_size <= LARGEST:
             raise UsageError(f"chunk_size={self.chunk_size}; valid: 1 to {grouped_digits(LARGEST)} bytes")
         if self.spare is not None and self.spare and not self.offsets:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
         """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None without an array."""
-        known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
-        typesize = self.typesize or known
+        known = TYPESIZE if itemsize is None else itemsize if 1 <= itemsize <= 255 else 1
+        typesize, chunk_size = self.typesize or known, self.chunk_size or CHUNK_SIZE
         if self.exact:
-            typesize, wished = math.gcd(typesize, self.chunk_size), self.chunk_size
-        else:
-            wished = self.chunk_size - (self.chunk_size % typesize if self.chunk_size >= typesize else 0)
-        chunk_size = min(wished, size)
+            typesize = math.gcd(typesize, chunk_size)
+        elif chunk_size >= typesize:
+            chunk_size -= chunk_size % typesize
+        chunk_size = min(chunk_size, size)
         nchunks = -(-size // chunk_size) if size else 1
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare
         if nchunks + spare > MAX_CHUNKS:
@@ -213,7 +212,7 @@ class Packing:
         return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: ChunkShape) -> Recipe:
-        return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
+        return Recipe(self.codec, self.level, self.shuffle == "byte", shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
         """Return the metadata section, its JSON without spaces, as the reference writes it; b"" for None."""
@@ -231,19 +230,15 @@ class ChunkShape:
     nchunks: int
     spare: int
 
-    @property
-    def sizes(self) -> I64:
-        sizes = np.full(self.nchunks, self.chunk_size, np.int64)
-        sizes[-1] = self.last_chunk
-        return sizes
-
 
 class NewFile:
-    def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: bytes) -> None:
+    def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: Any) -> None:
+        self.recipe = packing.recipe(shape)
         self._file = file
         self._packing = packing
+        self._checksum = next(one for one in CHECKSUMS if one.name == packing.checksum)
         self._shape = shape
-        self._metadata = metadata
+        self._metadata = packing.metadata_section(metadata)
         self._headers = bytearray()
 
     @property
@@ -260,7 +255,7 @@ class NewFile:
         # The offset of chunk 0 is known; a file of one chunk needs no second write.
         self._begin(self.first)
         self._file.prove()
-        digest = self._packing.checksum.compute
+        digest = self._checksum.compute
         for chunk in chunks:
             self._headers += chunk[: CHUNK_HEADER.size]
             self._file.write(chunk)
@@ -272,23 +267,22 @@ class NewFile:
     def pretend(self) -> None:
         """Compute the sizes as if nothing were compressed, for a plan that does not read the content."""
         self._begin()
-        sizes = self._shape.sizes
-        for size in dict.fromkeys(sizes.tolist()):
-            count = int((sizes == size).sum())
-            header = write_chunk_header(self._packing.recipe(self._shape).copy_header(size))
-            self._headers += header * count
-        self._file.skip(int(sizes.sum()) + self._shape.nchunks * (CHUNK_HEADER.size + self._packing.checksum.size))
-        self._file.complete(self._shape.nchunks)
+        shape = self._shape
+        full, last = (write_chunk_header(self.recipe.copy_header(n)) for n in (shape.chunk_size, shape.last_chunk))
+        self._headers += full * (shape.nchunks - 1) + last
+        content = shape.chunk_size * (shape.nchunks - 1) + shape.last_chunk
+        self._file.skip(content + shape.nchunks * (CHUNK_HEADER.size + self._checksum.size))
+        self._file.complete(shape.nchunks)
 
     @property
     def places(self) -> I64:
-        stored = self._rows["ctbytes"].astype(np.int64) + self._packing.checksum.size
+        stored = self._rows["ctbytes"].astype(np.int64) + self._checksum.size
         return self.first + np.cumsum(stored) - stored
 
     def planned(self, name: str) -> PlannedFile:
         size, places, rows = self._file.at, self.places, self._rows
         sections = sections_of((0, HEADER_V3.size, self._table, self.first, size, size))
-        area = ChunkArea(self.first, len(rows), self._packing.checksum.size, size)
+        area = ChunkArea(self.first, len(rows), self._checksum.size, size)
         columns = ObjectColumns.of(
             np.arange(len(rows)), places, places + rows["ctbytes"], rows["nbytes"].astype(np.int64)
         )
@@ -310,7 +304,7 @@ class NewFile:
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(
             options=int(options),
-            checksum=packing.checksum.number,
+            checksum=self._checksum.number,
             typesize=shape.typesize,
             chunk_size=shape.chunk_size,
             last_chunk=shape.last_chunk,

@@ -93,44 +93,38 @@ _SIZE_FIELDS = (
     ),
 )
 
-HEADER_V1 = Record(
-    "header",
-    source=SOURCE + "version 1",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
-        Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
-    ),
+
+def _header_record(version: int, section: str, *fields: Field) -> Record:
+    number = Field("format_version", "u1", Role.VERSION, f"{version} in this layout.", version)
+    return Record("header", source=SOURCE + section, fields=(_MAGIC_FIELD, number, *fields))
+
+
+HEADER_V1 = _header_record(
+    1,
+    "version 1",
+    Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
+    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
 )
 
-HEADER_V2 = Record(
-    "header",
-    source=SOURCE + "version 2",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "2 in this layout.", 2),
-        *_SIZE_FIELDS,
-        Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 stores max_app_chunks here."),
-    ),
+HEADER_V2 = _header_record(
+    2,
+    "version 2",
+    *_SIZE_FIELDS,
+    Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 stores max_app_chunks here."),
 )
 
-HEADER_V3 = Record(
-    "header",
-    source=SOURCE + "Bloscpack Header",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "3 in this layout.", 3),
-        *_SIZE_FIELDS,
-        Field(
-            "max_app_chunks",
-            "<i8",
-            Role.COUNT,
-            "Spare offset slots, so that this many chunks can be appended in place.",
-            differs=Differs(
-                "the last 8 bytes of the header are reserved, as in version 2",
-                "every release since 0.3.0 writes version 3 and stores the number of spare offsets here",
-            ),
+HEADER_V3 = _header_record(
+    3,
+    "Bloscpack Header",
+    *_SIZE_FIELDS,
+    Field(
+        "max_app_chunks",
+        "<i8",
+        Role.COUNT,
+        "Spare offset slots, so that this many chunks can be appended in place.",
+        differs=Differs(
+            "the last 8 bytes of the header are reserved, as in version 2",
+            "every release since 0.3.0 writes version 3 and stores the number of spare offsets here",
         ),
     ),
 )

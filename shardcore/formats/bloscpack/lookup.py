@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,8 +233,7 @@ class BlockFound:
 
     @property
     def span(self) -> Span:
-        start = self.stored.span.start
-        return Span("", start + self.start, start + self.map.block_stop(self.block))
+        return self.map.block_span(self.block, self.stored.span.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +249,6 @@ class ByteDecoded:
 @dataclass(frozen=True, slots=True)
 class ChunkFound:
     ref: ObjectRef
-    number: int
-    place: int
 
 
 Fact = (
@@ -270,6 +268,17 @@ Fact = (
 )
 
 
+T = TypeVar("T")
+
+
+def attempt(find: Callable[[], T]) -> T | KeyAbsent:
+    """Return the result of `find`, or its error if the key does not exist."""
+    try:
+        return find()
+    except KeyAbsent as error:
+        return error
+
+
 class BloscpackLookup:
     def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
         self._file = file
@@ -277,8 +286,7 @@ class BloscpackLookup:
         self._content = file.content
         self._objects = objects
 
-    def parse(self, text: str) -> BloscpackKey:
-        return parse_key(text)
+    parse = staticmethod(parse_key)
 
     def walk(self, key: BloscpackKey, source: Source) -> Iterator[Fact]:
         """Yield what a reader meets on the way to a chunk, then how it decodes the requested byte.
@@ -306,13 +314,13 @@ class BloscpackLookup:
             if isinstance(chunk.found, KeyAbsent):
                 raise chunk.found
             number, within = chunk.found
-        place = yield from self._place(number, source)
+        yield from self._place(number, source)
         if within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
         yield ref
         yield from self._chunk(self._content.stored(number, source), within)
-        yield ChunkFound(ref, number, place)
+        yield ChunkFound(ref)
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of many keys; -1 for a key that is not found, and for `all`, which is not a row."""
@@ -346,17 +354,10 @@ class BloscpackLookup:
     def _element_byte(self, key: BloscpackKey) -> ElementByte:
         metadata = self._file.metadata
         places = self._fields("typesize") if metadata is None else (metadata.stored,)
-        try:
-            return ElementByte(self._element(key), places)
-        except KeyAbsent as error:
-            return ElementByte(error, places)
+        return ElementByte(attempt(lambda: self._element(key)), places)
 
     def _byte_chunk(self, offset: int) -> ByteChunk:
-        found: tuple[int, int] | KeyAbsent
-        try:
-            found = self._content.locate(offset)
-        except KeyAbsent as error:
-            found = error
+        found = attempt(lambda: self._content.locate(offset))
         size, total = self._header.chunk_size, self._header.plain_size
         unsized = size <= 0 or isinstance(found, KeyAbsent)
         places = self._file.table.places[:WALK_STEPS].tolist() if unsized and total == UNKNOWN else ()
@@ -368,8 +369,8 @@ class BloscpackLookup:
         record = self._header.record
         return tuple(record.span(name) for name in names if name in record.offsets)
 
-    def _place(self, number: int, source: Source) -> Generator[Fact, None, int]:
-        """Yield how the chunk is located; return its offset."""
+    def _place(self, number: int, source: Source) -> Iterator[Fact]:
+        """Yield how the chunk is located."""
         table, offsets = self._file.table, self._file.offsets
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             yield NoChunk(len(table), self._fields("nchunks"))
@@ -379,15 +380,14 @@ class BloscpackLookup:
             valid = bool(offsets.is_valid(slot)) and table.known_at(number) in (slot, UNKNOWN)
             yield SlotRead(offsets.slot(number).start, number, slot, valid)
             if valid and table.place(number, source) == slot:
-                return slot
-        place = table.place(number, source)
+                return
+        table.place(number, source)
         places = table.walk.places
         steps = list(range(min(number, len(places) - 1)))
         if len(steps) > WALK_STEPS:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         for chunk in steps:
             yield ChunkWalked(chunk, places[chunk], places[chunk + 1], self._header.checksum.size)
-        return place
 
     def _chunk(self, stored: Stored, within: int | None) -> Iterator[Fact]:
         yield HeaderRead(stored)

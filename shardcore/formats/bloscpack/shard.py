@@ -120,14 +120,8 @@ class BloscpackShard(FileShard):
         if header.memcpyed:
             return (ContentPart(0, header.nbytes, Span("", start + CHUNK_HEADER.size, start + header.ctbytes)),)
         found = map_chunk(stored.chunk, limit=DEFAULT_LIMIT, place=stored.span)
-        return tuple(
-            ContentPart(
-                block * header.blocksize,
-                block * header.blocksize + found.block_plain(block),
-                Span("", start + int(found.starts[block]), start + found.block_stop(block)),
-            )
-            for block in range(header.nblocks)
-        )
+        parts = ((block * header.blocksize, found.block_plain(block), block) for block in range(header.nblocks))
+        return tuple(ContentPart(at, at + size, found.block_span(block, start)) for at, size, block in parts)
 
     @property
     def declared_objects(self) -> int | None:
@@ -202,10 +196,10 @@ class BloscpackShard(FileShard):
         return (ALL,)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        from shardcore.formats.bloscpack.verify import verify
+        from shardcore.formats.bloscpack.verify import Verification
 
         with self.verifying(depth):
-            return verify(self.file, self._objects, Depth(depth), progress)
+            return Verification(self.file, self._objects).run(Depth(depth), progress)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
         super().isolate(decoder)

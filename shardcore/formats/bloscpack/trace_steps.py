@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shardcore.errors import KeyAbsent
+from shardcore.formats.bloscpack.bcolz import file_span
 from shardcore.formats.bloscpack.bcolz_dataset import ColumnFile, ColumnRead, PastColumn, TableColumn, TableRead
 from shardcore.formats.bloscpack.folder import ContentFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, blosc_header_span
@@ -24,7 +25,6 @@ from shardcore.formats.bloscpack.lookup import (
 )
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.trace_steps import Row, Rows, Value
 
@@ -107,6 +107,7 @@ _NOT_FOUND = "Not found: {found.message}."
 _NCHUNKS = Value("nchunks", "file.header.nchunks", "number of chunks; -1 when unknown", "chunks")
 _SIZE = Value("size", "size", "uncompressed bytes of the whole content; -1 when unknown", "bytes")
 _NEXT = "offset of the next part"
+_CHUNK_OFFSET = "offset of the chunk; -1 if not filled in"
 _FOUND = (
     Value("chunk", "found[0]", "the number of the chunk"),
     Value("within", "found[1]", "offset of the byte in the uncompressed chunk", "byte", relative=True),
@@ -231,7 +232,7 @@ _SLOT = Row(
     "Offset slot",
     "Slot {number} of the offsets is {offset}, {text}.",
     "Stored chunks differ in length; with offsets a reader finds one without reading those before it.",
-    (Value("offset", "offset", "offset of the chunk; -1 if not filled in", "byte", "span"),),
+    (Value("offset", "offset", _CHUNK_OFFSET, "byte", "span"),),
     spans="span",
     words={"text": _slot_text},
 )
@@ -309,8 +310,8 @@ _CHUNK = Row(
     "Chunk {chunk} begins at byte {offset:#x}.",
     "A chunk can be decompressed alone, so only these bytes must be read.",
     (
-        Value("chunk", "number", "the number of the chunk"),
-        Value("offset", "place", "offset of the chunk; -1 if not filled in", "byte"),
+        Value("chunk", "ref.row", "the number of the chunk"),
+        Value("offset", lambda fact: fact.ref.extras["offset"], _CHUNK_OFFSET, "byte"),
     ),
     spans="ref.spans",
 )
@@ -337,20 +338,22 @@ _COLUMN = Row(
     "{text}",
     "Shape and chunk length are in two small files, so an item is located without opening a chunk.",
     (_NBYTES, _CHUNKLEN, _CHUNK_BYTES),
-    spans="places",
+    spans="column.described",
     words={"text": _column_text},
     only=lambda fact: not fact.column.pickled,
 )
 _PICKLED = replace(_COLUMN, values=(_NBYTES, _CHUNKLEN), only=lambda fact: fact.column.pickled)
 
-_PAST_COLUMN = Row("Which chunk", "Not found: the column has {nbytes:byte}.", _PAST_WHY, (_NBYTES,), inputs="inputs")
+_PAST_COLUMN = Row(
+    "Which chunk", "Not found: the column has {nbytes:byte}.", _PAST_WHY, (_NBYTES,), inputs="column.described"
+)
 
 _COLUMN_FILE = Row(
     "Which file",
-    "Each file of a column has one chunk and its number: chunk {chunk} is in {name}.",
+    "Each file of a column has one chunk and its number: chunk {file.number} is in {file.name}.",
     "One file per chunk: a column grows by new files, and existing files are not changed.",
-    (Value("file", "name", "the file of the chunk"),),
-    inputs="inputs",
+    (Value("file", "file.name", "the file of the chunk"),),
+    inputs="column.described",
 )
 
 _TABLE = Row(
@@ -370,8 +373,8 @@ _TABLE_COLUMN = Row(
     "An array of {column.array.dtype} with the shape {shape}: {nbytes:uncompressed byte} in {files:file}.",
     "Each column is compressed separately, so it can be read without the others.",
     (_NBYTES, _CHUNKLEN),
-    spans=lambda fact: [Span(str(SourceName(name)), 0, len(text)) for name, text in fact.column.texts.items()],
-    words={"shape": lambda fact: list(fact.column.array.shape)},
+    spans=lambda fact: [file_span(name, len(text)) for name, text in fact.column.texts.items()],
+    words={"shape": lambda fact: list(fact.column.array.shape), "files": lambda fact: len(fact.column.files)},
 )
 
 STEPS: Rows = {

@@ -286,7 +286,7 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
             text=f"{place:#x}",
             role=FieldRole.OFFSET,
             doc=BLOCK_START.fields[0].doc,
-            target=Span("", base + place, base + found.block_stop(number)),
+            target=found.block_span(number, base),
         )
 
     table = RecordTable(BLOCK_START, body.start, len(rows), lambda a, b: rows[a:b], describe=start_node)
@@ -317,8 +317,8 @@ def _block_node(found: ChunkMap, number: int, base: int) -> Node:
         nodes.append(Node(f"{name}length", length, value=size, text=str(size), role=FieldRole.SIZE, doc=doc))
         data, doc = Span("", length.stop, length.stop + size), "The stored bytes of the stream."
         nodes.append(Node(f"{name}data", data, text=how, role=FieldRole.DATA, doc=doc))
-    span = Span("", base + places[0][0], base + found.block_stop(number))
     text = plural(plain, "uncompressed byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
+    span = found.block_span(number, base)
     return Node(f"block {number}", span, text=text, role=FieldRole.DATA, children=tuple(nodes))
 
 

@@ -43,10 +43,6 @@ def intact_report(data: bytes, depth: Depth) -> Report | None:
     return Report(depth, 1, (), hashed, not hashed) if depth.reaches(Depth.CONTENT) else Report(depth, 1, ())
 
 
-def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
-    return Verification(file, objects).run(depth, progress)
-
-
 class Verification:
     def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
         self._file = file

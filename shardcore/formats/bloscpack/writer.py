@@ -36,7 +36,7 @@ from shardcore.formats.bloscpack.file_writer import (
     Recipe,
     compressed,
 )
-from shardcore.formats.bloscpack.layout import CHECKSUMS, CHUNK_SIZE, HEADER_V3, OFFSET, SUFFIX, UNKNOWN
+from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADER_V3, OFFSET, SUFFIX, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import array_info, names_array, write_metadata_section
 from shardcore.model.array_layout import ArrayLayout
@@ -76,74 +76,41 @@ class InputContent:
     array: ArrayLayout | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
-    name: str
-    label: str
-    file: NewFile
-
-
 class BloscpackWriter(Writer):
     """Writes one file, or a folder with one file per input; every chunk is checked by decompressing it.
 
     Args:
         output: The output.
-        codec: The compressor.
-        level: 0 to 9.
-        shuffle: `byte` or `none`.
-        typesize: Bytes of an element; None: itemsize of the array, else 8.
-        chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements.
-        checksum: Name of the checksum after every chunk.
-        offsets: Write offsets.
-        spare: Spare offset slots; None: ten per chunk.
         metadata: JSON text, path of a JSON file, or a value; stored in every file.
-        metadata_codec: `none` or `zlib`.
+        **options: Those of `Packing`.
     """
 
     proven = True
 
-    def __init__(
-        self,
-        output: Output,
-        *,
-        codec: str = "blosclz",
-        level: int = 7,
-        shuffle: str = "byte",
-        typesize: int | None = None,
-        chunk_size: int | None = None,
-        checksum: str = "adler32",
-        offsets: bool = True,
-        spare: int | None = None,
-        metadata: Any = None,
-        metadata_codec: str = "zlib",
-    ) -> None:
+    def __init__(self, output: Output, *, metadata: Any = None, **options: Any) -> None:
         super().__init__(output)
-        kind = next(one for one in CHECKSUMS if one.name == checksum)
-        most = CHUNK_SIZE if chunk_size is None else chunk_size
-        self._packing = Packing(codec, level, shuffle == "byte", typesize, most, kind, offsets, spare, metadata_codec)
-        self._own_chunks = chunk_size is None
+        self._packing = Packing(**options)
         self._metadata = json_of(metadata)
         self._content = 0
-        self._done: list[_Done] = []
-        self._names: dict[str, str] = {}
+        self._done: dict[str, tuple[str, NewFile]] = {}  # label and file, by name
         self._twins: list[tuple[str, str, str]] = []
         self._file = None if output.folder else output.open()
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         who = more.label or key or f"object {len(self._done)}"
         name = self._name_of(key, more, who)
-        if name in self._names:
-            self._twins.append((self._names[name], who, name))
+        if name in self._done:
+            self._twins.append((self._done[name][0], who, name))
             return name.removesuffix(SUFFIX)
         with spool_beside(self.output.target) as spool:
             content = content_of(data, more.label, more.name or more.label, more.facts, spool)
             metadata = self._metadata_of(content, more, who)
             packing = self._packing
-            if self._own_chunks and "chunk_size" in more.facts:
+            if packing.chunk_size is None and "chunk_size" in more.facts:
                 packing = replace(packing, chunk_size=more.facts["chunk_size"], exact=True)
             shape = packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
             file = self.output.open(name) if self._file is None else self._file
-            new = NewFile(file, self._packing, shape, self._packing.metadata_section(metadata))
+            new = NewFile(file, packing, shape, metadata)
             try:
                 if isinstance(data, Sized) and self.output.planning:
                     new.pretend()
@@ -151,8 +118,7 @@ class BloscpackWriter(Writer):
                     self.exact = self.exact and not self._packing.level and not names_array(more.name or more.label)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
-                    recipe = self._packing.recipe(shape)
-                    new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
+                    new.write(compressed(plains, new.recipe, shape.chunk_size, self.output.workers))
             except BaseException:
                 # The caller may continue after a failed input; the incomplete file is removed.
                 if file is self._file:
@@ -161,16 +127,18 @@ class BloscpackWriter(Writer):
                     self.output.drop(file)
                 raise
         self._content += content.size
-        self._done.append(_Done(name, who, new))
-        self._names[name] = who
+        self._done[name] = who, new
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
         """Return the files that would be written with the inputs added so far; without inputs, an empty one."""
         self._check_twins()
-        done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
+        done = {name: file for name, (_, file) in self._done.items()}
+        if not done and self._file is not None:
+            done = {"": self._empty(Draining())}
         target = self.output.target.name if self.output.target and not self.output.folder else ""
-        return Plan(tuple(one.file.planned(one.name or target) for one in done), self.exact, self._content)
+        files = tuple(file.planned(name or target) for name, file in done.items())
+        return Plan(files, self.exact, self._content)
 
     def _complete(self) -> None:
         self._check_twins()
@@ -181,15 +149,14 @@ class BloscpackWriter(Writer):
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
-        shape = self._packing.shape(0, None)
-        new = NewFile(file, self._packing, shape, self._packing.metadata_section(self._metadata))
-        new.write([self._packing.recipe(shape).chunk(b"")])
+        new = NewFile(file, self._packing, self._packing.shape(0, None), self._metadata)
+        new.write([new.recipe.chunk(b"")])
         return new
 
     def _name_of(self, key: str | None, more: More, who: str) -> str:
         if self._file is not None and self._done:
             raise UsageError(
-                f"{who}: a Bloscpack file has one content, and this one already has {self._done[0].label}; "
+                f"{who}: a Bloscpack file has one content, and this one already has {self._done[''][0]}; "
                 "for several inputs give a folder, a name that ends with /"
             )
         if self._file is not None:

@@ -160,7 +160,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
     for number in shown:
         here, plain = number == block, found.block_plain(number)
         at = number * header.blocksize
-        span = Span("", start + int(found.starts[number]), start + found.block_stop(number))
+        span = found.block_span(number, start)
         tone = Tone.HIT if here else Tone.DATA
         doc = f"Block {number}: {plural(plain, 'uncompressed byte')}, {grouped_digits(span.size)} stored."
         above.append(Item(f"block {number}", (), at, plain, tone, doc, here=here))
