@@ -28,7 +28,6 @@ from shardcore.formats.bloscpack.bcolz import (
     MAX_TEXT,
     ROOTDIRS,
     BcolzColumn,
-    ChunkFile,
     file_span,
     read_column,
     read_names,
@@ -37,9 +36,14 @@ from shardcore.formats.bloscpack.lookup import (
     ALL,
     BloscpackKey,
     ByteChunk,
+    ColumnFile,
+    ColumnRead,
     ElementByte,
     KeyKind,
     NoChunk,
+    PastColumn,
+    TableColumn,
+    TableRead,
     WholeContent,
     attempt,
     element_at,
@@ -76,38 +80,6 @@ MOST_FIELDS = 1000
 """Maximum number of columns whose type and shape are listed in the fields of the table."""
 
 I64 = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRead:
-    column: BcolzColumn
-
-
-@dataclass(frozen=True, slots=True)
-class PastColumn:
-    """An uncompressed byte after the end of a column."""
-
-    column: BcolzColumn
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFile:
-    column: BcolzColumn
-    file: ChunkFile
-
-
-@dataclass(frozen=True, slots=True)
-class TableRead:
-    """The list of the columns of a table, and whether the key is one of them."""
-
-    names: tuple[str, ...]
-    key: str
-    place: Span
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    column: BcolzColumn
 
 
 class BcolzDataSet(DataSet):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, sour
 from shardcore.formats.bloscpack.bcolz import ROOTDIRS, SIZES, STORAGE, is_column, is_table
 from shardcore.formats.bloscpack.bcolz_dataset import BcolzColumnFolder, BcolzTable
 from shardcore.formats.bloscpack.layout import SUFFIX, UNKNOWN
-from shardcore.formats.bloscpack.lookup import ALL
+from shardcore.formats.bloscpack.lookup import ALL, ContentFile
 from shardcore.formats.bloscpack.metadata import names_array, npy_head
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
 from shardcore.formats.bloscpack.verify import intact_report
@@ -65,15 +65,6 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     raise NotAShard(
         f"{folder.uri}: neither a bcolz column (data, {SIZES}, {STORAGE}) nor a table ({ROOTDIRS}), and no .blp file"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ContentFile:
-    """The file of a key; `span` is None if there is no such file, `files` are counted."""
-
-    name: str
-    span: Span | None
-    files: int
 
 
 class BloscpackFiles(DataSet):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.bcolz import BcolzColumn, ChunkFile
 
 ALL = "all"
 """The key of the whole content."""
@@ -249,6 +252,47 @@ class ByteDecoded:
 @dataclass(frozen=True, slots=True)
 class ChunkFound:
     ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFile:
+    """The file of a key in a folder of files; `span` is None if there is no such file, `files` are counted."""
+
+    name: str
+    span: Span | None
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRead:
+    column: BcolzColumn
+
+
+@dataclass(frozen=True, slots=True)
+class PastColumn:
+    """An uncompressed byte after the end of a column."""
+
+    column: BcolzColumn
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFile:
+    column: BcolzColumn
+    file: ChunkFile
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """The list of the columns of a table, and whether the key is one of them."""
+
+    names: tuple[str, ...]
+    key: str
+    place: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    column: BcolzColumn
 
 
 Fact = (

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.bcolz import file_span
-from shardcore.formats.bloscpack.bcolz_dataset import ColumnFile, ColumnRead, PastColumn, TableColumn, TableRead
-from shardcore.formats.bloscpack.folder import ContentFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, METADATA_HEADER, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.lookup import (
     BlockFound,
@@ -16,11 +14,17 @@ from shardcore.formats.bloscpack.lookup import (
     ChecksumCompared,
     ChunkFound,
     ChunkWalked,
+    ColumnFile,
+    ColumnRead,
+    ContentFile,
     ElementByte,
     FileOpened,
     HeaderRead,
     NoChunk,
+    PastColumn,
     SlotRead,
+    TableColumn,
+    TableRead,
     WholeContent,
 )
 from shardcore.model.number_text import grouped_digits, plural
