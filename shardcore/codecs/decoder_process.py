@@ -40,7 +40,7 @@ Header = dict[str, Any]
 Task = Callable[[Header, bytes], tuple[Header, bytes]]
 
 TASKS = {
-    "blosc": "shardcore.formats.bloscpack.decode:blosc_task",
+    "blosc": "shardcore.formats.bloscpack.blosc1:blosc_task",
     "picture": "shardcore.codecs.images:picture_task",
     "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
     "draco": "shardcore.codecs.draco:draco_task",

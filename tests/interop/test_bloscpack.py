@@ -12,9 +12,8 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.formats.bloscpack.blosc1 import read_chunk_header
-from shardcore.formats.bloscpack.decode import decompress
-from shardcore.formats.bloscpack.encode import CODECS, Recipe
+from shardcore.formats.bloscpack.blosc1 import decompress, read_chunk_header
+from shardcore.formats.bloscpack.file_writer import CODECS, Recipe
 from shardcore.operations.pack import pack
 from shardcore.testing import rounds
 from tests.shardcore.formats.bloscpack.files import File

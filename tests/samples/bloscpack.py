@@ -14,7 +14,7 @@ import pytest
 
 import shardcore
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
-from shardcore.formats.bloscpack.encode import Recipe
+from shardcore.formats.bloscpack.file_writer import Recipe
 from shardcore.formats.bloscpack.layout import HEADER_V1, HEADER_V3
 from tests.samples.damage import flipped
 

@@ -25,10 +25,10 @@ FORMAT = Format(
         members=("**/*.blp",),
         single=True,
         settings=("checksum",),
-        checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
+        checksum=lazily("shardcore.formats.bloscpack.layout:checksum_name"),
         uncompressed={"level": 0},
     ),
-    edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
+    edits={"append": lazily("shardcore.formats.bloscpack.writer:append")},
     options=(
         Option(
             "codec",

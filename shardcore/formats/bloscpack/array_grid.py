@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
-from shardcore.formats.bloscpack.keys import ALL
+from shardcore.formats.bloscpack.lookup import ALL
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
 from shardcore.model.objects import ObjectRef
@@ -68,24 +68,18 @@ class ArrayGrid(StoredGrid):
 
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
         """Return the object that contains each cell, which is always the whole array; None if a file is missing."""
-        return [replace(self._whole, spans=self._spans(cell)) if self._is_there(cell) else None for cell in cells]
+        return list(map(self._ref, cells))
 
-    def _spans(self, cell: GridCell) -> tuple[Span, ...]:
-        """Return the spans of the chunks of a cell, for prefetching; empty if their offsets are unknown."""
-        start, stop = self._bytes_of(cell.box)
-        first, last = self._places(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
-        return (Span("", first, last),) if 0 < first < last else ()
-
-    @property
-    def _whole(self) -> ObjectRef:
-        if self._all is None:
-            self._all = replace(self.shard.find(ALL), spans=())
-        return self._all
-
-    def _is_there(self, cell: GridCell) -> bool:
+    def _ref(self, cell: GridCell) -> ObjectRef | None:
         start, stop = self._bytes_of(cell.box)
         numbers = range(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
-        return all(self._file_of(number) is not None for number in numbers)
+        if any(self._file_of(number) is None for number in numbers):
+            return None
+        if self._all is None:
+            self._all = self.shard.find(ALL)
+        # The chunks of the cell, for prefetching, if their offsets are known.
+        first, last = self._places(numbers.start, numbers.stop)
+        return replace(self._all, spans=(Span("", first, last),) if 0 < first < last else ())
 
     def _bytes_of(self, box: VoxelBox) -> tuple[int, int]:
         return box.begin[self.axis] * self._place_bytes, box.end[self.axis] * self._place_bytes

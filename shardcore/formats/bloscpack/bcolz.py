@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import ExternalMissing, FormatError, Unsupported
-from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, parse_dtype
+from shardcore.formats.bloscpack.metadata import MAX_DIMENSIONS, parse_dtype
 from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_text import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.sources.base import Folder
@@ -45,6 +47,10 @@ class ChunkFile:
     number: int
     name: str
     size: int
+
+    @property
+    def span(self) -> Span:
+        return file_span(self.name, self.size)
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,12 @@ class BcolzColumn:
             )
         return self.array.of(data)
 
+    @property
+    def described(self) -> tuple[Span, Span]:
+        """The JSON files with sizes and storage."""
+        sizes, storage = self.inside(SIZES), self.inside(STORAGE)
+        return file_span(sizes, len(self.texts[sizes])), file_span(storage, len(self.texts[storage]))
+
     @cached_property
     def by_number(self) -> dict[int, ChunkFile]:
         return {file.number: file for file in self.files}
@@ -102,10 +114,6 @@ class BcolzColumn:
     def missing(self) -> list[int]:
         """Return the numbers of chunks without a file, at most 1,000 because a damaged shape may give any number."""
         return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
-
-    @property
-    def surplus(self) -> list[ChunkFile]:
-        return [file for file in self.files if file.number >= self.chunks]
 
     def file_of(self, number: int) -> ChunkFile:
         if number not in self.by_number:
@@ -122,9 +130,30 @@ class BcolzColumn:
             return
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
-            file = self.file_of(number)
             message = f"chunk {number} has {plural(size, 'uncompressed byte')}; the shape requires {wanted:,}"
-            raise FormatError(message, span=_span(file.name, file.size))
+            raise FormatError(message, span=self.file_of(number).span)
+
+    def ref(self, key: str, row: int, kind: str) -> ObjectRef:
+        files = [file for file in self.files if file.number < self.chunks]
+        return ObjectRef(
+            key,
+            row,
+            tuple(file.span for file in files),
+            size=self.nbytes,
+            stored_size=sum(file.size for file in files),
+            codec="blosc",
+            kind=kind,
+            extras={"dtype": str(self.array.dtype), "shape": list(self.array.shape), "chunklen": self.chunklen},
+        )
+
+    def fields(self, name: str) -> dict[str, Value]:
+        return {
+            f"{name}.dtype": str(self.array.dtype),
+            f"{name}.shape": str(list(self.array.shape)),
+            f"{name}.nbytes": self.nbytes,
+            f"{name}.cbytes": self.cbytes,
+            f"{name}.chunklen": self.chunklen,
+        }
 
 
 def is_column(folder: Folder) -> bool:
@@ -149,13 +178,11 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
         for entry in entries
         if not entry.is_folder and (found := _CHUNK_FILE.fullmatch(entry.name.rpartition("/")[2]))
     ]
-    array, span = _array(sizes, storage, texts, lead), _span(lead + STORAGE, len(texts[lead + STORAGE]))
-    chunklen = storage.get("chunklen")
+    array = _array(sizes, storage, texts, lead)
+    chunklen, cbytes = storage.get("chunklen"), sizes.get("cbytes")
     if not is_length(chunklen) or not chunklen:
-        raise FormatError(
-            f"{lead}{STORAGE}: chunklen is {str(chunklen)[:80]}; it must be an integer, at least 1", span=span
-        )
-    cbytes = sizes.get("cbytes")
+        message = f"chunklen is {str(chunklen)[:80]}; it must be an integer, at least 1"
+        raise FormatError(f"{lead}{STORAGE}: {message}", span=file_span(lead + STORAGE, len(texts[lead + STORAGE])))
     return BcolzColumn(
         name,
         array,
@@ -171,24 +198,24 @@ def read_names(text: bytes) -> list[str]:
     """Return the column names of a table in the order of `__rootdirs__`, each once."""
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
-        raise FormatError(f"{ROOTDIRS}: `names` is not a list of column names", span=_span(ROOTDIRS, len(text)))
+        raise FormatError(f"{ROOTDIRS}: `names` is not a list of column names", span=file_span(ROOTDIRS, len(text)))
     return list(dict.fromkeys(names))
 
 
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
-    span = _span(name, len(text))
+    span = file_span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
         raise FormatError(f"{name} is not a JSON object", span=span)
     return value
 
 
-def _span(name: str, size: int) -> Span:
+def file_span(name: str, size: int) -> Span:
     return Span(str(SourceName(name)), 0, size)
 
 
 def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, bytes], lead: str) -> ArrayLayout:
-    span, kind_span = (_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
+    span, kind_span = (file_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
     shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
     if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):
         raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not a valid shape", span=span)

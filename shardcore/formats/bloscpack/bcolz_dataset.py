@@ -1,31 +1,65 @@
-"""Common parts of bcolz columns and tables as data sets."""
+"""bcolz columns and tables as data sets: the chunks of a column, the columns of a table."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, source_lost
-from shardcore.formats.bloscpack.bcolz import (
-    DOCS,
-    SIZES,
-    BcolzColumn,
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    LimitExceeded,
+    NotAShard,
+    ShardError,
+    Unsupported,
+    source_lost,
 )
-from shardcore.formats.bloscpack.bcolz_objects import chunk_of
-from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_nodes import JsonNodes
+from shardcore.formats.bloscpack.bcolz import (
+    ATTRS,
+    DOCS,
+    MAX_TEXT,
+    ROOTDIRS,
+    BcolzColumn,
+    file_span,
+    read_column,
+    read_names,
+)
+from shardcore.formats.bloscpack.lookup import (
+    ALL,
+    BloscpackKey,
+    ByteChunk,
+    ColumnFile,
+    ColumnRead,
+    ElementByte,
+    KeyKind,
+    NoChunk,
+    PastColumn,
+    TableColumn,
+    TableRead,
+    WholeContent,
+    attempt,
+    element_at,
+    parse_key,
+)
+from shardcore.formats.bloscpack.objects import UNREAD, BloscpackObjects
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
+from shardcore.formats.bloscpack.tree import JsonNodes
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.computed_children import Deferred
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
 from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.objects import ObjectRef
+from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
@@ -34,16 +68,27 @@ from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import FOUND, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import PIECE, Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
 
+if TYPE_CHECKING:
+    from shardcore.model.chunk_grid import ChunkGrid
 
-class BloscpackDataSet(DataSet):
+MOST_FIELDS = 1000
+"""Maximum number of columns whose type and shape are listed in the fields of the table."""
+
+I64 = NDArray[np.int64]
+
+
+class BcolzDataSet(DataSet):
     """Data set of bcolz columns, whose files have one chunk each."""
 
     joins = False
+    lookup_all = Shard.lookup_all
+    read_part = Shard.read_part
+    file_names = Shard.file_names
 
     def __init__(
         self, folder: Folder, columns: Sequence[BcolzColumn], texts: dict[str, bytes], context: OpenContext
@@ -76,20 +121,6 @@ class BloscpackDataSet(DataSet):
         root = super()._tree()
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
 
-    def has_file(self, name: str) -> bool:
-        return name in self._by_name
-
-    def first_file(self, trace: Trace) -> str:
-        """Return the first file of the column that a lookup has found; empty if there is none."""
-        if trace.outcome != FOUND or trace.ref is None:
-            return ""
-        return next((file.name for file in self._column_of(trace.ref).files), "")
-
-    def file_of(self, name: str) -> BloscpackFile:
-        shard = self.member(name)
-        assert isinstance(shard, BloscpackShard)
-        return shard.file
-
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
         return super()._stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
@@ -97,7 +128,7 @@ class BloscpackDataSet(DataSet):
         return super().reads_ranges(ref) if ref.shard else True
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        """Return uncompressed bytes `[start, stop)`of an object; only the chunks that contain them are read."""
+        """Return uncompressed bytes `[start, stop)` of an object; only the chunks that contain them are read."""
         if ref.shard:
             return super()._read_range(ref, start, stop, limit)
         column = self._column_of(ref)
@@ -105,12 +136,6 @@ class BloscpackDataSet(DataSet):
         if last - first > limit:
             raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
         return b"".join(self._pieces(column, first, last))
-
-    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        return Shard.read_part(self, ref, part, limit=limit)
-
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        return Shard.file_names(self, ref)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         column = self._column_of(ref)
@@ -128,12 +153,12 @@ class BloscpackDataSet(DataSet):
         if ref.shard or column.pickled:
             return super().content_parts(ref)
         step = column.chunk_bytes
-        ranges = [(one.number * step, min((one.number + 1) * step, column.nbytes), one) for one in column.files]
-        return tuple(
-            ContentPart(start, stop, Span(str(SourceName(file.name)), 0, file.size))
-            for start, stop, file in sorted(ranges, key=lambda part: part[0])
-            if start < stop
+        parts = (
+            ContentPart(file.number * step, min((file.number + 1) * step, column.nbytes), file.span)
+            for file in column.files
+            if file.number * step < column.nbytes
         )
+        return tuple(parts)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         if ref.shard or self._column_of(ref).pickled:
@@ -151,8 +176,6 @@ class BloscpackDataSet(DataSet):
     def settings(self) -> dict[str, Any]:
         texts = {name: text.decode("utf-8", "replace").strip() for name, text in self._texts.items()}
         return {"checksum": self.checksum or "None", "bcolz": texts}
-
-    lookup_all = Shard.lookup_all
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         findings = Findings()
@@ -181,29 +204,22 @@ class BloscpackDataSet(DataSet):
         while begin < end:
             if column.pickled and number == column.chunks:
                 raise FormatError(f"the column's chunks have {plural(begin, 'byte')}, but nbytes is {column.nbytes:,}")
-            plain = memoryview(self._chunk(column, number))
+            plain = memoryview(b"".join(super()._stream(_unread(column.file_of(number).name, -1))))
+            column.check_chunk(number, len(plain))
             for at in range(max(start - begin, 0), min(len(plain), end - begin), PIECE):
                 yield bytes(plain[at : min(at + PIECE, end - begin)])
             begin += len(plain)
             number += 1
 
-    def _chunk(self, column: BcolzColumn, number: int) -> bytes:
-        data = b"".join(super()._stream(chunk_of(column.file_of(number).name, -1)))
-        column.check_chunk(number, len(data))
-        return data
-
     def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
-        span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
+        span, chunks = column.described[0], plural(column.chunks, "chunk")
         for number in column.missing:
-            message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
+            message = f"chunk {number} has no file; the column has {chunks}"
             findings.error("bloscpack.column-file-missing", span, message, key=str(number))
-        for file in column.surplus:
-            place = Span(str(SourceName(file.name)), 0, file.size)
-            findings.note(
-                "bloscpack.column-file-surplus",
-                place,
-                f"{file.name} is not part of the column, which has {plural(column.chunks, 'chunk')}",
-            )
+        for file in column.files:
+            if file.number >= column.chunks:
+                message = f"{file.name} is not part of the column, which has {chunks}"
+                findings.note("bloscpack.column-file-surplus", file.span, message)
         if not depth.reaches(Depth.INDEX):
             return
         sizes: list[int] = []
@@ -211,54 +227,324 @@ class BloscpackDataSet(DataSet):
             if file.number >= column.chunks:
                 continue
             try:
-                ref = self.member(file.name).objects.ref(0)
+                sizes.append(self.member(file.name).objects.ref(0).size)
             except ShardError as error:
                 if source_lost(error):
                     raise
                 continue  # already reported: the file cannot be opened
-            sizes.append(ref.size)
             try:
-                column.check_chunk(file.number, ref.size)
+                column.check_chunk(file.number, sizes[-1])
             except FormatError as error:
                 findings.error("bloscpack.column-chunk-size", error.span, error.message, key=str(file.number))
         if column.pickled and len(sizes) == column.chunks and sum(sizes) != column.nbytes:
             message = f"nbytes is {column.nbytes:,}, but the chunks have {plural(sum(sizes), 'uncompressed byte')}"
             findings.error("bloscpack.column-size", span, message)
 
+    def _text_span(self, name: str) -> Span:
+        return file_span(name, len(self._texts[name]))
+
     def _text_node(self, name: str) -> Node:
-        source, size = str(SourceName(name)), len(self._texts[name])
-        kids = Deferred(lambda: list(self.part(source).tree().children), source)
-        return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
+        span = self._text_span(name)
+        kids = Deferred(lambda: list(self.part(span.source).tree().children), span.source)
+        return Node(name, span, text=plural(span.size, "byte"), doc=_doc_of(name), children=kids)
 
     def _part(self, name: SourceName) -> SourcePart:
         text = self._texts.get(name.path)
         if text is None or name.stretches:
             return super()._part(name)
-        return SourcePart(
-            BytesSource(text, str(name)),
-            (Section(name.path, SectionRole.METADATA, 0, len(text), _doc_of(name.path)),),
-            lambda: _json_node(str(name), text),
-        )
+        source = str(name)
+        span = Span(source, 0, len(text))
 
+        def root() -> Node:
+            try:
+                parse_json(text, "the text", span=span)
+            except FormatError as error:
+                return Node(source, span, role=FieldRole.TEXT, error=error.message)
+            return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))
 
-def column_fields(name: str, column: BcolzColumn) -> dict[str, Value]:
-    return {
-        f"{name}.dtype": str(column.array.dtype),
-        f"{name}.shape": str(list(column.array.shape)),
-        f"{name}.nbytes": column.nbytes,
-        f"{name}.cbytes": column.cbytes,
-        f"{name}.chunklen": column.chunklen,
-    }
+        section = Section(name.path, SectionRole.METADATA, 0, len(text), _doc_of(name.path))
+        return SourcePart(BytesSource(text, source), (section,), root)
 
 
 def _doc_of(name: str) -> str:
     return next((doc for ending, doc in DOCS.items() if name.endswith(ending)), "")
 
 
-def _json_node(source: str, text: bytes) -> Node:
-    span = Span(source, 0, len(text))
-    try:
-        parse_json(text, "the text", span=span)
-    except FormatError as error:
-        return Node(source, span, role=FieldRole.TEXT, error=error.message)
-    return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))
+@dataclass(frozen=True, slots=True)
+class ColumnKey(BloscpackKey):
+    """Key of a column, with the chunk that contains it; `number` counts from the start of that chunk."""
+
+    chunk: int = 0
+
+
+class BcolzColumnFolder(BcolzDataSet):
+    key_form = NUMBERS
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        self.column = read_column(folder)
+        super().__init__(folder, [self.column], {}, context)
+        self._chunks = BcolzChunks(self)
+        self._rows = {file.name: row for row, file in enumerate(self.column.files)}
+
+    @property
+    def whole_layout(self) -> ArrayLayout | None:
+        return self.column.layout
+
+    @property
+    def objects(self) -> BcolzChunks:
+        return self._chunks
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        return super().fields | self.column.fields("column")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return (ALL,)
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        from shardcore.formats.bloscpack.array_grid import array_grid
+
+        names = {file.number: file.name for file in self.column.files}
+        return array_grid(self, self.whole_layout, self.column.chunk_bytes, file_of=names.get)
+
+    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return the column as a read-only NumPy array."""
+        return self.column.array_of(self.read(self.find(ALL), limit=limit))
+
+    def parse_key(self, text: str) -> BloscpackKey:
+        return parse_key(text)
+
+    def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
+        column, about = self.column, self.column.described
+
+        def record(fact: Any) -> None:
+            recorder.record(fact, self.format)
+
+        record(ColumnRead(column))
+        if key.kind is KeyKind.ALL:
+            ref = column.ref(ALL, -1, "content")
+            record(WholeContent(ref.spans))
+            return ref
+        if column.pickled and key.kind is not KeyKind.CHUNK:
+            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
+        if key.kind is KeyKind.ELEMENT:
+            found = attempt(lambda: element_at(key.index, column.array))
+            record(ElementByte(found, about[1:]))
+            if isinstance(found, KeyAbsent):
+                raise found
+            key = BloscpackKey(KeyKind.BYTE, found.byte)
+        inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
+        if key.kind is KeyKind.BYTE:
+            if key.number >= column.nbytes:
+                record(PastColumn(column))
+                size = plural(column.nbytes, "byte")
+                raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
+            chunk, within = divmod(key.number, column.chunk_bytes)
+            record(ByteChunk(key.number, (chunk, within), about, column.chunk_bytes, column.nbytes))
+            inside = ColumnKey(KeyKind.BYTE, within, chunk=chunk)
+        if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
+            record(NoChunk(column.chunks, about, "column"))
+            count = plural(column.chunks, "chunk")
+            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
+        return replace(super().lookup(inside, recorder), key=str(inside.chunk))
+
+    def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
+        file = self.column.file_of(key.chunk)
+        recorder.record(ColumnFile(self.column, file), self.format)
+        return (file.name,)
+
+    def first_row_of(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
+        return self.column
+
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        self._check_column(self.column, findings, depth)
+
+
+class BcolzChunks(Objects):
+    """One row per file of a column."""
+
+    kinds = ("chunk",)
+    codecs = BloscpackObjects.codecs
+
+    def __init__(self, data_set: BcolzColumnFolder) -> None:
+        self._data_set = data_set
+        self._column = data_set.column
+        self._files = data_set.column.files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @property
+    def shards(self) -> Sequence[str]:
+        return [file.name for file in self._files]
+
+    def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        table = np.array([self._numbers(row, sizes) for row in rows.tolist()], np.int64)
+        start, stop, size, stored, codec, state = table.reshape(-1, 6).T
+        return ObjectColumns.of(
+            rows, start, stop, size, stored_size=stored, codec=codec, state=state, shard=rows.astype(np.int32)
+        )
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        return [str(self._files[row].number) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._ref(row, keep=True)
+
+    def _ref(self, row: int, *, keep: bool) -> ObjectRef:
+        """Return the chunk of a file; with `keep`, the file stays open."""
+        file = self._files[row]
+        try:
+            with self._data_set.borrowed(file.name, keep=keep) as member:
+                ref = located(member.objects.ref(0), file.name, row)
+        except (FormatError, NotAShard) as error:
+            ref = replace(_unread(file.name, row), state=State.DAMAGED, error=str(error))
+        return replace(ref, key=str(file.number))
+
+    def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
+        """Return start, stop, size, stored size, codec and state of a chunk; -1 if unknown."""
+        file = self._files[row]
+        if not sizes and file.name not in self._data_set.unreadable and not self._data_set.is_open(file.name):
+            # The last chunk may be short.
+            size = self._column.chunk_bytes or -1 if file.number < self._column.chunks - 1 else -1
+            return -1, -1, size, -1, 0, State.LIVE
+        ref = self._ref(row, keep=False)
+        start, stop = (ref.spans[0].start, ref.spans[0].stop) if ref.spans else (-1, -1)
+        return start, stop, ref.size, ref.stored_size, self.codecs.index(ref.codec), ref.state
+
+
+def _unread(name: str, row: int) -> ObjectRef:
+    return ObjectRef("0", row, (), codec=UNREAD, kind="chunk", shard=name, extras={MEMBER_ROW: 0})
+
+
+class BcolzTable(BcolzDataSet):
+    """Table of columns of equal length, which are its objects."""
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
+        if any(entry.name == ATTRS for entry in folder.list()):
+            texts[ATTRS] = folder.read(ATTRS, MAX_TEXT)
+        self.names = tuple(read_names(texts[ROOTDIRS]))
+        self.columns: dict[str, BcolzColumn] = {}
+        self.damaged: dict[str, ShardError] = {}
+        for name in self.names:
+            try:
+                self.columns[name] = read_column(folder, name)
+            except ShardError as error:
+                if source_lost(error):
+                    raise
+                self.damaged[name] = error
+        super().__init__(folder, list(self.columns.values()), texts, context)
+        self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}
+        self._objects = TableObjects(self)
+
+    @property
+    def objects(self) -> TableObjects:
+        return self._objects
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        fields = super().fields | {"table.columns": len(self.names)}
+        for name in self.names[:MOST_FIELDS]:
+            if name in self.columns:
+                fields |= self.columns[name].fields(name)
+        return fields
+
+    def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        ref = self.find(name)
+        return self._column_of(ref).array_of(self.read(ref, limit=limit))
+
+    def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
+        found = {}
+        for name, column in self.columns.items():
+            if (layout := column.layout) is None:
+                continue
+            there = min(count, layout.shape[0]) if layout.shape else 0
+            part = replace(layout, shape=(there, *layout.shape[1:]))
+            found[name] = part.of(self.read_range(self.find(name), 0, part.nbytes))
+        return found
+
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
+        recorder.record(TableRead(self.names, key, self._text_span(ROOTDIRS)), self.format)
+        if key not in self.names:
+            raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
+        ref = self._objects.ref(self.names.index(key))
+        column = self._column_of(ref)
+        recorder.record(TableColumn(column), self.format)
+        return ref
+
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
+        return [file.name for file in self.columns[key].files]
+
+    def row_of_member(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def file_damage(self, name: str) -> str:
+        """Return the error of a file of a column that cannot be read; empty if there is none."""
+        row = self.names.index(name)
+        errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
+        return next(errors, "")
+
+    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
+        name = self.names[ref.row]
+        if name in self.damaged:
+            raise self.damaged[name]
+        return self.columns[name]
+
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        place = self._text_span(ROOTDIRS)
+        for name, error in self.damaged.items():
+            findings.error("bloscpack.column", error.span or place, f"{name}: {error.message}", key=name)
+        for column in self.columns.values():
+            self._check_column(column, findings, depth)
+        if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
+            found = ", ".join(map(grouped_digits, sorted(lengths)[:10]))
+            message = f"the columns of a table must have the same number of items; these have {found}"
+            findings.error("bloscpack.column-length", place, message)
+
+
+class TableObjects(Objects):
+    """One row per column of a table."""
+
+    kinds = ("column",)
+    codecs = ("blosc",)
+
+    def __init__(self, table: BcolzTable) -> None:
+        self._table = table
+        starts = accumulate((len(column.files) for column in table.columns.values()), initial=0)
+        self._first_members = dict(zip(table.columns, starts, strict=False))
+
+    def __len__(self) -> int:
+        return len(self._table.names)
+
+    def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        refs = [self.ref(row) for row in rows.tolist()]
+        return ObjectColumns.of(
+            rows,
+            -1,
+            -1,
+            [ref.size for ref in refs],
+            stored_size=[ref.stored_size for ref in refs],
+            state=[ref.state for ref in refs],
+            shard=[self._first_members.get(str(ref.key), 0) for ref in refs],
+        )
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        return [self._table.names[row] for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        name = self._table.names[row]
+        if name in self._table.damaged:
+            error = str(self._table.damaged[name])
+            return ObjectRef(name, row, (), codec="blosc", state=State.DAMAGED, kind="column", error=error)
+        ref = self._table.columns[name].ref(name, row, "column")
+        error = self._table.file_damage(name)
+        return replace(ref, state=State.DAMAGED, error=error) if error else ref

@@ -1,24 +1,35 @@
-"""The structure of a chunk, which is one Blosc-1 buffer ("Blosc Chunk Format").
+"""A chunk is one Blosc-1 buffer ("Blosc Chunk Format"): its structure, and decompression with `blosc2`.
 
     header 16 | bstarts: i32 start of each block | block | block | ...    flags without 0x02
     header 16 | uncompressed bytes                                        flags with 0x02 (memcpy)
 
 A block is one stream, or `typesize` streams if it was split; a stream is an i32 length, then that many bytes.
 
-The decompressor trusts these numbers, and wrong ones can crash the process. `map_chunk` therefore checks each of
-them before decompression.
+The decompressor trusts these numbers, and wrong ones can crash the process. Each of them is therefore checked before
+decompression. `blosc2` reads Blosc-1 chunks, except in two cases:
+
+- Bit shuffle if nbytes or blocksize is not a multiple of typesize: the bytes after the last whole element are
+  returned wrong, without an error. The flag is cleared in a copy, and the bit shuffle undone here.
+- Chunks of Blosc before 1.5 have flag 0x10 clear although blocks of their sizes are never split; `blosc2` refuses
+  them. The flag is set in a copy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
+from shardcore.model.budget import charge_expanded
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 
@@ -37,11 +48,16 @@ FEW_STREAMS = 64
 
 # Integers, because the operators of an IntFlag cost microseconds, and every chunk needs a dozen.
 _BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
+_BOTH_SHUFFLES = _BYTE_SHUFFLE | _BIT_SHUFFLE
 
 # Maximum of uncompressed bytes per stored byte, by codec: a run length of 255 (blosclz, lz4), 258 bytes for two bits
 # (zlib), a block of 128 KiB for four bytes (zstd). A stream that declares more is rejected before allocation.
 _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
 _EXPANSION_SLACK = 256
+
+_PIECE = 2**18
+_UNSHUFFLE_SLAB = 2**20
+"""Uncompressed bytes unshuffled at a time; their unpacked bits take eight times as much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +133,10 @@ class ChunkMap:
     def block_plain(self, block: int) -> int:
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
-    def block_stop(self, block: int) -> int:
-        return int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
+    def block_span(self, block: int, base: int = 0) -> Span:
+        """Return the stored bytes of a block of the chunk at `base`."""
+        stop = int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
+        return Span("", base + int(self.starts[block]), base + stop)
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
@@ -127,37 +145,38 @@ def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | No
 
 
 def write_chunk_header(header: ChunkHeader) -> bytes:
-    return CHUNK_HEADER.pack(**{field.name: getattr(header, field.name) for field in CHUNK_HEADER.fields})
+    return CHUNK_HEADER.pack(**{name: getattr(header, name) for name in CHUNK_HEADER.offsets})
+
+
+def _faults(h: Any) -> Iterator[tuple[Any, type[FormatError], Callable[[], str]]]:
+    """Yield the rules of a chunk header: whether it breaks them, and the error; masks if its fields are arrays."""
+    yield h.version != VERSION, Unsupported, lambda: f"Blosc chunk version {h.version} is not supported (supported: 2)"
+    yield h.versionlz != 1, FormatError, lambda: f"versionlz is {h.versionlz}; it must be 1"
+    text = "byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported"
+    yield h.flags & _BOTH_SHUFFLES == _BOTH_SHUFFLES, Unsupported, lambda: text
+    reserved = "the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks"
+    yield h.flags & _RESERVED != 0, FormatError, lambda: reserved
+    yield h.typesize == 0, FormatError, lambda: "typesize of the chunk is 0; valid: 1 to 255"
+    less = f"less than the {HEADER_SIZE} of the Blosc header"
+    yield h.ctbytes < HEADER_SIZE, FormatError, lambda: f"ctbytes is {plural(h.ctbytes, 'byte')}, {less}"
+    copied, size = h.flags & _MEMCPYED != 0, h.nbytes + HEADER_SIZE
+    yield (
+        copied & (h.ctbytes != size),
+        FormatError,
+        lambda: (
+            f"a memcpy of {plural(h.nbytes, 'byte')} has {size:,} with its header; "
+            f"ctbytes is {grouped_digits(h.ctbytes)}"
+        ),
+    )
+    blocks = (h.nbytes != 0) & ((h.blocksize == 0) | (h.blocksize > h.nbytes))
+    yield blocks, FormatError, lambda: f"blocksize is {h.blocksize}; valid: 1 to {h.nbytes} (nbytes)"
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
     """Raise FormatError, Unsupported or LimitExceeded if no supported Blosc-1 writer creates such a header."""
-    if header.version != VERSION:
-        text = f"Blosc chunk version {header.version} is not supported (supported: {VERSION})"
-        raise Unsupported(text, span=place)
-    if header.versionlz != 1:
-        raise FormatError(f"versionlz is {header.versionlz}; it must be 1", span=place)
-    if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
-        raise Unsupported("byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported", span=place)
-    if header.flags & _RESERVED:
-        raise FormatError("the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks", span=place)
-    if header.typesize == 0:
-        raise FormatError("typesize of the chunk is 0; valid: 1 to 255", span=place)
-    if header.ctbytes < HEADER_SIZE:
-        raise FormatError(
-            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
-            span=place,
-        )
-    if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
-        raise FormatError(
-            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
-            "header"
-            "; "
-            f"ctbytes is {grouped_digits(header.ctbytes)}",
-            span=place,
-        )
-    if header.nbytes and not 0 < header.blocksize <= header.nbytes:
-        raise FormatError(f"blocksize is {header.blocksize}; valid: 1 to {header.nbytes} (nbytes)", span=place)
+    for broken, error, message in _faults(header):
+        if broken:
+            raise error(message(), span=place)
     if header.nbytes > limit:
         raise LimitExceeded(
             f"the chunk declares {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
@@ -168,18 +187,14 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return a mask of the headers that pass `check_chunk_header`; this vectorised check also accepts snappy."""
-    flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
-    blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
-    both = _BYTE_SHUFFLE | _BIT_SHUFFLE
-    copied = flags & _MEMCPYED != 0
-    fine = (headers["version"] == VERSION) & (headers["versionlz"] == 1) & (flags & both != both)
-    fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
-    fine &= ~copied | (stored == nbytes + HEADER_SIZE)
-    fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))
-    fine &= copied | (nbytes == 0) | (flags >> 5 < len(CODECS))
-    within: NDArray[np.bool_] = fine & (nbytes <= limit)
-    return within
+    """Return a mask of the headers that pass `check_chunk_header`, or would if there were a decoder of snappy."""
+    values: dict[str, Any] = {name: headers[name].astype(np.int64) for name in CHUNK_HEADER.offsets}
+    columns: Any = ChunkHeader(**values)
+    compressed = (columns.flags & _MEMCPYED == 0) & (columns.nbytes != 0)
+    wrong: NDArray[np.bool_] = (columns.nbytes > limit) | (compressed & (columns.codec >= len(CODECS)))
+    for broken, _, _ in _faults(columns):
+        wrong |= broken
+    return ~wrong
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
@@ -203,26 +218,50 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
     if header.memcpyed or header.nbytes == 0:
         nothing = np.zeros((0, header.streams), np.int64)
         return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
-    starts = _read_starts(chunk, header, place)
-    return _follow_streams(chunk, header, starts, place)
+
+    def wrong_at(at: int, size: int, message: str) -> FormatError:
+        if place is None:
+            return FormatError(message)
+        start = min(place.start + at, place.stop)
+        return FormatError(message, span=Span(place.source, start, min(start + size, place.stop)))
+
+    first = HEADER_SIZE + header.nblocks * BLOCK_START.size
+    if first > header.ctbytes:
+        blocks = plural(header.nblocks, "block start")
+        raise FormatError(f"the chunk has {plural(header.ctbytes, 'byte')}, too few for {blocks}", span=place)
+    starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
+    last = header.ctbytes - STREAM_LENGTH.size
+    outside = (starts < first) | (starts > last)
+    if outside.any():
+        block = int(outside.argmax())
+        message = f"block {block} begins at byte {starts[block]:#x} of the chunk, outside "
+        at = HEADER_SIZE + block * BLOCK_START.size
+        raise wrong_at(at, BLOCK_START.size, f"{message}{first:#x} to {header.ctbytes:#x}")
+    stream_at, stream_size, wrong = _walk_streams(chunk, header, starts)
+    if wrong.any():
+        block, number = divmod(int(wrong.argmax()), header.streams)
+        at, size = int(stream_at[block, number]), int(stream_size[block, number])
+        left = header.nbytes - block * header.blocksize
+        plain = left if left < header.blocksize else header.blocksize // header.streams
+        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'uncompressed byte')}"
+        if at > last:
+            what = "the chunk ends within the length of the stream"
+        message = f"block {block}, stream {number}, at byte {at:#x} of {header.ctbytes:#x} of the chunk: {what}"
+        raise wrong_at(at, STREAM_LENGTH.size, message)
+    return ChunkMap(header, starts, stream_at, stream_size)
 
 
 def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -> ChunkHeader:
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
-    if len(chunk) < header.ctbytes:
-        raise Truncated(
-            f"the chunk has {plural(header.ctbytes, 'byte')}, but only {grouped_digits(len(chunk))} follow", span=place
-        )
-    if len(chunk) > header.ctbytes:
-        raise FormatError(
-            f"{plural(len(chunk), 'byte')} given; ctbytes is {grouped_digits(header.ctbytes)}", span=place
-        )
+    size, given = plural(header.ctbytes, "byte"), len(chunk)
+    if given < header.ctbytes:
+        raise Truncated(f"the chunk has {size}, but only {grouped_digits(given)} follow", span=place)
+    if given > header.ctbytes:
+        raise FormatError(f"{plural(given, 'byte')} given; ctbytes is {grouped_digits(header.ctbytes)}", span=place)
     if header.streams > 1 and header.nblocks and header.blocksize % header.typesize:
-        raise FormatError(
-            f"blocks of {plural(header.blocksize, 'byte')} cannot be split into {header.typesize} streams (typesize)",
-            span=place,
-        )
+        blocks = f"blocks of {plural(header.blocksize, 'byte')}"
+        raise FormatError(f"{blocks} cannot be split into {header.typesize} streams (typesize)", span=place)
     return header
 
 
@@ -231,8 +270,7 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         return False
-    starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].tolist()
-    for block, at in enumerate(starts):
+    for block, at in enumerate(BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].tolist()):
         left = header.nbytes - block * header.blocksize
         streams = header.streams if left >= header.blocksize else 1
         plain = min(left, header.blocksize) // streams
@@ -246,44 +284,6 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
                 return False
             at += width + size
     return True
-
-
-def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
-    """Return the block starts; raise FormatError for one outside the blocks section of the chunk."""
-    first = HEADER_SIZE + header.nblocks * BLOCK_START.size
-    if first > header.ctbytes:
-        raise FormatError(
-            f"the chunk has {plural(header.ctbytes, 'byte')}, too few for {plural(header.nblocks, 'block start')}",
-            span=place,
-        )
-    starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
-    wrong = (starts < first) | (starts > header.ctbytes - STREAM_LENGTH.size)
-    if wrong.any():
-        block = int(wrong.argmax())
-        raise FormatError(
-            f"block {block} begins at byte {starts[block]:#x} of the chunk, outside {first:#x} to {header.ctbytes:#x}",
-            span=_within(place, HEADER_SIZE + block * BLOCK_START.size, BLOCK_START.size),
-        )
-    return starts
-
-
-def _follow_streams(
-    chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
-) -> ChunkMap:
-    stream_at, stream_size, wrong = _walk_streams(chunk, header, starts)
-    if wrong.any():
-        block, number = divmod(int(wrong.argmax()), header.streams)
-        at, size = int(stream_at[block, number]), int(stream_size[block, number])
-        left = header.nbytes - block * header.blocksize
-        plain = left if left < header.blocksize else header.blocksize // header.streams
-        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'uncompressed byte')}"
-        if at > header.ctbytes - STREAM_LENGTH.size:
-            what = "the chunk ends within the length of the stream"
-        raise FormatError(
-            f"block {block}, stream {number}, at byte {at:#x} of {header.ctbytes:#x} of the chunk: {what}",
-            span=_within(place, at, STREAM_LENGTH.size),
-        )
-    return ChunkMap(header, starts, stream_at, stream_size)
 
 
 def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
@@ -320,8 +320,133 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     return stream_at, stream_size, wrong
 
 
-def _within(place: Span | None, at: int, size: int) -> Span | None:
-    if place is None:
-        return None
-    start = min(place.start + at, place.stop)
-    return Span(place.source, start, min(start + size, place.stop))
+def decompress(
+    chunk: bytes | memoryview,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    place: Span | None = None,
+    threads: int = 1,
+    out: memoryview | None = None,
+) -> bytes:
+    """Check a chunk and decompress it; releases the interpreter lock, so threads can decompress chunks in parallel.
+
+    Args:
+        chunk: Exactly the bytes of the chunk, header included.
+        limit: Uncompressed bytes allowed.
+        place: Location of the chunk, for errors.
+        threads: Threads for this one call; useful for a single large chunk.
+        out: Writable buffer of exactly the uncompressed size, filled instead of allocating one.
+
+    Returns:
+        The uncompressed bytes; empty with `out`.
+    """
+    header = check_chunk(chunk, limit=limit, place=place)
+    if out is not None and len(out) != header.nbytes:
+        raise FormatError(
+            f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
+        )
+    if header.nbytes == 0:
+        return b""
+    charge_expanded(header.nbytes)
+    if header.memcpyed:
+        plain = memoryview(chunk)[HEADER_SIZE:]
+    else:
+        tail = header.nbytes % header.typesize or header.blocksize % header.typesize
+        unshuffles = bool(header.flags & _BIT_SHUFFLE and tail)
+        flags = header.flags & ~_BIT_SHUFFLE if unshuffles else header.flags
+        if not header.can_split:
+            flags |= _NOT_SPLIT
+        if flags != header.flags:
+            at = CHUNK_HEADER.offsets["flags"]
+            chunk = b"".join((chunk[:at], bytes((flags,)), chunk[at + 1 :]))
+        if not unshuffles:
+            return _run(chunk, threads, out, place)
+        plain = memoryview(_undo_bit_shuffle(_run(chunk, threads, None, place), header))
+    if out is None:
+        return bytes(plain)
+    out[:] = plain
+    return b""
+
+
+def blosc_task(header: dict[str, Any], chunk: bytes) -> tuple[dict[str, Any], bytes]:
+    return {}, decompress(chunk, limit=header["limit"])
+
+
+def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
+    """Yield chunks with the blocks of a chunk, at most `most` uncompressed bytes each, to limit memory."""
+    found = map_chunk(chunk, limit=2**32, place=place)
+    header, view = found.header, memoryview(chunk)
+    # A short last block stays with the one before it: alone it would have another blocksize.
+    full, step = header.nbytes // header.blocksize, max(most // header.blocksize, 1)
+    for first in range(0, full, step):
+        last = first + step if first + step < full else header.nblocks
+        spans = map(found.block_span, range(first, last))
+        blocks = [view[span.start : span.stop] for span in spans]
+        ends = np.cumsum([HEADER_SIZE + BLOCK_START.size * len(blocks), *map(len, blocks)])
+        nbytes = min(last * header.blocksize, header.nbytes) - first * header.blocksize
+        head = write_chunk_header(replace(header, nbytes=nbytes, ctbytes=int(ends[-1])))
+        yield b"".join((head, ends[:-1].astype(BLOCK_START.dtype["start"]).tobytes(), *blocks))
+
+
+def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
+    """Check that every stream of a chunk decompresses, in pieces, without keeping the result."""
+    found = map_chunk(chunk, limit=2**32, place=place)
+    header, view = found.header, memoryview(chunk)
+    short = header.nbytes % header.blocksize
+    for block, (ats, sizes) in enumerate(zip(found.stream_at.tolist(), found.stream_size.tolist(), strict=True)):
+        last = short and block == header.nblocks - 1
+        plain = short if last else header.blocksize // header.streams
+        for at, size in zip(ats, sizes, strict=True):
+            if at < 0 or size == plain:
+                continue  # missing streams of a short last block, and streams stored uncompressed
+            first = at + STREAM_LENGTH.size
+            pieces = (view[low : min(low + _PIECE, first + size)] for low in range(first, first + size, _PIECE))
+            for _ in decompress_stream(codec, pieces, limit=plain, expected=plain, span=place):
+                pass
+
+
+@cache
+def _blosc2() -> ModuleType:
+    """Import `blosc2` on first use, because that takes a quarter of a second."""
+    blosc2 = import_module("blosc2")
+    blosc2.set_releasegil(True)
+    return blosc2
+
+
+def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
+    """Call `decompress2`, which checks the length of its input and does not use the global context."""
+    try:
+        plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
+    except (RuntimeError, ValueError) as error:
+        raise FormatError(f"decompressing the chunk failed: {error}", span=place) from error
+    return plain if plain is not None else b""
+
+
+def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
+    plain = np.frombuffer(data, np.uint8).copy()
+    whole = header.nbytes // header.blocksize * header.blocksize
+    _undo_in_blocks(plain[:whole].reshape(-1, header.blocksize), header.typesize)
+    if whole < header.nbytes:
+        _undo_in_blocks(plain[whole:].reshape(1, -1), header.typesize)
+    return plain
+
+
+def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
+    """Undo the bit shuffle in place, in blocks of equal size, one per row.
+
+    In a block of n elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first. Bytes after the
+    last whole element are unchanged. Blocks whose n is not a multiple of 8 were not shuffled.
+    """
+    elements = blocks.shape[1] // typesize
+    if elements == 0 or elements % 8:
+        return
+    width = elements * typesize
+    at_once, step = max(_UNSHUFFLE_SLAB // width, 1), max(_UNSHUFFLE_SLAB // (8 * typesize), 1)
+    for top in range(0, len(blocks), at_once):
+        slab = blocks[top : top + at_once, :width]
+        planes = np.array(slab).reshape(len(slab), 8 * typesize, elements // 8)
+        for first in range(0, elements // 8, step):
+            bits = np.unpackbits(planes[:, :, first : first + step], axis=2, bitorder="little")
+            rows = np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little").reshape(len(slab), -1)
+            start = 8 * first * typesize
+            slab[:, start : start + rows.shape[1]] = rows

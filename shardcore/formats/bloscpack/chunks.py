@@ -1,35 +1,111 @@
 """Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
-The header of a chunk has its length, its checksum has a fixed length, and the next chunk follows. Offsets are
-therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong; then the walk decides.
+The header of a chunk has its length, its checksum has a fixed length, and the next chunk follows. Offsets
+("Description of the offsets entries") are therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong;
+then the walk decides.
 """
 
 from __future__ import annotations
 
 import threading
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, ChunkArea, blosc_header_span
-from shardcore.formats.bloscpack.offsets import Slots
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN, ChunkArea, Header, blosc_header_span
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
+SLOTS_AT_OPEN = 2**19
+"""Offset slots read when a file is opened; further ones are read on request."""
 WALK_WINDOW = 65536
 """Bytes that the walk reads at a time while chunks are small."""
 SMALL_CHUNK = 8192
-_STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
 BATCH = 4096
 """Headers read at a time."""
+
+_STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
+
+I64 = NDArray[np.int64]
+
+
+class Offsets:
+    """Offset slots, between metadata and first chunk: `used` slots of chunks, then spare ones; `count` in all.
+
+    Attributes:
+        area: The part of the file after them.
+        problem: Error of the counts in the header; empty if they are right.
+        ascending: True if the cached offsets ascend; otherwise no offset is used.
+        filled: True if a slot may contain an offset.
+    """
+
+    def __init__(self, start: int, count: int, area: ChunkArea, kept: I64, used: int, problem: str = "") -> None:
+        self.start = start
+        self.count = count
+        self.area = area
+        self.used = used
+        self.problem = problem
+        self._kept = kept
+        offsets = kept[kept != UNKNOWN]
+        self.ascending = bool((offsets[1:] > offsets[:-1]).all())
+        self.filled = len(offsets) > 0 or len(kept) < used
+
+    def __bool__(self) -> bool:
+        """Return True if there are slots of chunks."""
+        return self.used > 0
+
+    def slot(self, chunk: int) -> Span:
+        return OFFSET.span("", self.start + chunk * OFFSET.size)
+
+    def span(self, first: int, last: int) -> Span:
+        """Return the slots `[first, last)`."""
+        return Span("", self.start + first * OFFSET.size, self.start + last * OFFSET.size)
+
+    def read(self, source: Source, first: int, last: int) -> I64:
+        """Return the slots `[first, last)`, int64; reads those that are not cached."""
+        if last <= len(self._kept):
+            return self._kept[first:last]
+        span = self.span(first, last)
+        return OFFSET.read(source.read(span.start, span.stop), count=last - first)["offset"].astype(np.int64)
+
+    def place(self, source: Source, chunk: int) -> int:
+        if not self.ascending or not 0 <= chunk < self.used:
+            return UNKNOWN
+        place = int(self.read(source, chunk, chunk + 1)[0])
+        return place if self.area.allows(place) else UNKNOWN
+
+    def is_valid(self, places: Any) -> Any:
+        """Return True if a chunk can begin at `places`; for an array, a mask. False if the offsets do not ascend."""
+        return self.area.allows(places) & self.ascending
+
+
+def read_offsets(source: Source, header: Header, start: int) -> Offsets:
+    """Read up to `SLOTS_AT_OPEN` offsets.
+
+    The offsets end where the first of them points to. If the counts of the header give a later end, the
+    counts are wrong.
+    """
+    digest, size, count = header.checksum.size, source.size, header.slots
+    area = ChunkArea(start + count * OFFSET.size, header.nchunks, digest, size)
+    used = max(header.nchunks, 0) if header.has_offsets else 0
+    if not used:
+        return Offsets(start, count, area, np.zeros(0, np.int64), 0)
+    known = min(used, SLOTS_AT_OPEN)
+    kept = OFFSET.read(source.read(start, start + known * OFFSET.size), count=known)["offset"].astype(np.int64)
+    first = int(kept[0])
+    if start < first < area.first and (first - start) % OFFSET.size == 0:
+        room = (first - start) // OFFSET.size
+        problem = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
+        area = ChunkArea(first, header.nchunks, digest, size)
+        return Offsets(start, room, area, kept[:room], min(used, room), problem)
+    return Offsets(start, count, area, kept, used)
 
 
 class ChunkWalk:
@@ -68,80 +144,43 @@ class ChunkWalk:
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
         """Add the chunks with headers in `window`, read from `start` on; return the next range to read, or None."""
         with self._lock:
-            while len(self.places) <= chunk and not self.done:
-                self._take_many(chunk, start, window)
-                if len(self.places) > chunk or self.done:
-                    break
-                inside = self.next - start
-                if start != UNKNOWN and 0 <= inside <= len(window) - HEADER_SIZE:
-                    self._take(window[inside : inside + HEADER_SIZE], self.next)
-                elif inside == 0:
-                    self._stop_short()
-                else:
-                    return self._wanted()
-        return None
+            if len(self.places) <= chunk and not self.done and start <= self.next and window:
+                self._take(chunk, start, window)
+            if len(self.places) > chunk or self.done:
+                return None
+            at, size = self.next, self._area.size
+            if at == start:
+                # The file ends before the header.
+                self.cut = at < size
+                message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
+                self.end = Truncated(message, span=Span("", at, max(at, size)))
+                return None
+            small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
+            return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), size)
 
-    def _take_many(self, chunk: int, start: int, window: bytes) -> None:
-        """Add the chunks that are wholly in the window, up to the first irregular one; faster than `_take` for each."""
-        area = self._area
+    def _take(self, chunk: int, start: int, window: bytes) -> None:
+        area, digest, found = self._area, self._area.digest, list[int]()
         most = chunk + 1 if area.nchunks == UNKNOWN else min(chunk + 1, area.nchunks)
-        at, last, digest = self.next - start, len(window) - HEADER_SIZE, area.digest
-        if start == UNKNOWN or at < 0 or self.end is not None:
-            return
-        room, first = most - len(self.places), at
-        found: list[int] = []
+        at, room = self.next - start, most - len(self.places)
+        last, end = len(window) - HEADER_SIZE, area.size - start - digest
         while at <= last and len(found) < room:
             stored = int.from_bytes(window[at + _STORED_AT : at + HEADER_SIZE], "little")
-            if stored < HEADER_SIZE or at + stored + digest > len(window):
-                break
             found.append(at)
+            if stored < HEADER_SIZE or at + stored > end:
+                self.end = self._fault(len(self.places) + len(found) - 1, start + at, stored)
+                break
             at += stored + digest
-        if not found or first < 0:
-            return
-        places = np.array(found, np.int64)
-        self.places.extend((places + start).tolist())
-        rows = np.frombuffer(window, np.uint8)[places[:, None] + np.arange(HEADER_SIZE)]
-        self.headers += rows.tobytes()
-        self.next = start + at
+        if found:
+            places = np.array(found, np.int64)
+            self.places.extend((places + start).tolist())
+            self.headers += np.frombuffer(window, np.uint8)[places[:, None] + np.arange(HEADER_SIZE)].tobytes()
+            self.next = start + at
 
-    def _wanted(self) -> tuple[int, int]:
-        at = self.next
-        small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
-        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._area.size)
-
-    def _stop_short(self) -> None:
-        at, size = self.next, self._area.size
-        self.cut = at < size
-        message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
-        self.end = Truncated(message, span=Span("", at, max(at, size)))
-
-    def _take(self, raw: bytes, at: int) -> None:
-        number, stored = len(self.places), read_chunk_header(raw).ctbytes
-        self.places.append(at)
-        self.headers += raw
-        self.next = at + stored + self._area.digest
-        if stored < HEADER_SIZE:
-            self.end = FormatError(
-                f"ctbytes of chunk {number} is {stored}, less than its header: later chunks cannot be found",
-                span=blosc_header_span(at),
-            )
-        else:
-            self.end = self._area.truncated(number, at, stored)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AllChunks:
-    """Offsets and headers of all chunks of a file."""
-
-    places: NDArray[np.int64]
-    headers: NDArray[Any]
-
-    @property
-    def found(self) -> int:
-        return int((self.places != UNKNOWN).sum())
-
-
-_NONE = AllChunks(np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
+    def _fault(self, chunk: int, place: int, stored: int) -> FormatError | None:
+        if stored >= HEADER_SIZE:
+            return self._area.truncated(chunk, place, stored)
+        text = f"ctbytes of chunk {chunk} is {stored}, less than its header: later chunks cannot be found"
+        return FormatError(text, span=blosc_header_span(place))
 
 
 class ChunkTable:
@@ -150,12 +189,12 @@ class ChunkTable:
     Before `load` each is read on request, through the offsets or the walk; `load` reads every header.
     """
 
-    def __init__(self, source: Source, area: ChunkArea, slots: Slots | None) -> None:
+    def __init__(self, source: Source, offsets: Offsets) -> None:
         self.source = source
-        self.area = area
-        self.slots = slots
-        self.walk = ChunkWalk(area)
-        self._all: Once[AllChunks] = Once()
+        self.area = offsets.area
+        self.offsets = offsets
+        self.walk = ChunkWalk(offsets.area)
+        self._all: Once[tuple[I64, NDArray[Any]]] = Once()
 
     def __len__(self) -> int:
         """Number of rows; chunks that the header counts but the file does not contain are damaged rows."""
@@ -168,47 +207,45 @@ class ChunkTable:
         return self._all.value is not None
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        return (self._all.value or _NONE).places
+    def places(self) -> I64:
+        """Offset of each chunk, -1 if it was not found; empty before `load`."""
+        return (self._all.value or _NONE)[0]
 
     @property
     def headers(self) -> NDArray[Any]:
-        return (self._all.value or _NONE).headers
+        return (self._all.value or _NONE)[1]
 
     def place(self, chunk: int, source: Source | None = None) -> int:
         """Return the offset of a chunk in the file."""
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
-        if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
-            return int(self.places[chunk])
-        return self.walked(chunk, source)
+        known = self.known_at(chunk)
+        return known if known != UNKNOWN else self.walked(chunk, source)
 
     def known_at(self, chunk: int) -> int:
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
         """Return the offset of a chunk as found by the walk, ignoring the offset slots; errors as for `place`."""
-        self.walk.to(source or self.source, chunk)
-        if chunk < len(self.walk.places):
-            return self.walk.places[chunk]
-        if self.walk.end is not None and (self.area.nchunks == UNKNOWN or chunk < self.area.nchunks):
-            raise FormatError(f"chunk {chunk} cannot be found: {self.walk.end.message}", span=self.walk.end.span)
-        raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
+        walk = self.walk
+        walk.to(source or self.source, chunk)
+        if chunk < len(walk.places):
+            return walk.places[chunk]
+        if walk.end is not None and (self.area.nchunks == UNKNOWN or chunk < self.area.nchunks):
+            raise FormatError(f"chunk {chunk} cannot be found: {walk.end.message}", span=walk.end.span)
+        raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
         """Return the value in the offset slot of a chunk, before `load`; -1 if it is not valid."""
-        if self.loaded or self.slots is None:
-            return UNKNOWN
-        return self.slots.place(source or self.source, chunk)
+        return UNKNOWN if self.loaded else self.offsets.place(source or self.source, chunk)
 
-    def slot_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def slot_places(self, rows: I64) -> I64:
         places = np.full(len(rows), UNKNOWN, np.int64)
-        inside = np.flatnonzero(rows < self.slots.count) if self.slots is not None else rows[:0]
-        if self.slots is None or not len(inside):
-            return places
-        low = int(rows[inside].min())
-        got = self.slots.read(self.source, low, int(rows[inside].max()) + 1)[rows[inside] - low]
-        places[inside] = np.where(self.slots.valid(got), got, UNKNOWN)
+        inside = np.flatnonzero(rows < self.offsets.used)
+        if len(inside):
+            low = int(rows[inside].min())
+            got = self.offsets.read(self.source, low, int(rows[inside].max()) + 1)[rows[inside] - low]
+            places[inside] = np.where(self.offsets.is_valid(got), got, UNKNOWN)
         return places
 
     def header(self, chunk: int) -> ChunkHeader:
@@ -218,49 +255,41 @@ class ChunkTable:
         """Read the headers of all chunks; chunks that are not found get offset -1, and no error is raised."""
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
-    def _read_all(self, source: Source, progress: Progress) -> AllChunks:
-        use_slots = self.slots is not None and self.slots.used and self.slots.ascending
-        chunks = self._from_slots(source, progress) if use_slots else self._from_walk(source, progress)
-        if self.slots is None or self._is_chained(chunks):
-            return chunks
+    def _read_all(self, source: Source, progress: Progress) -> tuple[I64, NDArray[Any]]:
+        if not (self.offsets and self.offsets.filled and self.offsets.ascending):
+            return self._from_walk(source, progress)
+        places, headers = self._from_slots(source, progress)
+        ends = places + headers["ctbytes"].astype(np.int64) + self.area.digest
+        if (places == np.append(self.area.first, ends)[:-1]).all():
+            return places, headers
         # The offsets contradict the chunks; a walk without an error takes precedence.
         walked = self._from_walk(source, progress)
-        return walked if walked.found >= chunks.found and self.walk.end is None else chunks
+        complete = (walked[0] != UNKNOWN).sum() >= (places != UNKNOWN).sum() and self.walk.end is None
+        return walked if complete else (places, headers)
 
-    def _is_chained(self, chunks: AllChunks) -> bool:
-        if not len(chunks.places):
-            return True
-        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.area.digest
-        return bool((chunks.places == np.append(self.area.first, ends)[:-1]).all())
-
-    def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
-        assert self.slots is not None
-        count = self.area.most
-        known = min(self.slots.count, count)
+    def _from_slots(self, source: Source, progress: Progress) -> tuple[I64, NDArray[Any]]:
+        count, area = self.area.most, self.area
+        known = min(self.offsets.used, count)
         places = np.full(count, UNKNOWN, np.int64)
-        places[:known] = self.slots.read(source, 0, known)
-        places[~self.slots.valid(places)] = UNKNOWN
+        places[:known] = self.offsets.read(source, 0, known)
+        places[~self.offsets.is_valid(places)] = UNKNOWN
         headers = np.zeros(count, CHUNK_HEADER.dtype)
         given = np.flatnonzero(places != UNKNOWN)
         for batch in np.array_split(given, max(-(-len(given) // BATCH), 1)):
             headers[batch] = _headers_at(source, places[batch])
             progress(int(batch[-1]) + 1 if len(batch) else 0, count)
         for chunk in np.flatnonzero(places == UNKNOWN).tolist():
-            place = self._behind(places, headers, chunk)
-            if self.area.allows(place):
+            place = area.first
+            if chunk:
+                stored = int(headers["ctbytes"][chunk - 1])
+                found = places[chunk - 1] != UNKNOWN and stored >= HEADER_SIZE
+                place = int(places[chunk - 1]) + stored + area.digest if found else UNKNOWN
+            if area.allows(place):
                 places[chunk] = place
                 headers[chunk] = _headers_at(source, np.array([place]))[0]
-        return AllChunks(places, headers)
+        return places, headers
 
-    def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
-        if chunk == 0:
-            return self.area.first
-        stored = int(headers["ctbytes"][chunk - 1])
-        if places[chunk - 1] == UNKNOWN or stored < HEADER_SIZE:
-            return UNKNOWN
-        return int(places[chunk - 1]) + stored + self.area.digest
-
-    def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
+    def _from_walk(self, source: Source, progress: Progress) -> tuple[I64, NDArray[Any]]:
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.area.nchunks == UNKNOWN else max(self.area.most, found)
@@ -270,11 +299,14 @@ class ChunkTable:
         walked = np.frombuffer(self.walk.places, np.int64)
         read = CHUNK_HEADER.read(memoryview(self.walk.headers), count=found)
         if count == found:
-            return AllChunks(walked, read)
+            return walked, read
         missing = np.full(count - found, UNKNOWN, np.int64)
-        return AllChunks(np.append(walked, missing), np.append(read, np.zeros(count - found, CHUNK_HEADER.dtype)))
+        return np.append(walked, missing), np.append(read, np.zeros(count - found, CHUNK_HEADER.dtype))
 
 
-def _headers_at(source: Source, places: NDArray[np.int64]) -> NDArray[Any]:
+_NONE = (np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
+
+
+def _headers_at(source: Source, places: I64) -> NDArray[Any]:
     ranges = [(place, place + HEADER_SIZE) for place in places.tolist()]
     return CHUNK_HEADER.read(b"".join(source.read_many(ranges)), count=len(ranges))

@@ -6,11 +6,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from itertools import islice, pairwise
-from typing import Protocol, TypeVar
+from itertools import count as counting
+from itertools import islice, pairwise, takewhile
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +23,13 @@ from shardcore.formats.bloscpack.blosc1 import (
     HEADER_SIZE,
     ChunkHeader,
     check_chunk_header,
+    decompress,
     read_chunk_header,
+    split_chunk,
+    stream_chunk,
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.decode import decompress, split_chunk, stream_chunk
-from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
@@ -58,11 +61,8 @@ LARGE_PART = 2**24
 """Uncompressed bytes per part of a large chunk that is streamed."""
 
 
-class Decoder(Protocol):
-    """Type of a function that decompresses a chunk: `decode.decompress`, or the same in a separate process."""
-
-    def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """Raise FormatError if the chunk is damaged, LimitExceeded if it is too large."""
+Decoder = Callable[..., bytes]
+"""Function that decompresses a chunk: `blosc1.decompress`, or the same in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +80,14 @@ class Stored:
         return Span("", self.span.stop, self.span.stop + len(self.digest))
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
-    number: int
-
-
 class ChunkReader:
     """Reads chunks, compares their checksums and decompresses them."""
 
-    def __init__(self, source: Source, header: Header, table: ChunkTable, decoder: Decoder | None = None) -> None:
+    def __init__(self, source: Source, header: Header, table: ChunkTable) -> None:
         self.source = source
         self.header = header
         self.table = table
-        self.decoder = decoder
+        self.decoder: Decoder | None = None
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
@@ -102,16 +97,18 @@ class ChunkReader:
         try:
             return self._stored_at(number, place, through)
         except FormatError:
-            if self.table.loaded or self.table.slots is None:
+            if self.table.loaded or not self.table.offsets:
                 raise
-            walked = self._walked(number, through)
-            if walked in (UNKNOWN, place):
+            walked = place
+            with suppress(FormatError, KeyAbsent):
+                walked = self.table.walked(number, through)
+            if walked == place:
                 raise
             return self._stored_at(number, walked, through)
 
-    def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
+    def plain(self, number: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of a chunk after comparing its checksum."""
-        return self.decoded(self.stored(number, source), limit=limit)
+        return self.decoded(self.stored(number), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         self.check(stored)
@@ -131,8 +128,8 @@ class ChunkReader:
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
-            if isinstance(one, _Later):
-                yield from self._pieces(self.stored(one.number), limit)
+            if isinstance(one, int):
+                yield from self._pieces(self.stored(one), limit)
             else:
                 yield one
 
@@ -160,7 +157,7 @@ class ChunkReader:
             most = f"the limit is {TRIED_WHOLE >> 20} MiB or {TRIED_RATIO} times the stored bytes"
             raise Unsupported(f"{text}; {most}", span=stored.span)
         self.check(stored)
-        decode: Decoder = self.decoder or partial(decompress, threads=THREADS)
+        decode = self.decoder or partial(decompress, threads=THREADS)
         for part in split_chunk(stored.chunk, LARGE_PART, place=stored.span):
             yield decode(part, limit=limit, place=stored.span)
 
@@ -190,7 +187,10 @@ class ChunkReader:
                 def fill(numbers: Sequence[int]) -> None:
                     source = self._block(numbers)
                     for number in numbers:
-                        self._into(number, out[slice(*places[number])], limit, source)
+                        with out[slice(*places[number])] as part:
+                            stored = self.stored(number, source)
+                            self.check(stored)
+                            decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
                 for _ in pool.map(fill, self._batches(0, None)):
                     pass
@@ -212,36 +212,24 @@ class ChunkReader:
             last = None
         wanted, parts = stop - start, []
         for plain in self.plains(first, last, limit=DEFAULT_LIMIT):
-            part = plain[skip : skip + wanted]
-            parts.append(part)
-            wanted -= len(part)
+            parts.append(plain[skip : skip + wanted])
+            wanted -= len(parts[-1])
             skip = max(skip - len(plain), 0)
             if stop - start - wanted > limit:
                 raise LimitExceeded(f"the range exceeds the limit of {plural(limit, 'byte')}")
         return b"".join(parts)
 
-    def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
-        with out:
-            stored = self.stored(number, source)
-            self.check(stored)
-            decompress(stored.chunk, limit=limit, place=stored.span, out=out)
-
-    def locate(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+    def locate(self, offset: int) -> tuple[int, int]:
         """Return the chunk of an uncompressed byte, and the offset in that chunk."""
-        size = self.header.chunk_size
-        if not self.table.loaded and size > 0:
-            total = self.header.plain_size
-            if total != UNKNOWN:
-                if offset >= total:
-                    raise KeyAbsent(
-                        f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(total, 'byte')}"
-                    )
-                return divmod(offset, size)
-        starts = self.starts()
-        if offset >= starts[-1]:
-            raise KeyAbsent(
-                f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(starts[-1], 'byte')}"
-            )
+        size, total, starts = self.header.chunk_size, self.header.plain_size, None
+        if self.table.loaded or size <= 0 or total == UNKNOWN:
+            starts = self.starts()
+            total = int(starts[-1])
+        if offset >= total:
+            text = f"there is no uncompressed byte {offset}; the content has {plural(total, 'byte')}"
+            raise KeyAbsent(f"@{offset}", text)
+        if starts is None:
+            return divmod(offset, size)
         number = int(np.searchsorted(starts, offset, "right")) - 1
         return number, offset - int(starts[number])
 
@@ -249,8 +237,7 @@ class ChunkReader:
         """Return the uncompressed offset of each chunk and the total, int64, shape `(chunks + 1,)`; loads headers."""
         if self._starts is None:
             self.table.load()
-            sizes = self.table.headers["nbytes"].astype(np.int64)
-            self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+            self._starts = np.append(0, np.cumsum(self.table.headers["nbytes"], dtype=np.int64))
         return self._starts
 
     @property
@@ -307,27 +294,23 @@ class ChunkReader:
             text = f"{header.ctbytes} stored bytes declare {header.nbytes} uncompressed bytes: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
-    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
+    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | int]:
         """Return the uncompressed bytes of neighbouring chunks, read in one request; an error ends the list.
 
-        Chunks after `HELD` bytes, and large ones, are returned as `_Later`.
+        Large chunks, and those after `HELD` bytes, are returned as their numbers.
         """
-        given: list[bytes | ShardError | _Later] = []
+        given: list[bytes | ShardError | int] = []
         held = 0
         try:
             source = self._block(numbers)
             for number in numbers:
                 # Chunks may be larger than the header says.
-                if held > HELD:
-                    given.append(_Later(number))
-                    continue
-                stored = self.stored(number, source)
-                if stored.header.nbytes > LARGE_CHUNK:
-                    given.append(_Later(number))
-                    held += stored.header.nbytes
-                    continue
-                given.append(plain := self.decoded(stored, limit=limit))
-                held += len(plain)
+                stored = self.stored(number, source) if held <= HELD else None
+                if stored is None or stored.header.nbytes > LARGE_CHUNK:
+                    given.append(number)
+                else:
+                    given.append(self.decoded(stored, limit=limit))
+                held += stored.header.nbytes if stored is not None else 0
         except (FormatError, LimitExceeded) as error:
             given.append(error)
         return given
@@ -351,28 +334,19 @@ class ChunkReader:
         if size <= 0 and (rows := len(self.table)) > 0:
             # Unknown or zero chunk_size: estimate it by the average stored size.
             size = max(self.table.area.size // rows, 1)
-        count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
-        numbers = self._numbers(first, last)
-        while batch := list(islice(numbers, count)):
+        together = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
+        if last is None and (self.table.loaded or self.header.nchunks != UNKNOWN):
+            last = len(self.table)
+        numbers = takewhile(self._exists, counting(first)) if last is None else iter(range(first, last))
+        while batch := list(islice(numbers, together)):
             yield batch
 
-    def _numbers(self, first: int, last: int | None) -> Iterator[int]:
-        known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
-        number, stop = first, known if last is None else last
-        while stop is None or number < stop:
-            if stop is None:
-                try:
-                    self.table.place(number)
-                except KeyAbsent:
-                    return
-            yield number
-            number += 1
-
-    def _walked(self, number: int, source: Source) -> int:
+    def _exists(self, number: int) -> bool:
         try:
-            return self.table.walked(number, source)
-        except (FormatError, KeyAbsent):
-            return UNKNOWN
+            self.table.place(number)
+        except KeyAbsent:
+            return False
+        return True
 
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
         size = self.table.area.size
@@ -397,12 +371,9 @@ class ChunkReader:
     def _likely_size(self, number: int, place: int) -> int:
         """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
         digest = self.header.checksum.size
-        if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
+        if self.table.known_at(number) == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest
-        likely = []
-        if self.header.plain_size_of(number) != UNKNOWN:
-            likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
-        after = self.table.slot_place(number + 1)
-        if after > place:
-            likely.append(after - place)
+        plain, following = self.header.plain_size_of(number), self.table.slot_place(number + 1)
+        likely = [plain + HEADER_SIZE + digest] if plain != UNKNOWN else []
+        likely += [following - place] if following > place else []
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, SourceError
-from shardcore.formats.bloscpack.chunks import ChunkTable
+from shardcore.formats.bloscpack.chunks import ChunkTable, Offsets
 from shardcore.formats.bloscpack.content import ChunkReader
-from shardcore.formats.bloscpack.decode import decompress_isolated
-from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, OffsetTable, blosc_header_span, section
-from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
-from shardcore.formats.bloscpack.offsets import Offsets
+from shardcore.formats.bloscpack.layout import (
+    CHUNK_HEADER,
+    OFFSET,
+    TRAILING,
+    UNCLAIMED,
+    UNKNOWN,
+    Header,
+    OffsetTable,
+    blosc_header_span,
+    sections_of,
+)
+from shardcore.formats.bloscpack.metadata import MetadataSection, decode_metadata, parse_metadata
 from shardcore.model.pointer_table import Links
-from shardcore.model.section import Section, tile
+from shardcore.model.section import Section
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
@@ -36,10 +42,9 @@ class BloscpackFile:
         self.header = header
         self.metadata = metadata
         self.offsets = offsets
-        self.table = ChunkTable(source, offsets.area, offsets.slots)
+        self.table = ChunkTable(source, offsets)
         self.content = ChunkReader(source, header, self.table)
-        self._end: Once[int] = Once()
-        self._complete: Once[bool] = Once()
+        self._end: Once[tuple[int, bool]] = Once()
         self._text: Once[bytes] = Once()
         self._value: Once[Any | ShardError] = Once()
 
@@ -49,13 +54,18 @@ class BloscpackFile:
 
     @property
     def index_bytes(self) -> int:
-        return 0 if self.loaded else 16 * len(self.table)
+        return 0 if self.loaded else CHUNK_HEADER.size * len(self.table)
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
         self.table.load(progress, source)
 
     def isolate(self, decoder: IsolatedDecoder) -> None:
-        self.content.decoder = partial(decompress_isolated, decoder)
+        """Decompress chunks in a separate process."""
+
+        def decompress(chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
+            return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
+
+        self.content.decoder = decompress
 
     def close(self) -> None:
         self.source.close()
@@ -65,34 +75,22 @@ class BloscpackFile:
     @property
     def sections(self) -> tuple[Section, ...]:
         """Sections, which cover the file without gaps; before `load`, the section of the chunks ends with the file."""
-        size, first = self.source.size, self.offsets.area.first
-        claims = [section("header", 0, self.header.size)]
-        if self.metadata is not None:
-            claims.append(section("metadata", self.metadata.start, self.metadata.stop))
-        if self.offsets.count:
-            claims.append(section("offsets", self.offsets.span.start, self.offsets.span.stop))
-        end = self.chunks_end
-        claims.append(section("chunks", first, end))
-        if end < size:
-            claims.append(section("trailing" if self._has_all_chunks() else "unknown", end, size))
-        return tile(claims, size)[0]
+        header, first, size = self.header.size, self.offsets.area.first, self.source.size
+        end, complete = self.chunks_end
+        bounds = (0, header, self.metadata.stop if self.metadata is not None else header, first, end, size)
+        return sections_of(bounds, TRAILING if complete else UNCLAIMED)
 
     @property
-    def chunks_end(self) -> int:
-        """End of the last checksum, exclusive; before the chunks are loaded, the end of the file."""
-        if not self.table.loaded:
-            return self.offsets.area.size
-        return self._end.get(self._last_end)
+    def chunks_end(self) -> tuple[int, bool]:
+        """End of the last checksum, and True if all chunks were found; before `load`, the end of the file."""
+        return self._end.get(self._last_end) if self.table.loaded else (self.offsets.area.size, True)
 
-    def _last_end(self) -> int:
-        area = self.offsets.area
-        if not len(self.table.places):
-            return area.first
-        ends = area.stops(self.table.places, self.table.headers)
-        return min(max(int(ends.max()) + area.digest, area.first), area.size)
-
-    def _has_all_chunks(self) -> bool:
-        return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
+    def _last_end(self) -> tuple[int, bool]:
+        area, places = self.offsets.area, self.table.places
+        if not len(places):
+            return area.first, True
+        ends = area.stops(places, self.table.headers)
+        return min(max(int(ends.max()) + area.digest, area.first), area.size), bool((places != UNKNOWN).all())
 
     # --- references ------------------------------------------------------------------------------------------------
 
@@ -101,8 +99,8 @@ class BloscpackFile:
         offsets = self.offsets
 
         def read(first: int, last: int) -> NDArray[Any]:
-            data = self.source.read(offsets.start + first * OFFSET.size, offsets.start + last * OFFSET.size)
-            return OFFSET.read(data, count=last - first)
+            span = offsets.span(first, last)
+            return OFFSET.read(self.source.read(span.start, span.stop), count=last - first)
 
         return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.area, read)
 
@@ -116,12 +114,11 @@ class BloscpackFile:
         stops = table.area.stops(starts, table.headers[numbers]) + table.area.digest
 
         def pointer(at: int) -> tuple[Span, str]:
-            number, slots = int(numbers[at]), table.slots
-            if slots is not None and slots.place(table.source, number) == starts[at]:
-                span = self.offset_table.pointer_span(number)
-                return span, f"Slot {number} of the offsets contains the offset of chunk {number}."
+            number = int(numbers[at])
+            if self.offsets.place(self.source, number) == starts[at]:
+                return self.offsets.slot(number), f"Slot {number} of the offsets contains the offset of chunk {number}."
             if number == 0 or table.places[number - 1] == UNKNOWN:
-                return Span("", 0, self.header.size), "The first chunk follows the header."
+                return self.header.record.span(""), "The first chunk follows the header."
             before = blosc_header_span(int(table.places[number - 1]))
             return before, f"The length in chunk {number - 1} gives the start of chunk {number}."
 
@@ -132,7 +129,10 @@ class BloscpackFile:
     def metadata_text(self) -> bytes:
         """Return the uncompressed metadata text; empty without a metadata section."""
         metadata = self.metadata
-        return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
+        if metadata is None:
+            return b""
+        stored = metadata.stored
+        return self._text.get(lambda: decode_metadata(metadata, self.source.read(stored.start, stored.stop)))
 
     def metadata_value(self) -> Any:
         """Return the value of the metadata text, parsed once; None without a metadata section."""
@@ -155,11 +155,10 @@ class BloscpackFile:
             return error.with_traceback(None)
 
     def metadata_problem(self) -> str:
-        if self.metadata is None:
+        """Return the error of the checksum of the metadata; empty if it matches."""
+        metadata = self.metadata
+        if metadata is None:
             return ""
-        stored, digest = self.metadata.stored, self.metadata.digest
+        stored, digest = metadata.stored, metadata.digest
         data = self.source.read(stored.start, digest.stop)
-        return check_digest(self.metadata, data[: stored.size], data[digest.start - stored.start :])
-
-    def _read_text(self, metadata: MetadataSection) -> bytes:
-        return decode_metadata(metadata, self.source.read(metadata.stored.start, metadata.stored.stop))
+        return metadata.digest_problem(data[: stored.size], data[digest.start - stored.start :])

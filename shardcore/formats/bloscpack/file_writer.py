@@ -1,38 +1,153 @@
-"""Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum."""
+"""Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum.
+
+Chunks are compressed with python-blosc, the Blosc 1 library of the reference implementation. It is configured to
+release the interpreter lock. It then compresses without its global state: several threads at once, one per chunk, and
+without the `BLOSC_*` environment variables. Equal input gives equal bytes.
+
+Bit shuffle is not written: readers based on Blosc 2 decode it differently if the number of elements per block is
+not a multiple of 8.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import chain
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.encode import CODECS, LARGEST, Recipe
-from shardcore.formats.bloscpack.header import MAX_CHUNKS
+from shardcore.formats.bloscpack.blosc1 import (
+    HEADER_SIZE,
+    VERSION,
+    ChunkHeader,
+    read_chunk_header,
+    write_chunk_header,
+)
+from shardcore.formats.bloscpack.content import LARGE_CHUNK
 from shardcore.formats.bloscpack.layout import (
+    CHECKSUMS,
     CHUNK_HEADER,
     CHUNK_SIZE,
     HEADER_V3,
+    MAX_CHUNKS,
     OFFSET,
     UNKNOWN,
+    ChunkArea,
+    Flag,
     HeaderOption,
-    section,
+    sections_of,
 )
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
+from shardcore.formats.bloscpack.objects import chunk_ref
 from shardcore.model.number_text import grouped_digits
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
-from shardcore.model.section import tile
-from shardcore.model.span import Span
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
+
+_CODEC_NUMBERS = {"blosclz": 0, "lz4": 1, "lz4hc": 1, "zlib": 3, "zstd": 4}
+CODECS = tuple(_CODEC_NUMBERS)
+LARGEST = 2**31 - 1 - 32
+"""Uncompressed size of the largest chunk that `blosc2` readers accept."""
+
+AHEAD = 8
+"""Chunks that threads compress ahead of writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Compression settings of chunks.
+
+    Attributes:
+        codec: One of `CODECS`.
+        level: 0 to 9.
+        shuffle: Shuffle bytes.
+        typesize: Bytes per element; a chunk whose size is not a multiple of it is compressed with typesize 1.
+    """
+
+    codec: str
+    level: int
+    shuffle: bool
+    typesize: int
+
+    def chunk(self, plain: bytes) -> bytes:
+        """Return a chunk that decompresses to `plain`; stored uncompressed (memcpy) if the library's chunk does not."""
+        if plain and self.level:
+            blosc = _blosc()
+            shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE
+            chunk: bytes = blosc.compress(plain, self.typesize_for(len(plain)), self.level, shuffle, self.codec)
+            if blosc.decompress(chunk) == plain:
+                return chunk
+        return write_chunk_header(self.copy_header(len(plain))) + plain
+
+    def copy_header(self, size: int) -> ChunkHeader:
+        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.MEMCPYED | Flag.NOT_SPLIT)
+        flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
+        return ChunkHeader(VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
+
+    def typesize_for(self, size: int) -> int:
+        return 1 if size % self.typesize else self.typesize
+
+
+def compressed(
+    plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
+) -> Iterator[bytes]:
+    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead."""
+    if chunk_size > LARGE_CHUNK or workers is None:
+        yield from map(recipe.chunk, plains)
+        return
+    first, second = next(plains, None), next(plains, None)
+    if first is None or second is None:
+        # One chunk is not worth a thread.
+        yield from map(recipe.chunk, [] if first is None else [first])
+        return
+    numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
+    # Context variables carry cancellation and budgets into the threads that read the input.
+    context = copy_context()
+
+    def one() -> tuple[int, bytes] | None:
+        with taking:
+            taken = context.run(next, numbered, None)
+        return (taken[0], recipe.chunk(taken[1])) if taken is not None else None
+
+    waiting = deque(workers.submit(one) for _ in range(AHEAD))
+    done: dict[int, bytes] = {}
+    following = 0
+    try:
+        while waiting:
+            found = waiting.popleft().result()
+            if found is not None:
+                done[found[0]] = found[1]
+                waiting.append(workers.submit(one))
+            while following in done:
+                yield done.pop(following)
+                following += 1
+    finally:
+        for future in waiting:
+            future.cancel()
+        # The caller closes the input after this.
+        wait(waiting)
+
+
+@cache
+def _blosc() -> ModuleType:
+    blosc = import_module("blosc")
+    blosc.set_releasegil(True)
+    blosc.set_nthreads(1)
+    return blosc
+
 
 SPARE_FACTOR = 10
 TYPESIZE = 8
@@ -46,12 +161,12 @@ class Packing:
     """Options of the writer.
 
     Attributes:
-        codec: One of `encode.CODECS`.
+        codec: One of `CODECS`.
         level: 0 to 9.
-        shuffle: Shuffle bytes.
+        shuffle: `byte` or `none`.
         typesize: Bytes of an element; None: itemsize of the array, else 8.
-        chunk_size: Uncompressed bytes of every chunk but the last.
-        checksum: The checksum after every chunk.
+        chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements; None: 1 MiB.
+        checksum: Name of the checksum after every chunk.
         offsets: Write offsets.
         spare: Spare offset slots; None: ten per chunk.
         metadata_codec: `none` or `zlib`.
@@ -60,10 +175,10 @@ class Packing:
 
     codec: str = "blosclz"
     level: int = 7
-    shuffle: bool = True
+    shuffle: str = "byte"
     typesize: int | None = None
-    chunk_size: int = CHUNK_SIZE
-    checksum: Checksum = CHECKSUMS[1]
+    chunk_size: int | None = None
+    checksum: str = "adler32"
     offsets: bool = True
     spare: int | None = None
     metadata_codec: str = "zlib"
@@ -76,20 +191,20 @@ class Packing:
             raise UsageError(f"level must be 0 to 9, not {self.level}")
         if self.typesize is not None and not 1 <= self.typesize <= 255:
             raise UsageError(f"typesize must be 1 to 255, not {self.typesize}")
-        if not 1 <= self.chunk_size <= LARGEST:
+        if self.chunk_size is not None and not 1 <= self.chunk_size <= LARGEST:
             raise UsageError(f"chunk_size={self.chunk_size}; valid: 1 to {grouped_digits(LARGEST)} bytes")
         if self.spare is not None and self.spare and not self.offsets:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
         """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None without an array."""
-        known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
-        typesize = self.typesize or known
+        known = TYPESIZE if itemsize is None else itemsize if 1 <= itemsize <= 255 else 1
+        typesize, chunk_size = self.typesize or known, self.chunk_size or CHUNK_SIZE
         if self.exact:
-            typesize, wished = math.gcd(typesize, self.chunk_size), self.chunk_size
-        else:
-            wished = self.chunk_size - (self.chunk_size % typesize if self.chunk_size >= typesize else 0)
-        chunk_size = min(wished, size)
+            typesize = math.gcd(typesize, chunk_size)
+        elif chunk_size >= typesize:
+            chunk_size -= chunk_size % typesize
+        chunk_size = min(chunk_size, size)
         nchunks = -(-size // chunk_size) if size else 1
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare
         if nchunks + spare > MAX_CHUNKS:
@@ -97,7 +212,7 @@ class Packing:
         return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: ChunkShape) -> Recipe:
-        return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
+        return Recipe(self.codec, self.level, self.shuffle == "byte", shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
         """Return the metadata section, its JSON without spaces, as the reference writes it; b"" for None."""
@@ -115,19 +230,15 @@ class ChunkShape:
     nchunks: int
     spare: int
 
-    @property
-    def sizes(self) -> I64:
-        sizes = np.full(self.nchunks, self.chunk_size, np.int64)
-        sizes[-1] = self.last_chunk
-        return sizes
-
 
 class NewFile:
-    def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: bytes) -> None:
+    def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: Any) -> None:
+        self.recipe = packing.recipe(shape)
         self._file = file
         self._packing = packing
+        self._checksum = next(one for one in CHECKSUMS if one.name == packing.checksum)
         self._shape = shape
-        self._metadata = metadata
+        self._metadata = packing.metadata_section(metadata)
         self._headers = bytearray()
 
     @property
@@ -144,57 +255,44 @@ class NewFile:
         # The offset of chunk 0 is known; a file of one chunk needs no second write.
         self._begin(self.first)
         self._file.prove()
-        digest = self._packing.checksum.compute
+        digest = self._checksum.compute
         for chunk in chunks:
             self._headers += chunk[: CHUNK_HEADER.size]
             self._file.write(chunk)
             self._file.write(digest(chunk))
         if self._packing.offsets and self._shape.nchunks > 1:
-            for at in range(0, self._shape.nchunks, SLOTS_AT_ONCE):
-                rows = np.zeros(min(SLOTS_AT_ONCE, self._shape.nchunks - at), OFFSET.dtype)
-                rows["offset"] = self.places[at : at + len(rows)]
-                self._file.write_at(self._table + at * OFFSET.size, OFFSET.write(rows))
+            self._file.write_at(self._table, self.places.astype(OFFSET.dtype["offset"]).tobytes())
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
         """Compute the sizes as if nothing were compressed, for a plan that does not read the content."""
         self._begin()
-        sizes = self._shape.sizes
-        for size in dict.fromkeys(sizes.tolist()):
-            count = int((sizes == size).sum())
-            header = write_chunk_header(self._packing.recipe(self._shape).copy_header(size))
-            self._headers += header * count
-        self._file.skip(int(sizes.sum()) + self._shape.nchunks * (CHUNK_HEADER.size + self._packing.checksum.size))
-        self._file.complete(self._shape.nchunks)
+        shape = self._shape
+        full, last = (write_chunk_header(self.recipe.copy_header(n)) for n in (shape.chunk_size, shape.last_chunk))
+        self._headers += full * (shape.nchunks - 1) + last
+        content = shape.chunk_size * (shape.nchunks - 1) + shape.last_chunk
+        self._file.skip(content + shape.nchunks * (CHUNK_HEADER.size + self._checksum.size))
+        self._file.complete(shape.nchunks)
 
     @property
     def places(self) -> I64:
-        stored = self._rows["ctbytes"].astype(np.int64) + self._packing.checksum.size
+        stored = self._rows["ctbytes"].astype(np.int64) + self._checksum.size
         return self.first + np.cumsum(stored) - stored
 
     def planned(self, name: str) -> PlannedFile:
         size, places, rows = self._file.at, self.places, self._rows
-        claims = [section("header", 0, HEADER_V3.size)]
-        if self._metadata:
-            claims.append(section("metadata", HEADER_V3.size, self._table))
-        if self.first > self._table:
-            claims.append(section("offsets", self._table, self.first))
-        claims.append(section("chunks", self.first, size))
-        stops, digest = places + rows["ctbytes"], self._packing.checksum.size
+        sections = sections_of((0, HEADER_V3.size, self._table, self.first, size, size))
+        area = ChunkArea(self.first, len(rows), self._checksum.size, size)
+        columns = ObjectColumns.of(
+            np.arange(len(rows)), places, places + rows["ctbytes"], rows["nbytes"].astype(np.int64)
+        )
 
         def ref(row: int) -> ObjectRef:
-            place, stop = int(places[row]), int(stops[row])
             header = read_chunk_header(bytes(self._headers), row * CHUNK_HEADER.size)
-            spans = (Span("", place, stop), *([Span("", stop, stop + digest)] if digest else []))
-            codec = "none" if header.memcpyed else header.codec_name
-            extras = {"offset": place, "typesize": header.typesize, "filter": header.filter_name}
-            return ObjectRef(
-                str(row), row, spans, header.nbytes, stop - place, codec=codec, kind="chunk", extras=extras
-            )
+            return chunk_ref(row, int(places[row]), header.ctbytes, area, header.nbytes, header)
 
-        columns = ObjectColumns.of(np.arange(len(rows)), places, stops, rows["nbytes"].astype(np.int64))
         objects = ColumnObjects(columns, lambda rows: [str(row) for row in rows.tolist()], ref)
-        return PlannedFile(name, size, tile(claims, size)[0], objects)
+        return PlannedFile(name, size, sections, objects)
 
     @property
     def _rows(self) -> NDArray[Any]:
@@ -206,20 +304,16 @@ class NewFile:
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(
             options=int(options),
-            checksum=packing.checksum.number,
+            checksum=self._checksum.number,
             typesize=shape.typesize,
             chunk_size=shape.chunk_size,
             last_chunk=shape.last_chunk,
             nchunks=shape.nchunks,
             max_app_chunks=shape.spare,
         )
-        left = (self.first - self._table) // OFFSET.size
-        unused = UNKNOWN.to_bytes(OFFSET.size, "little", signed=True)
-        one = offset.to_bytes(OFFSET.size, "little", signed=True) if left else b""
-        head = header + self._metadata + one
-        while left > 1:
-            count = min(left - 1, SLOTS_AT_ONCE)
-            self._file.write(head + unused * count)
-            head = b""
-            left -= count
-        self._file.write(head)
+        self._file.write(header + self._metadata)
+        if packing.offsets:
+            self._file.write(OFFSET.pack(offset=offset))
+            unused, left = OFFSET.pack(offset=UNKNOWN), shape.nchunks + shape.spare - 1
+            for at in range(0, left, SLOTS_AT_ONCE):
+                self._file.write(unused * min(SLOTS_AT_ONCE, left - at))

@@ -1,253 +1,47 @@
-"""Detecting and opening folders: a bcolz column or table, or a folder of Bloscpack files."""
+"""Detecting and opening folders: a bcolz column or table, or a folder of Bloscpack files with one object per file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, NotAShard, ShardError, source_lost
-from shardcore.formats.bloscpack.arrays import Element, element_at
-from shardcore.formats.bloscpack.bcolz import (
-    ATTRS,
-    MAX_TEXT,
-    ROOTDIRS,
-    SIZES,
-    STORAGE,
-    BcolzColumn,
-    is_column,
-    is_table,
-    read_column,
-    read_names,
-)
-from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
-from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, TableObjects, column_ref
-from shardcore.formats.bloscpack.files_dataset import BloscpackFiles, is_files
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
-from shardcore.formats.bloscpack.lookup import (
-    ColumnByte,
-    ColumnFile,
-    ColumnRead,
-    ElementByte,
-    NoChunk,
-    TableColumn,
-    TableRead,
-    WholeContent,
-)
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, source_lost
+from shardcore.formats.bloscpack.bcolz import ROOTDIRS, SIZES, STORAGE, is_column, is_table
+from shardcore.formats.bloscpack.bcolz_dataset import BcolzColumnFolder, BcolzTable
+from shardcore.formats.bloscpack.layout import SUFFIX, UNKNOWN
+from shardcore.formats.bloscpack.lookup import ALL, ContentFile
+from shardcore.formats.bloscpack.metadata import names_array, npy_head
+from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
+from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.finding import Depth, Findings
-from shardcore.model.keys import NUMBERS
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Value
+from shardcore.model.finding import Depth, Report
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.safe_text import short
+from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
+from shardcore.progress import Progress
+from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.shard import Shard
 from shardcore.shards.trace import LookupRecorder
-from shardcore.sources.base import Folder
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.prefetched_source import PrefetchedSource
+from shardcore.writing.temporary_names import is_left_over
+from shardcore.writing.undo_chain import SUFFIX as JOURNAL
 
-if TYPE_CHECKING:
-    from shardcore.model.chunk_grid import ChunkGrid
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnKey(BloscpackKey):
-    """Key of a column, with the chunk that contains it; `number` counts from the start of that chunk."""
-
-    chunk: int = 0
-
-
-class BloscpackColumn(BloscpackDataSet):
-    key_form = NUMBERS
-
-    def __init__(self, folder: Folder, context: OpenContext) -> None:
-        self.column = read_column(folder)
-        super().__init__(folder, [self.column], {}, context)
-        self._chunks = BcolzChunks(self.column, self.member, self.borrowed, self._is_known)
-        self._rows = {file.name: row for row, file in enumerate(self.column.files)}
-
-    @property
-    def whole_layout(self) -> ArrayLayout | None:
-        return self.column.layout
-
-    @property
-    def objects(self) -> BcolzChunks:
-        return self._chunks
-
-    @property
-    def fields(self) -> dict[str, Value]:
-        return super().fields | column_fields("column", self.column)
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return (ALL,)
-
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        from shardcore.formats.bloscpack.array_grid import array_grid
-
-        column = self.column
-        names = {file.number: file.name for file in column.files}
-        return array_grid(self, self.whole_layout, column.chunk_bytes, file_of=names.get)
-
-    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the column as a read-only NumPy array."""
-        return self.column.array_of(self.read(self.find(ALL), limit=limit))
-
-    def parse_key(self, text: str) -> BloscpackKey:
-        return parse_key(text)
-
-    def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
-        column = self.column
-        about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
-        recorder.record(ColumnRead(column, about), self.format)
-        if key.kind is KeyKind.ALL:
-            ref = column_ref(column, ALL, -1, "content")
-            recorder.record(WholeContent(ref.spans), self.format)
-            return ref
-        if column.pickled and key.kind is not KeyKind.CHUNK:
-            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
-        if key.kind is KeyKind.ELEMENT:
-            key = BloscpackKey(KeyKind.BYTE, self._which_byte(key, recorder))
-        inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
-        if key.kind is KeyKind.BYTE:
-            found = divmod(key.number, column.chunk_bytes) if key.number < column.nbytes else None
-            recorder.record(ColumnByte(column, key.number, found, about), self.format)
-            if found is None:
-                size = plural(column.nbytes, "byte")
-                raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
-            inside = ColumnKey(KeyKind.BYTE, found[1], chunk=found[0])
-        if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
-            count = plural(column.chunks, "chunk")
-            recorder.record(NoChunk(column.chunks, about, "column"), self.format)
-            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
-        return replace(super().lookup(inside, recorder), key=str(inside.chunk))
-
-    def _which_byte(self, key: BloscpackKey, recorder: LookupRecorder) -> int:
-        place = Span(STORAGE, 0, len(self._texts[STORAGE]))
-        try:
-            found: Element | KeyAbsent = element_at(key.index, self.column.array)
-        except KeyAbsent as error:
-            found = error
-        recorder.record(ElementByte(found, (place,)), self.format)
-        if isinstance(found, KeyAbsent):
-            raise found
-        return found.byte
-
-    def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
-        name = self.column.file_of(key.chunk).name
-        places = tuple(Span(text, 0, len(self._texts[text])) for text in (SIZES, STORAGE))
-        recorder.record(ColumnFile(key.chunk, name, places), self.format)
-        return (name,)
-
-    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        return self.column
-
-    def _check_columns(self, findings: Findings, depth: Depth) -> None:
-        self._check_column(self.column, findings, depth)
-
-    def first_row_of(self, name: str) -> int | None:
-        return self._rows.get(name)
-
-    def _is_known(self, name: str) -> bool:
-        return name in self.unreadable or self.is_open(name)
-
-
-MOST_FIELDS = 1000
-"""Maximum number of columns whose type and shape are listed in the fields of the table."""
-
-
-class BloscpackTable(BloscpackDataSet):
-    """Table of columns of equal length."""
-
-    def __init__(self, folder: Folder, context: OpenContext) -> None:
-        texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
-        if any(entry.name == ATTRS for entry in folder.list()):
-            texts[ATTRS] = folder.read(ATTRS, MAX_TEXT)
-        self.names = tuple(read_names(texts[ROOTDIRS]))
-        self.columns: dict[str, BcolzColumn] = {}
-        self._damaged: dict[str, ShardError] = {}
-        for name in self.names:
-            try:
-                self.columns[name] = read_column(folder, name)
-            except ShardError as error:
-                if source_lost(error):
-                    raise
-                self._damaged[name] = error
-        super().__init__(folder, list(self.columns.values()), texts, context)
-        self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}
-        starts = accumulate((len(column.files) for column in self.columns.values()), initial=0)
-        firsts = dict(zip(self.columns, starts, strict=False))
-        self._objects = TableObjects(self.names, self.columns, self._damaged, self._file_damage, firsts)
-
-    @property
-    def objects(self) -> TableObjects:
-        return self._objects
-
-    @property
-    def fields(self) -> dict[str, Value]:
-        fields = super().fields | {"table.columns": len(self.names)}
-        for name in self.names[:MOST_FIELDS]:
-            if name in self.columns:
-                fields |= column_fields(name, self.columns[name])
-        return fields
-
-    def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        ref = self.find(name)
-        return self._column_of(ref).array_of(self.read(ref, limit=limit))
-
-    def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
-        found = {}
-        for name, column in self.columns.items():
-            if (layout := column.layout) is None:
-                continue
-            there = min(count, layout.shape[0]) if layout.shape else 0
-            part = replace(layout, shape=(there, *layout.shape[1:]))
-            found[name] = part.of(self.read_range(self.find(name), 0, part.nbytes))
-        return found
-
-    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
-        place = Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS]))
-        recorder.record(TableRead(self.names, key, place), self.format)
-        if key not in self.names:
-            raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
-        ref = self._objects.ref(self.names.index(key))
-        if key in self._damaged:
-            raise self._damaged[key]
-        column, names = self.columns[key], self.route(key, recorder)
-        recorder.record(TableColumn(column, len(names)), self.format)
-        return ref
-
-    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
-        return [file.name for file in self.columns[key].files]
-
-    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        name = self.names[ref.row]
-        if name in self._damaged:
-            raise self._damaged[name]
-        return self.columns[name]
-
-    def _check_columns(self, findings: Findings, depth: Depth) -> None:
-        place = Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS]))
-        for name, error in self._damaged.items():
-            findings.error("bloscpack.column", error.span or place, f"{name}: {error.message}", key=name)
-        for column in self.columns.values():
-            self._check_column(column, findings, depth)
-        if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
-            found = ", ".join(map(grouped_digits, sorted(lengths)[:10]))
-            message = f"the columns of a table must have the same number of items; these have {found}"
-            findings.error("bloscpack.column-length", place, message)
-
-    def _file_damage(self, name: str) -> str:
-        row = self.names.index(name)
-        errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
-        return next(errors, "")
-
-    def row_of_member(self, name: str) -> int | None:
-        return self._rows.get(name)
+DEEPEST = 32
+"""Deepest level of subfolders that is searched."""
+LOOKED_THROUGH = 16
+"""Maximum number of folders listed to detect a folder without `.blp` files of its own."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
@@ -259,15 +53,212 @@ def detect_folder(folder: Folder) -> Verdict | None:
     return Verdict(Certainty.BESIDE, "Bloscpack files") if is_files(folder) else None
 
 
-def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | BloscpackFiles:
+def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     """Open a column, a table or a folder of files; the files are opened when needed."""
     if is_table(folder):
-        return BloscpackTable(folder, context)
+        return BcolzTable(folder, context)
     if is_column(folder):
-        return BloscpackColumn(folder, context)
+        return BcolzColumnFolder(folder, context)
     files = BloscpackFiles(folder, context)
     if files.members:
         return files
     raise NotAShard(
         f"{folder.uri}: neither a bcolz column (data, {SIZES}, {STORAGE}) nor a table ({ROOTDIRS}), and no .blp file"
     )
+
+
+class BloscpackFiles(DataSet):
+    """Data set with one object per file; its key is the path of the file relative to the folder, without `.blp`."""
+
+    joins = False
+    files_are_objects = True
+    lookup_all = Shard.lookup_all
+    read_part = Shard.read_part
+    file_names = Shard.file_names
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        super().__init__("bloscpack", folder, members_of(folder))
+        self._context = context.member()
+        self._files = FilesObjects(self)
+        self._rows = {member.name: row for row, member in enumerate(self.members)}
+        self.sizes: dict[int, int] = {}
+
+    def open_member(self, name: str, source: Source) -> BloscpackShard:
+        return open_shard(PrefetchedSource(source), self._context)
+
+    @property
+    def objects(self) -> FilesObjects:
+        return self._files
+
+    @property
+    def declared_objects(self) -> int:
+        return len(self.members)
+
+    def parse_key(self, text: str) -> str:
+        return text
+
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
+        names = self.route(key, recorder)
+        if not names:
+            raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} in this folder")
+        ref = self._files.ref(self._rows[names[0]])
+        if ref.error:
+            self.member(names[0])  # raises the error of the file
+        return ref
+
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
+        name = key + SUFFIX
+        row = self._rows.get(name)
+        span = None if row is None else Span(str(SourceName(name)), 0, self.members[row].size)
+        recorder.record(ContentFile(name, span, len(self.members)), self.format)
+        return () if row is None else (name,)
+
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        shard = self._shard_of(ref)
+        return shard.stream(shard.find(ALL))
+
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        return True
+
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
+        shard = self._shard_of(ref)
+        return shard.read_range(shard.find(ALL), start, stop, limit=limit)
+
+    def file_head(self, ref: ObjectRef, name: str) -> bytes:
+        """Return the `.npy` header to write before the elements of an array; b"" if the content is not an array."""
+        layout = None
+        if names_array(name):
+            with suppress(FormatError):
+                layout = self.array_layout(ref)
+        return npy_head(layout) if layout is not None and ref.size in (layout.nbytes, UNKNOWN) else b""
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        return self._shard_of(ref).whole_layout
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        shard = self._shard_of(ref)
+        return shard.facts(shard.find(ALL))
+
+    @property
+    def checksum(self) -> str:
+        return str(self.settings.get("checksum", "")).removeprefix("None")
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        if not self.first_member:
+            return {}
+        with self.borrowed(self.first_member) as first:
+            return first.settings
+
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        report = super().verify_member(member, depth, progress)
+        return replace(
+            report, objects=1, checked=int(not report.unverified), without_checksum=int(report.without_checksum > 0)
+        )
+
+    def report_unopened(self, name: str, depth: Depth) -> Report | None:
+        member = self.members[self._rows[name]]
+        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
+            return None
+        if not 0 <= member.size <= HEAD:
+            return None
+        with self.folder.open(member.name) as source:
+            if os.path.lexists(f"{source.path}{JOURNAL}"):
+                return None
+            return intact_report(source.read(0, source.size), depth)
+
+    def row_of_member(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def _shard_of(self, ref: ObjectRef) -> BloscpackShard:
+        shard = self.member(self.members[ref.row].name)
+        assert isinstance(shard, BloscpackShard)
+        return shard
+
+
+class FilesObjects(Objects):
+    kinds = ("content",)
+    codecs = ("blosc",)
+
+    def __init__(self, files: BloscpackFiles) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files.members)
+
+    @property
+    def shards(self) -> Sequence[str]:
+        return [member.name for member in self._files.members]
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        members, cached = self._files.members, self._files.sizes
+        stored = [members[row].size for row in rows.tolist()]
+        if sizes:
+            refs = list(map(self.ref, rows.tolist()))
+            size, state = [ref.size for ref in refs], [ref.state for ref in refs]
+        else:
+            damaged = [members[row].name in self._files.unreadable for row in rows.tolist()]
+            size = [-1 if bad else cached.get(row, -1) for row, bad in zip(rows.tolist(), damaged, strict=True)]
+            state = [State.DAMAGED if bad else State.LIVE for bad in damaged]
+        shard = rows.astype(np.int32)
+        return ObjectColumns.of(rows, 0, stored, size, stored_size=stored, state=state, shard=shard)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """Return the object of a file; opens the file briefly if its uncompressed size is not cached."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        files, member = self._files, self._files.members[row]
+        key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
+        ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
+        if row not in files.sizes:
+            try:
+                with files.borrowed(member.name) as shard:
+                    files.sizes[row] = shard.find(ALL).size
+            except ShardError as error:
+                if source_lost(error):
+                    raise
+                return replace(ref, state=State.DAMAGED, error=str(error))
+        return replace(ref, size=files.sizes[row])
+
+
+def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
+    """Return the Bloscpack files in a folder and its subfolders, sorted by name, without temporary files."""
+    found: list[Member] = []
+    for entry in folder.list(prefix):
+        if is_left_over(_last(entry)):
+            continue
+        if entry.is_folder and depth < DEEPEST:
+            found += members_of(folder, entry.name, depth + 1)
+        elif not entry.is_folder and entry.name.endswith(SUFFIX):
+            found.append(Member(entry.name, entry.size))
+    return sorted(found, key=lambda member: member.name)
+
+
+def is_files(folder: Folder) -> bool:
+    """Return True if a folder has only Bloscpack files, `manifest.json` and hidden files.
+
+    If it has no Bloscpack file itself, its subfolders are listed, at most `LOOKED_THROUGH` folders in all.
+    """
+    waiting, found = [""], False
+    for listed in range(LOOKED_THROUGH):
+        if not waiting:
+            break
+        here = [entry for entry in folder.list(waiting.pop()) if not is_left_over(_last(entry))]
+        files = [_last(entry) for entry in here if not entry.is_folder]
+        if not listed and "manifest.json" in files:
+            files.remove("manifest.json")
+        if not all(name.endswith(SUFFIX) or name.startswith(".") for name in files):
+            return False
+        if any(name.endswith(SUFFIX) for name in files):
+            found = True
+            if not listed:
+                break
+        waiting += [entry.name for entry in here if entry.is_folder]
+    return found
+
+
+def _last(entry: Entry) -> str:
+    return entry.name.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The records of a Bloscpack file and the rules for the locations of its parts ("Bloscpack Format").
+"""The layout of a Bloscpack file and the rules for its header and the locations of its parts ("Bloscpack Format").
 
     header | metadata section (option bit 1) | offsets (option bit 0) | chunk | checksum | chunk | checksum | ...
 
@@ -8,7 +8,9 @@ Each chunk is a Blosc-1 buffer with its own 16-byte header; see `blosc1.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
@@ -16,21 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Truncated
+from shardcore.errors import BadChecksum, BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.byte_shares import Use
+from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
-from shardcore.model.section import Section, SectionRole
+from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
 
 MAGIC = b"blpk"
-VERSIONS = (1, 2, 3)
+SUFFIX = ".blp"
 MAX_CHUNK = 2**31 - 1 - 16
 """Largest uncompressed size of a chunk: a Blosc buffer has at most 2^31 - 1 bytes with its 16-byte header."""
 CHUNK_SIZE = 1 << 20
 """Default uncompressed size of a chunk."""
+MAX_CHUNKS = 2**63 - 1
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
 
@@ -89,44 +93,38 @@ _SIZE_FIELDS = (
     ),
 )
 
-HEADER_V1 = Record(
-    "header",
-    source=SOURCE + "version 1",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
-        Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
-    ),
+
+def _header_record(version: int, section: str, *fields: Field) -> Record:
+    number = Field("format_version", "u1", Role.VERSION, f"{version} in this layout.", version)
+    return Record("header", source=SOURCE + section, fields=(_MAGIC_FIELD, number, *fields))
+
+
+HEADER_V1 = _header_record(
+    1,
+    "version 1",
+    Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
+    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 if unknown: all up to the end of the file."),
 )
 
-HEADER_V2 = Record(
-    "header",
-    source=SOURCE + "version 2",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "2 in this layout.", 2),
-        *_SIZE_FIELDS,
-        Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 stores max_app_chunks here."),
-    ),
+HEADER_V2 = _header_record(
+    2,
+    "version 2",
+    *_SIZE_FIELDS,
+    Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 stores max_app_chunks here."),
 )
 
-HEADER_V3 = Record(
-    "header",
-    source=SOURCE + "Bloscpack Header",
-    fields=(
-        _MAGIC_FIELD,
-        Field("format_version", "u1", Role.VERSION, "3 in this layout.", 3),
-        *_SIZE_FIELDS,
-        Field(
-            "max_app_chunks",
-            "<i8",
-            Role.COUNT,
-            "Spare offset slots, so that this many chunks can be appended in place.",
-            differs=Differs(
-                "the last 8 bytes of the header are reserved, as in version 2",
-                "every release since 0.3.0 writes version 3 and stores the number of spare offsets here",
-            ),
+HEADER_V3 = _header_record(
+    3,
+    "Bloscpack Header",
+    *_SIZE_FIELDS,
+    Field(
+        "max_app_chunks",
+        "<i8",
+        Role.COUNT,
+        "Spare offset slots, so that this many chunks can be appended in place.",
+        differs=Differs(
+            "the last 8 bytes of the header are reserved, as in version 2",
+            "every release since 0.3.0 writes version 3 and stores the number of spare offsets here",
         ),
     ),
 )
@@ -230,30 +228,207 @@ STREAM_LENGTH = Record(
     ),
 )
 
-SENTENCES = {
-    "header": "Version and options of the file; sizes and number of its chunks.",
-    "metadata": "JSON text about the content, with reserved space and its own checksum.",
-    "offsets": "Offset of each chunk; spare slots, -1, are for chunks that are appended later.",
-    "chunks": "The content: compressed chunks, each followed by its checksum.",
-    "trailing": "Bytes after the last chunk; appending can leave some, and readers ignore them.",
-    "unknown": "These bytes do not belong to any chunk that was found.",
-}
-_ROLES = {
-    "header": SectionRole.HEADER,
-    "metadata": SectionRole.METADATA,
-    "offsets": SectionRole.INDEX,
-    "chunks": SectionRole.DATA,
-    "trailing": SectionRole.TRAILING,
-    "unknown": SectionRole.UNKNOWN,
-}
+PARTS = (
+    Part("header", SectionRole.HEADER, "Version and options of the file; sizes and number of its chunks."),
+    Part("metadata", SectionRole.METADATA, "JSON text about the content, with reserved space and its own checksum."),
+    Part(
+        "offsets",
+        SectionRole.INDEX,
+        "Offset of each chunk; spare slots, -1, are for chunks that are appended later.",
+    ),
+    Part("chunks", SectionRole.DATA, "The content: compressed chunks, each followed by its checksum.", always=True),
+)
+TRAILING = Part(
+    "trailing",
+    SectionRole.TRAILING,
+    "Bytes after the last chunk; appending can leave some, and readers ignore them.",
+)
+UNCLAIMED = Part("unknown", SectionRole.UNKNOWN, "These bytes do not belong to any chunk that was found.")
+
+
+def sections_of(bounds: Sequence[int], rest: Part = TRAILING) -> tuple[Section, ...]:
+    """Return the sections between `bounds`: 0, the ends of header, metadata, offsets and chunks, and the file size."""
+    return tuple(laid_out((*PARTS, rest), bounds))
 
 
 def section(name: str, start: int, stop: int) -> Section:
-    return Section(name, _ROLES[name], start, stop, SENTENCES[name])
+    part = next(part for part in PARTS if part.name == name)
+    return Section(name, part.role, start, stop, part.doc)
 
 
 def blosc_header_span(place: int) -> Span:
-    return Span("", place, place + CHUNK_HEADER.size)
+    return CHUNK_HEADER.span("", place)
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """Checksum with its number and its name in the reference; adler32 and crc32 are stored as little-endian u32."""
+
+    number: int
+    name: str
+    size: int
+    compute: Callable[[bytes | memoryview], bytes]
+
+    def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
+        """Compare a stored checksum with the data it covers; raise BadChecksum if they differ."""
+        computed = self.compute(data)
+        if computed != stored:
+            raise BadChecksum(
+                f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}", span=place
+            )
+
+
+def _hash(number: int, name: str, size: int) -> Checksum:
+    # Not for security: md5 and sha1 must work even if a policy such as FIPS disables them.
+    return Checksum(number, name, size, lambda data: hashlib.new(name, data, usedforsecurity=False).digest())
+
+
+CHECKSUMS = (
+    Checksum(0, "None", 0, lambda data: b""),
+    Checksum(1, "adler32", 4, lambda data: zlib.adler32(data).to_bytes(4, "little")),
+    Checksum(2, "crc32", 4, lambda data: zlib.crc32(data).to_bytes(4, "little")),
+    _hash(3, "md5", 16),
+    _hash(4, "sha1", 20),
+    _hash(5, "sha224", 28),
+    _hash(6, "sha256", 32),
+    _hash(7, "sha384", 48),
+    _hash(8, "sha512", 64),
+)
+
+
+def checksum(number: int, place: Span | None = None) -> Checksum:
+    if not 0 <= number < len(CHECKSUMS):
+        raise FormatError(f"checksum {number} is not supported (supported: 0 to {len(CHECKSUMS) - 1})", span=place)
+    return CHECKSUMS[number]
+
+
+def checksum_name(options: Mapping[str, Any]) -> str:
+    """Return the checksum name that writing options select (default: adler32); "" for none."""
+    return str(options.get("checksum") or "adler32").removeprefix("None")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Header fields; -1 is an unknown value ("Description of the header entries").
+
+    Attributes:
+        record: Layout of this version.
+        values: The fields as stored, by name.
+        checksum: The checksum after every chunk.
+        version: 1, 2 or 3.
+        options: Bits of `HeaderOption`.
+        typesize: Bytes of one element; 0 in version 1, which does not have it.
+        chunk_size: Uncompressed bytes of every chunk but the last.
+        last_chunk: Uncompressed bytes of the last chunk.
+        nchunks: Number of chunks.
+        max_app_chunks: Number of spare offset slots.
+    """
+
+    record: Record
+    values: dict[str, Any]
+    checksum: Checksum
+    version: int
+    nchunks: int
+    options: int = 0
+    typesize: int = 0
+    chunk_size: int = UNKNOWN
+    last_chunk: int = UNKNOWN
+    max_app_chunks: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.record.size
+
+    @property
+    def has_offsets(self) -> bool:
+        return bool(self.options & HeaderOption.OFFSETS)
+
+    @property
+    def has_metadata(self) -> bool:
+        return bool(self.options & HeaderOption.METADATA)
+
+    @property
+    def slots(self) -> int:
+        return max(self.nchunks, 0) + self.max_app_chunks if self.has_offsets else 0
+
+    @property
+    def plain_size(self) -> int:
+        """Uncompressed bytes of the content; -1 if unknown."""
+        if self.nchunks == 0:
+            return 0
+        if UNKNOWN in (self.nchunks, self.last_chunk):
+            return UNKNOWN
+        if self.chunk_size == UNKNOWN:
+            return self.last_chunk if self.nchunks == 1 else UNKNOWN
+        return self.chunk_size * (self.nchunks - 1) + self.last_chunk
+
+    def plain_size_of(self, chunk: int) -> int:
+        return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Yield each impossible field with its error message."""
+        allowed = HeaderOption.OFFSETS | (HeaderOption.METADATA if self.version == 3 else 0)
+        if bits := self.options & ~int(allowed):
+            yield "options", f"option bits {bits:#04x} are set, which are undefined in version {self.version}"
+        for name, value in (("chunk_size", self.chunk_size), ("last_chunk", self.last_chunk)):
+            if not UNKNOWN <= value <= MAX_CHUNK:
+                yield name, f"{name} is {value}; -1 to {MAX_CHUNK} are possible"
+        if UNKNOWN not in (self.chunk_size, self.last_chunk) and self.last_chunk > self.chunk_size:
+            yield "last_chunk", f"last_chunk is {self.last_chunk}, more than chunk_size, {self.chunk_size}"
+        if self.nchunks < UNKNOWN:
+            yield "nchunks", f"nchunks is {self.nchunks}; only -1, unknown, may be negative"
+        spare = f"max_app_chunks is {self.max_app_chunks}"
+        if self.max_app_chunks < 0:
+            yield "max_app_chunks", f"{spare}; it cannot be negative"
+        if self.nchunks == UNKNOWN and self.max_app_chunks:
+            yield "max_app_chunks", f"{spare}; while nchunks is -1, unknown, it must be 0"
+        if self.nchunks + self.max_app_chunks > MAX_CHUNKS:
+            yield "max_app_chunks", "nchunks and max_app_chunks together exceed 2^63 - 1"
+
+    def check_slots(self, table: int, size: int) -> None:
+        """Check that the offsets fit in the file, before anything is read or allocated for them."""
+        stop = table + self.slots * OFFSET.size
+        if stop > size:
+            chunks, spare = plural(max(self.nchunks, 0), "chunk"), plural(self.max_app_chunks, "spare slot")
+            raise Truncated(
+                f"{chunks} and {spare} need offsets up to byte {stop:#x}; the file ends at {size:#x}",
+                span=Span("", min(table, size), size),
+            )
+
+
+def header_record(data: bytes) -> Record:
+    """Return the layout of the header from its first five bytes or more."""
+    if data[:4] != MAGIC[: len(data)] or not data:
+        raise BadMagic(
+            f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}",
+            span=Span("", 0, min(4, len(data))),
+        )
+    if len(data) <= len(MAGIC):
+        raise Truncated("the file ends before its version, byte 4", span=Span("", 0, len(data)))
+    version = data[4]
+    if version not in HEADERS:
+        raise Unsupported(f"Bloscpack version {version} is not supported (supported: 1, 2, 3)", span=Span("", 4, 5))
+    return HEADERS[version]
+
+
+def read_header(data: bytes) -> Header:
+    """Read and check the header in `data`, the first 32 bytes of the file or fewer.
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Unsupported: The version is none of 1, 2 and 3.
+        Truncated: The bytes end before the header.
+        FormatError: A field is impossible.
+    """
+    record = header_record(data)
+    values = record.read_one(data, place=Span("", 0, len(data)))
+    kind = checksum(values["checksum"], record.span("checksum")) if "checksum" in values else CHECKSUMS[0]
+    names = ("nchunks", "options", "typesize", "chunk_size", "last_chunk", "max_app_chunks")
+    numbers = {name: values[name] for name in names if name in values}
+    header = Header(record, values, kind, values["format_version"], **numbers)
+    for name, message in header.faults():
+        raise FormatError(message, span=record.span(name))
+    return header
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +446,12 @@ class ChunkArea:
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
-    def allows(self, place: int) -> bool:
-        """Return True if a chunk header fits at `place`, after the offsets and before the end of the file."""
-        return self.first <= place <= self.size - CHUNK_HEADER.size
+    def allows(self, place: Any) -> Any:
+        """Return True if a chunk header fits at `place`, after the offsets and before the end of the file.
 
-    def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return (places >= self.first) & (places <= self.size - CHUNK_HEADER.size)
+        For an array of places, return a mask.
+        """
+        return (place >= self.first) & (place <= self.size - CHUNK_HEADER.size)
 
     def truncated(self, chunk: int, place: int, stored: int) -> Truncated | None:
         end = place + stored + self.digest
@@ -310,7 +485,7 @@ class OffsetTable(PointerTable):
         self.area = area
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        states = np.where(self.area.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
+        states = np.where(self.area.allows(rows["offset"]), State.LIVE, State.DAMAGED)
         return np.where(rows["offset"] == UNKNOWN, State.UNUSED, states).astype(np.uint8)
 
     def _target(self, number: int, row: Any) -> Span:

@@ -1,31 +1,140 @@
-"""From the number of a chunk, a byte or an element to a chunk; the sentences are in `trace_steps.py`."""
+"""From a key to a chunk; the sentences are in `trace_steps.py`.
+
+`5` is chunk 5, `@1000` the chunk with uncompressed byte 1000, `[3,4]` the chunk with that element of the array, and
+`all` the whole content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent
-from shardcore.formats.bloscpack.arrays import Element, array_info, element_at, element_of
-from shardcore.formats.bloscpack.bcolz import BcolzColumn
+from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
-from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
-from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, Checksum, blosc_header_span
+from shardcore.formats.bloscpack.metadata import array_info
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.formats.bloscpack.offsets import Slots
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
 
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.bcolz import BcolzColumn, ChunkFile
+
+ALL = "all"
+"""The key of the whole content."""
 WALK_STEPS = 20
 """Maximum number of chunks of a walk that a trace shows as steps."""
+
+_INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
+
+
+class KeyKind(Enum):
+    CHUNK = ""
+    BYTE = "@"
+    ELEMENT = "["
+    ALL = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class BloscpackKey:
+    """Parsed key.
+
+    Attributes:
+        kind: Kind of the request.
+        number: Chunk number or uncompressed byte; 0 otherwise.
+        index: Index of an element along each axis.
+    """
+
+    kind: KeyKind
+    number: int = 0
+    index: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind is KeyKind.ELEMENT:
+            return _index_text(self.index)
+        return ALL if self.kind is KeyKind.ALL else f"{self.kind.value}{self.number}"
+
+
+def parse_key(text: str) -> BloscpackKey:
+    """Parse a key; raise UsageError if it has none of the four forms."""
+    if text == ALL:
+        return BloscpackKey(KeyKind.ALL)
+    if _INDEX.fullmatch(text):
+        return BloscpackKey(KeyKind.ELEMENT, index=tuple(map(int, text[1:-1].split(","))))
+    digits = text.removeprefix("@")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
+        forms = "a chunk number, `@` with the offset of an uncompressed byte, `[i,j]` for an element, or `all`"
+        raise UsageError(f"invalid key {short(text)}: a key of a bloscpack file is {forms}")
+    return BloscpackKey(KeyKind.BYTE if text.startswith("@") else KeyKind.CHUNK, int(digits))
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Element with its number in the uncompressed content.
+
+    Attributes:
+        number: Number of the element in storage order.
+        itemsize: Bytes of an element.
+        how: Sentence that shows the computation of the number, without a full stop.
+    """
+
+    number: int
+    itemsize: int
+    how: str
+
+    @property
+    def byte(self) -> int:
+        return self.number * self.itemsize
+
+
+def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
+    """Return an element of an array; negative numbers count from the end, as in NumPy."""
+    shape, key = array.shape, _index_text(index)
+    sizes = " × ".join(map(str, shape)) or "a single number"
+    if len(index) != len(shape):
+        axes = plural(len(shape), "axis", "axes")
+        raise UsageError(f"the array has {axes}, {sizes}, but {key} has {len(index)}: give one number per axis")
+    places = [at + length if at < 0 else at for at, length in zip(index, shape, strict=True)]
+    if any(not 0 <= at < length for at, length in zip(places, shape, strict=True)):
+        raise KeyAbsent(key, f"there is no element {key}; the array is {sizes}")
+    axes_below = (shape[axis + 1 :] if array.order == "C" else shape[:axis] for axis in range(len(shape)))
+    strides = [math.prod(below) for below in axes_below]
+    number = sum(at * stride for at, stride in zip(places, strides, strict=True))
+    # The factor of the fastest axis is 1, so it is not shown.
+    terms = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
+    how = f"{terms} = {number}" if len(shape) > 1 else f"{number}"
+    return Element(number, array.dtype.itemsize, f"Element {key} of {sizes} is number {how}, in {array.order} order")
+
+
+def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
+    """Return an element of content without array metadata; pass `typesize` 0 for version 1, `size` -1 if unknown."""
+    key = _index_text(index)
+    if not typesize:
+        raise UsageError(f"{key}: version 1 does not store the size of an element; look up a byte instead, such as @8")
+    if len(index) != 1 or index[0] < 0:
+        raise UsageError(f"{key}: the file describes no array, so use a single number from 0, such as [7]")
+    number = index[0]
+    if size >= 0 and (number + 1) * typesize > size:
+        count = plural(size // typesize, "element")
+        raise KeyAbsent(key, f"there is no element {key}; the content has {count} of {plural(typesize, 'byte')}")
+    return Element(number, typesize, f"Element {number} of the content, by the header's typesize")
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, index))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +162,38 @@ class ElementByte:
 
 @dataclass(frozen=True, slots=True)
 class ByteChunk:
-    """The chunk with an uncompressed byte, or the error of a byte after the end; `chunk_size` <= 0 if unknown."""
+    """The chunk with an uncompressed byte, and the offset in it, or the error of a byte after the end.
+
+    `chunk_size` <= 0 if unknown; `size` is that of the whole content, -1 if unknown.
+    """
 
     offset: int
     found: tuple[int, int] | KeyAbsent
-    read: tuple[Span, ...]
     inputs: tuple[Span, ...]
     chunk_size: int
     size: int
+    read: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NoChunk:
     chunks: int
     inputs: tuple[Span, ...]
-    owner: str
+    owner: str = "file"
 
 
 @dataclass(frozen=True, slots=True)
 class SlotRead:
-    """The slot of a chunk in the offsets; `valid` if a chunk begins at its offset."""
+    """The slot of a chunk in the offsets, at byte `at`; `valid` if a chunk begins at its offset."""
 
-    slots: Slots
+    at: int
     number: int
     offset: int
     valid: bool
+
+    @property
+    def span(self) -> Span:
+        return OFFSET.span("", self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +236,7 @@ class BlockFound:
 
     @property
     def span(self) -> Span:
-        start = self.stored.span.start
-        return Span("", start + self.start, start + self.map.block_stop(self.block))
+        return self.map.block_span(self.block, self.stored.span.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +252,6 @@ class ByteDecoded:
 @dataclass(frozen=True, slots=True)
 class ChunkFound:
     ref: ObjectRef
-    number: int
-    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +266,19 @@ class ContentFile:
 @dataclass(frozen=True, slots=True)
 class ColumnRead:
     column: BcolzColumn
-    places: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnByte:
-    """The chunk of a column with an uncompressed byte; `found` is None for a byte after its end."""
+class PastColumn:
+    """An uncompressed byte after the end of a column."""
 
     column: BcolzColumn
-    offset: int
-    found: tuple[int, int] | None
-    inputs: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFile:
-    chunk: int
-    name: str
-    inputs: tuple[Span, ...]
+    column: BcolzColumn
+    file: ChunkFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +293,6 @@ class TableRead:
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     column: BcolzColumn
-    files: int
 
 
 Fact = (
@@ -205,6 +312,17 @@ Fact = (
 )
 
 
+T = TypeVar("T")
+
+
+def attempt(find: Callable[[], T]) -> T | KeyAbsent:
+    """Return the result of `find`, or its error if the key does not exist."""
+    try:
+        return find()
+    except KeyAbsent as error:
+        return error
+
+
 class BloscpackLookup:
     def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
         self._file = file
@@ -212,8 +330,7 @@ class BloscpackLookup:
         self._content = file.content
         self._objects = objects
 
-    def parse(self, text: str) -> BloscpackKey:
-        return parse_key(text)
+    parse = staticmethod(parse_key)
 
     def walk(self, key: BloscpackKey, source: Source) -> Iterator[Fact]:
         """Yield what a reader meets on the way to a chunk, then how it decodes the requested byte.
@@ -241,13 +358,13 @@ class BloscpackLookup:
             if isinstance(chunk.found, KeyAbsent):
                 raise chunk.found
             number, within = chunk.found
-        place = yield from self._place(number, source)
+        yield from self._place(number, source)
         if within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
         yield ref
         yield from self._chunk(self._content.stored(number, source), within)
-        yield ChunkFound(ref, number, place)
+        yield ChunkFound(ref)
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of many keys; -1 for a key that is not found, and for `all`, which is not a row."""
@@ -280,54 +397,41 @@ class BloscpackLookup:
 
     def _element_byte(self, key: BloscpackKey) -> ElementByte:
         metadata = self._file.metadata
-        places = (metadata.stored,) if metadata is not None else ()
-        if metadata is None and self._header.typesize:
-            places = (self._header.field_span("typesize"),)
-        try:
-            return ElementByte(self._element(key), places)
-        except KeyAbsent as error:
-            return ElementByte(error, places)
+        places = self._fields("typesize") if metadata is None else (metadata.stored,)
+        return ElementByte(attempt(lambda: self._element(key)), places)
 
     def _byte_chunk(self, offset: int) -> ByteChunk:
-        size, found = self._header.chunk_size, None
-        try:
-            found = self._content.locate(offset)
-        except KeyAbsent as error:
-            return ByteChunk(offset, error, self._sizes_read, self._sizes_at(), size, self._header.plain_size)
-        read = self._sizes_read if size <= 0 else ()
-        return ByteChunk(offset, found, read, self._sizes_at(), size, self._header.plain_size)
+        found = attempt(lambda: self._content.locate(offset))
+        size, total = self._header.chunk_size, self._header.plain_size
+        unsized = size <= 0 or isinstance(found, KeyAbsent)
+        places = self._file.table.places[:WALK_STEPS].tolist() if unsized and total == UNKNOWN else ()
+        read = tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
+        return ByteChunk(offset, found, self._fields("chunk_size", "last_chunk", "nchunks"), size, total, read)
 
-    def _sizes_at(self, *names: str) -> tuple[Span, ...]:
-        """Return the spans of the header fields `names`; by default those with the sizes and number of chunks."""
+    def _fields(self, *names: str) -> tuple[Span, ...]:
+        """Return the spans of the header fields `names` that the version of the file has."""
         record = self._header.record
-        wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
-        return tuple(self._header.field_span(name) for name in wanted)
+        return tuple(record.span(name) for name in names if name in record.offsets)
 
-    @property
-    def _sizes_read(self) -> tuple[Span, ...]:
-        places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
-        return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
-
-    def _place(self, number: int, source: Source) -> Generator[Fact, None, int]:
-        """Yield how the chunk is located; return its offset."""
-        table, slots = self._file.table, self._file.table.slots
+    def _place(self, number: int, source: Source) -> Iterator[Fact]:
+        """Yield how the chunk is located."""
+        table, offsets = self._file.table, self._file.offsets
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
-            yield NoChunk(len(table), self._sizes_at("nchunks"), "file")
+            yield NoChunk(len(table), self._fields("nchunks"))
             raise KeyAbsent(str(number), f"there is no chunk {number}; the file has {plural(len(table), 'chunk')}")
-        if slots is not None and number < slots.count:
-            slot = int(slots.read(source, number, number + 1)[0])
-            valid = slots.is_valid(slot) and table.known_at(number) in (slot, UNKNOWN)
-            yield SlotRead(slots, number, slot, valid)
+        if number < offsets.used:
+            slot = int(offsets.read(source, number, number + 1)[0])
+            valid = bool(offsets.is_valid(slot)) and table.known_at(number) in (slot, UNKNOWN)
+            yield SlotRead(offsets.slot(number).start, number, slot, valid)
             if valid and table.place(number, source) == slot:
-                return slot
-        place = table.place(number, source)
+                return
+        table.place(number, source)
         places = table.walk.places
         steps = list(range(min(number, len(places) - 1)))
         if len(steps) > WALK_STEPS:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         for chunk in steps:
             yield ChunkWalked(chunk, places[chunk], places[chunk + 1], self._header.checksum.size)
-        return place
 
     def _chunk(self, stored: Stored, within: int | None) -> Iterator[Fact]:
         yield HeaderRead(stored)

@@ -1,20 +1,25 @@
-"""The metadata section ("Description of the metadata section").
+"""The metadata section ("Description of the metadata section"), and the NumPy array that its text may describe.
 
 metadata header 32 | stored bytes | preallocated zeros up to max_meta_size | checksum of the stored bytes
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import zlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shardcore.codecs import decompress as payload
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
-from shardcore.formats.bloscpack.layout import METADATA_HEADER
+from shardcore.formats.bloscpack.layout import CHECKSUMS, METADATA_HEADER, Checksum, checksum
+from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.safe_text import SHOWN, short
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
@@ -26,17 +31,18 @@ DEFAULT_LIMIT = FREE.size
 
 @dataclass(frozen=True, slots=True)
 class MetadataSection:
+    """The section at `start`; its text is cut at the end of the preallocated space."""
+
     start: int
     values: dict[str, Any]
     checksum: Checksum
 
     @property
     def header(self) -> Span:
-        return Span("", self.start, self.start + METADATA_HEADER.size)
+        return METADATA_HEADER.span("", self.start)
 
     @property
     def stored(self) -> Span:
-        """Stored text, cut at the end of the preallocated space."""
         size = min(self.values["meta_comp_size"], self.values["max_meta_size"])
         return Span("", self.header.stop, self.header.stop + size)
 
@@ -46,11 +52,11 @@ class MetadataSection:
 
     @property
     def digest(self) -> Span:
-        return Span("", self.padding.stop, self.padding.stop + self.checksum.size)
+        return Span("", self.padding.stop, self.stop)
 
     @property
     def stop(self) -> int:
-        return self.digest.stop
+        return self.padding.stop + self.checksum.size
 
     @property
     def codec(self) -> str:
@@ -62,30 +68,36 @@ class MetadataSection:
         """Source name of the uncompressed text; empty if it is stored uncompressed."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
-    def problems(self) -> list[tuple[str, str]]:
-        """Return the invalid fields, each with its error message."""
-        values, found = self.values, []
+    @property
+    def problems(self) -> dict[str, str]:
+        """Error messages of the invalid fields, by name."""
+        values, found = self.values, dict[str, str]()
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
-            found.append(("magic_format", f"metadata format {values['magic_format']!r} is unknown; supported: JSON"))
+            found["magic_format"] = f"metadata format {values['magic_format']!r} is unknown; supported: JSON"
         if values["meta_options"]:
-            found.append(("meta_options", f"meta_options is {values['meta_options']:#04x}, but no option is defined"))
+            found["meta_options"] = f"meta_options is {values['meta_options']:#04x}, but no option is defined"
         if values["meta_codec"] >= len(CODECS):
-            found.append(
-                ("meta_codec", f"metadata codec {values['meta_codec']} is unknown; supported: 0 (none), 1 (zlib)")
-            )
+            found["meta_codec"] = f"metadata codec {values['meta_codec']} is unknown; supported: 0 (none), 1 (zlib)"
         if values["meta_level"] > MAX_LEVEL:
-            found.append(("meta_level", f"meta_level is {values['meta_level']}; valid: 0 to {MAX_LEVEL}"))
+            found["meta_level"] = f"meta_level is {values['meta_level']}; valid: 0 to {MAX_LEVEL}"
         if values["meta_comp_size"] > values["max_meta_size"]:
             stored, room = plural(values["meta_comp_size"], "byte"), grouped_digits(values["max_meta_size"])
-            found.append(("meta_comp_size", f"the stored metadata has {stored}, but only {room} are reserved for it"))
+            found["meta_comp_size"] = f"the stored metadata has {stored}, but only {room} are reserved for it"
         return found
+
+    def digest_problem(self, stored: bytes, digest: bytes) -> str:
+        try:
+            self.checksum.check(stored, digest, self.digest, "metadata")
+        except ShardError as error:
+            return error.message
+        return ""
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
     """Read the header of the section at `start`; raise Truncated if the section ends after the file of `size` bytes."""
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
-    at = start + METADATA_HEADER.offsets["meta_checksum"]
-    section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
+    kind = checksum(values["meta_checksum"], METADATA_HEADER.span("meta_checksum", start))
+    section = MetadataSection(start, values, kind)
     if section.stop > size:
         raise Truncated(
             f"the metadata section ends at byte {section.stop:#x}, the file at {size:#x}", span=Span("", start, size)
@@ -121,24 +133,113 @@ def write_metadata_section(
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
     """Decompress `stored`; raise FormatError if the size of the result is not `meta_size`."""
-    problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
-    if problems:
-        raise Unsupported(problems[0], span=section.header)
+    for name in ("meta_codec", "meta_comp_size"):
+        if name in section.problems:
+            raise Unsupported(section.problems[name], span=section.header)
     expected = section.values["meta_size"]
     return payload.decompress(section.codec, stored, limit=limit, expected=expected, span=section.stored)
 
 
 def parse_metadata(section: MetadataSection, text: bytes) -> Any:
     """Return the parsed metadata; raise FormatError if `magic_format` is not `JSON`, or the text is not valid JSON."""
-    for name, message in section.problems():
-        if name == "magic_format":
-            raise FormatError(message, span=section.header)
+    if "magic_format" in section.problems:
+        raise FormatError(section.problems["magic_format"], span=section.header)
     return parse_json(text, "the metadata", limits=FREE, span=section.stored)
 
 
-def check_digest(section: MetadataSection, stored: bytes, digest: bytes) -> str:
+ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
+"""Members of the metadata that describe an array."""
+MAX_DTYPE_TEXT = 65536
+MAX_TYPE_LETTERS = 128
+"""Longest type string, in letters; NumPy parses some longer ones in quadratic time."""
+MAX_FIELDS = 4096
+"""Maximum number of fields of a structured type, nested ones included."""
+MAX_DIMENSIONS = 64
+
+
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    return str(np.lib.format.dtype_to_descr(dtype))
+
+
+def names_array(name: str) -> bool:
+    return name.lower().endswith(".npy")
+
+
+def npy_head(array: ArrayLayout) -> bytes:
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": array.order == "F",
+        "shape": array.shape,
+    }
+    file = io.BytesIO()
     try:
-        section.checksum.check(stored, digest, section.digest, "metadata")
-    except ShardError as error:
-        return error.message
-    return ""
+        np.lib.format.write_array_header_1_0(file, header)
+    except ValueError:
+        # Too long for version 1.0, or field names outside Latin-1.
+        text = f"{header}\n".encode()
+        return np.lib.format.magic(3, 0) + len(text).to_bytes(4, "little") + text
+    return file.getvalue()
+
+
+def array_info(metadata: Any) -> ArrayLayout | None:
+    """Return the array that the metadata describes with `container` ("numpy"), `dtype`, `shape` and `order`."""
+    if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
+        return None
+    shape, order = metadata.get("shape"), metadata.get("order", "C")
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(is_length(n) for n in shape):
+        raise FormatError(f"metadata: {_short(shape)} is not the shape of an array")
+    if order not in ("C", "F"):
+        raise FormatError(f"metadata: order must be C or F, not {_short(order)}")
+    return ArrayLayout(parse_dtype(metadata.get("dtype")), tuple(shape), order)
+
+
+def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
+    """Return the element type in the metadata; the text is parsed as a literal, never evaluated.
+
+    Args:
+        text: The repr of a type string (`"'<f8'"`) or of a list of fields. Before bloscpack 0.7.2: a type string
+            (`<f8`), or the fields as nested lists.
+        objects: Accept Python objects as elements.
+    """
+    descr = text
+    try:
+        if isinstance(text, str):
+            if len(text) > MAX_DTYPE_TEXT:
+                raise FormatError(f"metadata: dtype has {plural(len(text), 'letter')}; the limit is {MAX_DTYPE_TEXT:,}")
+            # Old versions write a type string that is not a literal: `<f8`, `int64`.
+            descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
+        if not isinstance(descr, (str, list)):
+            raise FormatError(f"metadata: {_short(text)} is not an element type")
+        dtype = np.dtype(_fields(descr, [MAX_FIELDS]) if isinstance(descr, list) else _type_string(descr))
+    except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
+        raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
+    if dtype.hasobject and not (objects and dtype == np.object_):
+        raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not supported")
+    return dtype
+
+
+def _type_string(text: str) -> str:
+    if len(text) > MAX_TYPE_LETTERS:
+        raise ValueError(f"the type has {len(text)} letters")
+    return text
+
+
+def _fields(descr: list[Any], room: list[int]) -> list[Any]:
+    """Return the fields as tuples of name, type and shape, as NumPy requires; `room[0]` limits their number."""
+    room[0] -= len(descr)
+    if room[0] < 0:
+        raise ValueError(f"more than {MAX_FIELDS} fields")
+    fields: list[Any] = []
+    for field in descr:
+        if not isinstance(field, (list, tuple)) or not 2 <= len(field) <= 3:
+            raise ValueError("a field must be a name, a type and an optional shape")
+        name, kind, *shape = field
+        kind = _fields(kind, room) if isinstance(kind, list) else _type_string(kind) if isinstance(kind, str) else kind
+        fields.append((name, kind, *(tuple(s) if isinstance(s, list) else s for s in shape)))
+    return fields
+
+
+def _short(value: Any) -> str:
+    value = str(value) if isinstance(value, Exception) else value
+    text = value[: SHOWN + 1] if isinstance(value, str) else short(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

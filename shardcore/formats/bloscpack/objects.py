@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     write_chunk_header,
 )
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, ChunkArea, Flag, blosc_header_span
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
@@ -47,7 +48,7 @@ class BloscpackObjects(Objects):
     @property
     def sized(self) -> bool:
         """True if the header has the sizes of the chunks and the offsets have their locations."""
-        if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
+        if self._file.header.plain_size == UNKNOWN or not self._file.offsets:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
 
@@ -59,19 +60,21 @@ class BloscpackObjects(Objects):
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         if not self.counted:
             self._table.load()
-        if not self._table.loaded:
-            starts = self._table.slot_places(rows)
-            if not sizes:
-                return self._unread(rows, starts)
-            self._table.load()
+        if not self._table.loaded and not sizes:
+            header, digest, starts = self._file.header, self._table.area.digest, self._table.slot_places(rows)
+            following = self._table.slot_places(rows + 1)
+            ends = np.where((starts >= 0) & (following > starts + digest), following - digest, -1)
+            return ObjectColumns.of(
+                rows, starts, ends, np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
+            )
+        self._table.load()
         headers, places = self._table.headers[rows], self._table.places[rows]
         found = places != UNKNOWN
-        ends = self._table.area.stops(places, headers)
-        codes = np.where(headers["flags"] & 2 != 0, 1, (headers["flags"] >> 5) + 2)
+        codes = np.where(headers["flags"] & Flag.MEMCPYED != 0, 1, (headers["flags"] >> 5) + 2)
         return ObjectColumns.of(
             rows,
             places,
-            ends,
+            self._table.area.stops(places, headers),
             np.where(found, headers["nbytes"].astype(np.int64), -1),
             codec=np.where(found, codes, 0),
             state=np.where(self.damaged(rows), State.DAMAGED, State.LIVE),
@@ -96,29 +99,25 @@ class BloscpackObjects(Objects):
 
     def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
         """Return a chunk as an object, also before the chunks of the file are counted."""
+        area = self._table.area
         try:
             place = self._table.place(row)
         except FormatError as error:
             return ObjectRef(str(row), row, (), codec=UNREAD, state=State.DAMAGED, kind="chunk", error=str(error))
-        if not header and not self._table.loaded and (stored := self._until_next(row, place)) is not None:
-            return self.located(row, place, stored)
+        if not header and not self._table.loaded:
+            following = self._table.slot_place(row + 1) - area.digest
+            if following >= place + CHUNK_HEADER.size:
+                return chunk_ref(row, place, following - place, area, self._file.header.plain_size_of(row))
         found = self._header(row, place)
-        ref = self.located(row, place, found.ctbytes, found)
-        problem = self._problem(row, found, place)
-        return replace(ref, state=self._state(found, place), error=problem) if problem else ref
-
-    def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
-        area = self._table.area
-        stop = max(min(place + stored, area.size), place)
-        spans = [Span("", place, stop)]
-        if area.digest:
-            spans.append(Span("", stop, min(stop + area.digest, area.size)))
-        size = self._file.header.plain_size_of(row) if header is None else header.nbytes
-        codec = UNREAD if header is None else "none" if header.memcpyed else header.codec_name
-        extras = {"offset": place} | (
-            {} if header is None else {"typesize": header.typesize, "filter": header.filter_name}
-        )
-        return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
+        ref = chunk_ref(row, place, found.ctbytes, area, found.nbytes, found)
+        cut = area.truncated(row, place, found.ctbytes)
+        try:
+            check_chunk_header(found, limit=2**32, place=blosc_header_span(place))
+        except FormatError as error:
+            # An unsupported codec is not damage.
+            fine = cut is None and plausible(CHUNK_HEADER.read(write_chunk_header(found)), 2**32)[0]
+            return replace(ref, state=State.LIVE if fine else State.DAMAGED, error=str(error))
+        return ref if cut is None else replace(ref, state=State.DAMAGED, error=str(cut))
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
         """Return a mask of the chunks with an invalid header or location; only after `load_index`."""
@@ -138,18 +137,6 @@ class BloscpackObjects(Objects):
         column = self._table.places if name == "offset" else self._table.headers["nbytes"]
         return np.argsort(column, kind="stable").astype(np.int64)
 
-    def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
-        header, area = self._file.header, self._table.area
-        following = self._table.slot_places(rows + 1)
-        ends = np.where((starts >= 0) & (following > starts + area.digest), following - area.digest, -1)
-        sizes = np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
-        return ObjectColumns.of(rows, starts, ends, sizes)
-
-    def _until_next(self, row: int, place: int) -> int | None:
-        following = self._table.slot_place(row + 1)
-        stored = following - self._table.area.digest - place
-        return stored if stored >= CHUNK_HEADER.size else None
-
     def _header(self, row: int, place: int) -> ChunkHeader:
         """Return the header of a chunk; the whole chunk is read, because it is usually requested next."""
         if self._table.loaded:
@@ -162,16 +149,17 @@ class BloscpackObjects(Objects):
         except FormatError:
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
-    def _state(self, header: ChunkHeader, place: int) -> State:
-        """Return DAMAGED for an impossible header; an unsupported codec is not damage."""
-        row = CHUNK_HEADER.read(write_chunk_header(header))
-        fine = self._table.area.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
-        return State.LIVE if fine[0] else State.DAMAGED
 
-    def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
-        try:
-            check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
-        except FormatError as error:
-            return str(error)
-        cut = self._table.area.truncated(row, place, header.ctbytes)
-        return str(cut) if cut is not None else ""
+def chunk_ref(
+    row: int, place: int, stored: int, area: ChunkArea, size: int, header: ChunkHeader | None = None
+) -> ObjectRef:
+    """Return a chunk of `stored` bytes at `place`; without `header`, its codec is unknown."""
+    stop = max(min(place + stored, area.size), place)
+    spans = [Span("", place, stop)]
+    if area.digest:
+        spans.append(Span("", stop, min(stop + area.digest, area.size)))
+    codec, extras = UNREAD, dict[str, Any](offset=place)
+    if header is not None:
+        codec = "none" if header.memcpyed else header.codec_name
+        extras |= {"typesize": header.typesize, "filter": header.filter_name}
+    return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)

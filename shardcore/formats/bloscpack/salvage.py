@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, check_chunk, read_chunk_header
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.decode import decompress
-from shardcore.formats.bloscpack.layout import BLOCK_START
+from shardcore.formats.bloscpack.blosc1 import (
+    HEADER_SIZE,
+    VERSION,
+    check_chunk,
+    decompress,
+    plausible,
+    read_chunk_header,
+)
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHECKSUMS, CHUNK_HEADER, CODECS, Checksum, Flag
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.salvage import WINDOW, Covered, Damaged, Near, SalvagedObject, indexed
 from shardcore.sources.base import Source
@@ -36,11 +39,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
         checksum = shard.file.header.checksum
         size = checksum.size
         by = f"its {checksum.name} checksum" if size else ""
-
-        def checked(_: ObjectRef) -> str:
-            return by
-
-        for found in indexed(damaged, checked):
+        for found in indexed(damaged, lambda _: by):
             yield found
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
@@ -61,7 +60,10 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
         if chunk is None:
             continue
         at = place + len(chunk)
-        digest = _digest_after(source, chunk, at, checksum)
+        # Without a header, all kinds of checksums are tried.
+        kinds = CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ()
+        ends = [(kind, at + kind.size) for kind in kinds if at + kind.size <= source.size]
+        digest = next((kind for kind, end in ends if kind.compute(chunk) == source.read(at, end)), None)
         at += digest.size if digest is not None else 0
         by = f"its {digest.name} checksum" if digest is not None else ""
         span = Span("", place, place + len(chunk))
@@ -76,23 +78,16 @@ def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, 
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))
         raw = np.frombuffer(data, np.uint8)
         count = len(raw) - HEADER_SIZE + 1
-        version, lz, flags, typesize = (raw[n : n + count] for n in range(4))
-        fits = (version == VERSION) & (lz == 1) & (flags & 8 == 0) & (typesize > 0) & (flags >> 5 < 5)
-        places = np.flatnonzero(fits & ((flags & 5) != 5))
-        nbytes, block, stored = (_u32(raw, places + at) for at in (4, 8, 12))
-        fits = (stored >= HEADER_SIZE) & (stored <= stop - first - places)
-        plain = (flags[places] & 2) != 0
-        fits &= np.where(plain, stored == nbytes + HEADER_SIZE, (block > 0) & (block <= nbytes))
+        # Most offsets are excluded by the two version bytes.
+        places = np.flatnonzero((raw[:count] == VERSION) & (raw[1 : 1 + count] == 1))
+        rows = CHUNK_HEADER.read(raw[places[:, None] + np.arange(HEADER_SIZE)].tobytes(), count=len(places))
+        flags = rows["flags"]
+        nbytes, block, stored = (rows[name].astype(np.int64) for name in ("nbytes", "blocksize", "ctbytes"))
         # A compressed block takes at least its block start.
-        fits &= plain | (-(-nbytes // np.maximum(block, 1)) * 4 + HEADER_SIZE <= stored)
+        starts = -(-nbytes // np.maximum(block, 1)) * BLOCK_START.size + HEADER_SIZE
+        fits = (flags & Flag.MEMCPYED != 0) | ((nbytes > 0) & (starts <= stored))
+        fits &= plausible(rows, 2**32) & (flags >> 5 < len(CODECS)) & (stored <= stop - first - places)
         yield from zip((first + places[fits]).tolist(), stored[fits].tolist(), strict=True)
-
-
-def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    found = np.zeros(len(places), np.int64)
-    for number in range(4):
-        found |= raw[places + number].astype(np.int64) << 8 * number
-    return found
 
 
 def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | None:
@@ -110,14 +105,6 @@ def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | No
     except (FormatError, LimitExceeded):
         return None
     return chunk
-
-
-def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
-    """Return the kind of checksum that matches after a chunk, or None; without a header all kinds are tried."""
-    for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
-        if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
-            return one
-    return None
 
 
 def _plain(source: Source, span: Span, limit: int) -> Iterator[bytes]:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, array_info, dtype_text
+from shardcore.formats.bloscpack.blosc1 import map_chunk
+from shardcore.formats.bloscpack.chunks import read_offsets
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
-from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.layout import (
     CHUNK_HEADER,
     CHUNK_SIZE,
@@ -21,12 +20,13 @@ from shardcore.formats.bloscpack.layout import (
     MAGIC,
     METADATA_HEADER,
     UNKNOWN,
+    header_record,
+    read_header,
     section,
 )
-from shardcore.formats.bloscpack.lookup import BloscpackLookup
-from shardcore.formats.bloscpack.metadata import read_metadata_section
+from shardcore.formats.bloscpack.lookup import ALL, BloscpackLookup
+from shardcore.formats.bloscpack.metadata import ARRAY_MEMBERS, array_info, dtype_text, read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.formats.bloscpack.offsets import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart
@@ -110,35 +110,23 @@ class BloscpackShard(FileShard):
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         if ref.key == ALL:
-            return self._chunk_parts()
-        from shardcore.formats.bloscpack.blosc1 import map_chunk
-
+            self.load_index()
+            columns = self.objects.columns(np.arange(len(self.objects)), sizes=True)
+            stops = np.cumsum(columns.size)
+            rows = np.stack([stops - columns.size, stops, columns.start, columns.stop], axis=1).tolist()
+            return tuple(ContentPart(start, stop, Span("", first, last)) for start, stop, first, last in rows)
         stored = self.file.content.stored(_number(ref))
         header, start = stored.header, stored.span.start
         if header.memcpyed:
             return (ContentPart(0, header.nbytes, Span("", start + CHUNK_HEADER.size, start + header.ctbytes)),)
         found = map_chunk(stored.chunk, limit=DEFAULT_LIMIT, place=stored.span)
-        return tuple(
-            ContentPart(
-                block * header.blocksize,
-                block * header.blocksize + found.block_plain(block),
-                Span("", start + int(found.starts[block]), start + found.block_stop(block)),
-            )
-            for block in range(header.nblocks)
-        )
-
-    def _chunk_parts(self) -> tuple[ContentPart, ...]:
-        self.load_index()
-        columns = self.objects.columns(np.arange(len(self.objects), dtype=np.int64), sizes=True)
-        stops = np.cumsum(columns.size)
-        rows = zip(stops.tolist(), columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
-        return tuple(ContentPart(stop - size, stop, Span("", first, last)) for stop, size, first, last in rows)
+        parts = ((block * header.blocksize, found.block_plain(block), block) for block in range(header.nblocks))
+        return tuple(ContentPart(at, at + size, found.block_span(block, start)) for at, size, block in parts)
 
     @property
     def declared_objects(self) -> int | None:
-        declared = self.file.header.nchunks
-        if declared != UNKNOWN:
-            return declared
+        if self.file.header.nchunks != UNKNOWN:
+            return self.file.header.nchunks
         return len(self.file.table) if self.loaded else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
@@ -208,10 +196,10 @@ class BloscpackShard(FileShard):
         return (ALL,)
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
-        from shardcore.formats.bloscpack.verify import verify
+        from shardcore.formats.bloscpack.verify import Verification
 
         with self.verifying(depth):
-            return verify(self.file, self._objects, depth, progress)
+            return Verification(self.file, self._objects).run(depth, progress)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
         super().isolate(decoder)
@@ -243,13 +231,11 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     """
     draft = context.draft
     head = source.head(HEADERS[3].size)
-    length = header_size(head)
+    record = header_record(head)
     draft.version = str(head[4])
-    if len(head) >= length:
-        record = HEADERS[head[4]]
+    if draft.kept and len(head) >= record.size:
         values = record.read_one(head)
-        if draft.kept:
-            draft.add(section("header", 0, length), header_node(record, values), values)
+        draft.add(section("header", 0, record.size), header_node(record, values), values)
     header = read_header(head)
     at, metadata = header.size, None
     if header.has_metadata:
@@ -257,7 +243,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
         metadata = read_metadata_section(source.read(at, stop), at, source.size)
         draft.add(section("metadata", at, metadata.stop), None, metadata.values)
         at = metadata.stop
-    check_slots(header, at, source.size)
+    header.check_slots(at, source.size)
     file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
     if source.size <= HEAD:
         file.load(source=source)  # already in memory

@@ -1,40 +1,59 @@
-"""Sections and nodes of a Bloscpack file."""
+"""Sections and nodes of a Bloscpack file, its chunks and its JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.json_text import structure
 from shardcore.errors import ShardError, source_lost
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
+    CHECKSUMS,
     CHUNK_HEADER,
     METADATA_HEADER,
-    SENTENCES,
+    PARTS,
     STREAM_LENGTH,
+    UNCLAIMED,
     UNKNOWN,
+    Checksum,
     Flag,
     HeaderOption,
+    blosc_header_span,
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection
-from shardcore.model.computed_children import Deferred, Extents, RecordTable, field_nodes, grouped
+from shardcore.model.computed_children import (
+    Deferred,
+    Extents,
+    RecordTable,
+    field_nodes,
+    gaps,
+    grouped,
+    section_nodes,
+)
 from shardcore.model.node import Children, Node
 from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record
-from shardcore.model.section import Section, SectionRole
+from shardcore.model.section import Section
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
+
+KEPT = 64
+"""Chunks whose nodes are cached."""
+DETAIL_LIMIT = 2**28
+"""Largest chunk whose blocks are shown, in stored bytes."""
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by position in the element, so similar bytes are neighbours.",
@@ -43,174 +62,8 @@ _FLAG_DOCS = {
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream; if clear, it may be one stream per byte of the element.",
 }
-_STREAM_DOC = "The stored bytes of the stream."
 
-
-def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
-    """Return the nodes of a chunk; `data` is only the Blosc header if the chunk is too long to be shown in detail."""
-    if len(data) < HEADER_SIZE:
-        return (
-            Node(
-                "cut chunk",
-                span,
-                role=FieldRole.UNKNOWN,
-                error=f"{plural(len(data), 'byte')}: too short for a Blosc header, which has 16",
-            ),
-        )
-    header = read_chunk_header(data)
-    stop = min(max(span.start + header.ctbytes, span.start + HEADER_SIZE), span.stop)
-    body = Span("", span.start + HEADER_SIZE, stop)
-    nodes = [_header_node(header, span.start)]
-    if body.size and len(data) < span.size:
-        doc = "The blocks of the chunk, which is too long to be shown block by block."
-        nodes.append(Node("blocks", body, role=FieldRole.DATA, doc=doc))
-    elif body.size:
-        nodes += _body_nodes(data[: stop - span.start], header, body)
-    if stop < span.stop:
-        nodes.append(_digest_node(data, Span("", stop, span.stop), span.start, checksum))
-    return tuple(nodes)
-
-
-def flag_nodes(header: ChunkHeader, at: Span) -> tuple[Node, ...]:
-    bits = [
-        Node(
-            str(flag.name).lower().replace("_", " "),
-            at,
-            value=bool(header.flags & flag),
-            text="set" if header.flags & flag else "clear",
-            role=FieldRole.FLAGS,
-            doc=doc,
-            bits=(flag.bit_length() - 1, flag.bit_length()),
-        )
-        for flag, doc in _FLAG_DOCS.items()
-    ]
-    codec = Node(
-        "codec",
-        at,
-        value=header.codec,
-        text=header.codec_name,
-        role=FieldRole.CODEC,
-        doc="Codec of the streams.",
-        bits=(5, 8),
-    )
-    return (*bits, codec)
-
-
-def _header_node(header: ChunkHeader, start: int) -> Node:
-    values = {field.name: getattr(header, field.name) for field in CHUNK_HEADER.fields}
-    texts = {"flags": f"{header.flags:#04x} {', '.join(header.flag_names())}"}
-    fields = list(field_nodes(CHUNK_HEADER, values, start, texts=texts))
-    at = [field.name for field in CHUNK_HEADER.fields].index("flags")
-    plain = fields[at]
-    fields[at] = Node(
-        plain.name,
-        plain.span,
-        value=plain.value,
-        text=plain.text,
-        role=plain.role,
-        doc=plain.doc,
-        children=flag_nodes(header, plain.span),
-    )
-    return Node("Blosc header", Span("", start, start + HEADER_SIZE), children=tuple(fields))
-
-
-def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
-    start = body.start - HEADER_SIZE
-    try:
-        found = map_chunk(chunk, limit=2**32, place=Span("", start, body.stop))
-    except ShardError as error:
-        return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
-    if header.memcpyed or header.nbytes == 0:
-        doc = "The uncompressed bytes of the chunk."
-        return [Node("uncompressed bytes", body, role=FieldRole.DATA, doc=doc)]
-    table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
-    starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))
-    blocks = Span("", table.stop, body.stop)
-    doc = "Blocks may be in any order, because several threads may have written them."
-    return [starts, Node("blocks", blocks, role=FieldRole.DATA, doc=doc, children=grouped(_blocks(found, start)))]
-
-
-def _starts(chunk: bytes, found: ChunkMap, table: Span) -> Any:
-    rows = BLOCK_START.read(chunk, HEADER_SIZE, found.header.nblocks)
-    base = table.start - HEADER_SIZE
-
-    def describe(number: int, row: Any) -> Node:
-        at = table.start + number * BLOCK_START.size
-        place = int(row["start"])
-        return Node(
-            f"block {number}",
-            Span("", at, at + BLOCK_START.size),
-            value=place,
-            text=f"{place:#x}",
-            role=FieldRole.OFFSET,
-            doc=BLOCK_START.fields[0].doc,
-            target=Span("", base + place, base + found.block_stop(number)),
-        )
-
-    return grouped(RecordTable(BLOCK_START, table.start, len(rows), lambda a, b: rows[a:b], describe=describe))
-
-
-def _blocks(found: ChunkMap, base: int) -> Extents:
-    order: NDArray[np.int64] = np.argsort(found.starts, kind="stable")
-    ends = (found.stream_at + STREAM_LENGTH.size + found.stream_size).max(axis=1)
-
-    def describe(first: int, last: int) -> list[Node]:
-        return [_block_node(found, int(number), base) for number in order[first:last]]
-
-    return Extents(base + found.starts[order], base + ends[order], describe)
-
-
-def _block_node(found: ChunkMap, number: int, base: int) -> Node:
-    header = found.header
-    plain = found.block_plain(number)
-    places = [
-        (int(a), int(n)) for a, n in zip(found.stream_at[number], found.stream_size[number], strict=True) if a >= 0
-    ]
-    part = plain // len(places)
-    nodes = []
-    for stream, (at, size) in enumerate(places):
-        name = f"stream {stream} " if len(places) > 1 else ""
-        data = base + at + STREAM_LENGTH.size
-        how = "stored uncompressed" if size == part else header.codec_name
-        nodes += [
-            Node(
-                f"{name}length",
-                Span("", base + at, data),
-                value=size,
-                text=str(size),
-                role=FieldRole.SIZE,
-                doc=STREAM_LENGTH.fields[0].doc,
-            ),
-            Node(f"{name}data", Span("", data, data + size), text=how, role=FieldRole.DATA, doc=_STREAM_DOC),
-        ]
-    span = Span("", base + places[0][0], base + found.block_stop(number))
-    text = plural(plain, "uncompressed byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
-    return Node(f"block {number}", span, text=text, role=FieldRole.DATA, children=tuple(nodes))
-
-
-def _digest_node(data: bytes, span: Span, start: int, checksum: Checksum) -> Node:
-    stored = data[span.start - start :]
-    error = ""
-    if len(data) == span.stop - start:
-        try:
-            checksum.check(data[: span.start - start], stored, span, "chunk")
-        except ShardError as problem:
-            error = problem.message
-    return Node(
-        f"checksum ({checksum.name})",
-        span,
-        value=stored if len(stored) == checksum.size else None,
-        text=stored.hex(),
-        role=FieldRole.HASH,
-        doc="The checksum of the stored chunk with its Blosc header, which detects damage.",
-        error=error,
-    )
-
-
-KEPT = 64
-"""Chunks whose nodes are cached."""
-DETAIL_LIMIT = 2**28
-"""Largest chunk whose blocks are shown, in stored bytes."""
+I64 = NDArray[np.int64]
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
@@ -227,7 +80,7 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
         if each > 0 and values.get(name, -1) > 0 and values[name] % each == 0
     }
     kids = field_nodes(record, values, 0, texts=texts, sums=sums)
-    return Node("header", Span("", 0, record.size), doc=SENTENCES["header"], children=kids)
+    return Node("header", record.span(""), doc=PARTS[0].doc, children=kids)
 
 
 class BloscpackTree:
@@ -242,10 +95,12 @@ class BloscpackTree:
         makers = {
             "header": lambda part: header_node(file.header.record, file.header.values),
             "metadata": self._metadata_node,
-            "offsets": self._offsets_node,
+            "offsets": lambda part: _part_node(part, grouped(file.offset_table)),
             "chunks": self._chunks_node,
+            "trailing": lambda part: _part_node(part, (), role=FieldRole.UNUSED),
+            "unknown": lambda part: _part_node(part, (), role=FieldRole.UNKNOWN),
         }
-        kids = tuple(makers.get(part.name, _rest_node)(part) for part in file.sections)
+        kids = section_nodes(file.sections, makers)
         text = f"Bloscpack, version {file.header.version}"
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
@@ -257,120 +112,317 @@ class BloscpackTree:
         text = self._file.metadata_text()
 
         def root() -> Node:
-            kids = self._json(text, text_name, 0)
-            return Node(text_name, Span(text_name, 0, len(text)), role=FieldRole.TEXT, children=kids)
+            span = Span(text_name, 0, len(text))
+            error = self._metadata_error()
+            broken = Node("text", span, role=FieldRole.TEXT, error=error)
+            kid = broken if error else JsonNodes(text, text_name).root()
+            return Node(text_name, span, role=FieldRole.TEXT, children=(kid,))
 
         return SourcePart(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
+
+    def _metadata_error(self) -> str:
+        try:
+            self._file.metadata_value()
+        except ShardError as problem:
+            if source_lost(problem):
+                raise
+            return str(problem)
+        return ""
 
     def _metadata_node(self, part: Section) -> Node:
         metadata = self._file.metadata
         assert metadata is not None
-        kids = Deferred(lambda: self._metadata_parts(metadata))
-        return Node("metadata", Span("", part.start, part.stop), doc=part.doc, children=kids)
+        return _part_node(part, Deferred(lambda: list(self._metadata_parts(metadata))))
 
-    def _metadata_parts(self, metadata: MetadataSection) -> list[Node]:
-        errors = dict(metadata.problems())
+    def _metadata_parts(self, metadata: MetadataSection) -> Iterable[Node]:
         texts = {"meta_checksum": f"{metadata.checksum.number} {metadata.checksum.name}", "meta_codec": metadata.codec}
+        errors = metadata.problems
         fields = field_nodes(METADATA_HEADER, metadata.values, metadata.start, texts=texts, errors=errors)
-        problem = self._file.metadata_problem()
-        kids = [Node("metadata header", metadata.header, children=fields), self._stored_node(metadata)]
-        if metadata.padding.size:
-            kids.append(
-                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros, reserved for longer metadata.")
-            )
-        if metadata.digest.size:
-            kids.append(Node("checksum", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
-        return kids
-
-    def _stored_node(self, metadata: MetadataSection) -> Node:
-        doc, error = "The metadata text as stored.", ""
-        kids: Sequence[Node] = ()
-        try:
-            self._file.metadata_value()
-            if not metadata.decoded:
-                kids = self._json(self._file.metadata_text(), "", metadata.stored.start)
-        except ShardError as problem:
-            if source_lost(problem):
-                raise
-            error = str(problem)
-        decoded = metadata.decoded if not error else ""
-        return Node(
+        problem, error = self._file.metadata_problem(), self._metadata_error()
+        yield Node("metadata header", metadata.header, children=fields)
+        inline = not error and not metadata.decoded
+        yield Node(
             "stored metadata",
             metadata.stored,
             role=FieldRole.TEXT,
-            doc=doc,
+            doc="The metadata text as stored.",
             error=error,
-            children=kids,
-            decoded=decoded,
+            children=(JsonNodes(self._file.metadata_text(), "", metadata.stored.start).root(),) if inline else (),
+            decoded="" if error else metadata.decoded,
         )
-
-    def _json(self, text: bytes, source: str, base: int) -> Sequence[Node]:
-        try:
-            self._file.metadata_value()
-        except ShardError as problem:
-            if source_lost(problem):
-                raise
-            return (Node("text", Span(source, base, base + len(text)), role=FieldRole.TEXT, error=str(problem)),)
-        return (JsonNodes(text, source, base).root(),)
-
-    def _offsets_node(self, part: Section) -> Node:
-        rows = grouped(self._file.offset_table)
-        return Node("offsets", Span("", part.start, part.stop), doc=part.doc, children=rows)
+        if metadata.padding.size:
+            doc = "Zeros, reserved for longer metadata."
+            yield Node("room", metadata.padding, role=FieldRole.PADDING, doc=doc)
+        if metadata.digest.size:
+            doc = "The checksum of the stored metadata, without the zeros after it, which detects damage."
+            yield Node("checksum", metadata.digest, role=FieldRole.HASH, doc=doc, error=problem)
 
     def _chunks_node(self, part: Section) -> Node:
-        span = Span("", part.start, part.stop)
         if not self._table.loaded:
-            return Node("chunks", span, text="load the index to list the chunks", doc=part.doc)
+            return _part_node(part, (), text="load the index to list the chunks")
         rows = self._rows.get(lambda: self._chunk_rows(part))
-        return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
+        return _part_node(part, rows, text=plural(len(self._table), "chunk"))
 
     def _chunk_rows(self, part: Section) -> Children:
+        """Return the chunks in the order of their bytes, and the bytes between them."""
         table, area = self._table, self._table.area
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
         starts = table.places[found]
-        ends = np.minimum(area.stops(starts, table.headers[found]) + area.digest, part.stop)
-        reach = np.maximum.accumulate(np.append(part.start, ends))
-        following = np.append(starts, part.stop)
-        holes = np.flatnonzero(following > reach)
+        stops = np.minimum(area.stops(starts, table.headers[found]) + area.digest, part.stop)
+        holes = gaps(starts, stops, part.start, part.stop)
         numbers = np.concatenate([found, np.full(len(holes), -1, np.int64)])
-        all_starts = np.concatenate([starts, reach[holes]])
-        all_stops = np.concatenate([ends, following[holes]])
-        order = np.argsort(all_starts, kind="stable")
-        numbers, all_starts, all_stops = numbers[order], all_starts[order], all_stops[order]
-
-        room = np.append(all_starts[1:], part.stop) - all_starts
+        starts, stops = np.concatenate([starts, holes[:, 0]]), np.concatenate([stops, holes[:, 1]])
+        order = np.argsort(starts, kind="stable")
+        numbers, starts, stops = numbers[order], starts[order], stops[order]
+        room = np.append(starts[1:], part.stop) - starts
 
         def describe(first: int, last: int) -> list[Node]:
-            columns = (column[first:last] for column in (numbers, all_starts, all_stops, room))
-            rows = zip(*columns, strict=True)
-            return [self._chunk_node(int(n), Span("", int(a), int(b)), int(own)) for n, a, b, own in rows]
+            columns = (column[first:last].tolist() for column in (numbers, starts, stops, room))
+            return [self._chunk_node(number, Span("", *span), own) for number, *span, own in zip(*columns, strict=True)]
 
-        return grouped(Extents(all_starts, all_stops, describe))
+        return grouped(Extents(starts, stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
         """Return the node of a chunk; `own` is the number of bytes up to the next chunk."""
         if number < 0:
-            return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
+            return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=UNCLAIMED.doc)
         header = self._table.header(number)
         how = "a memcpy" if header.memcpyed else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
+
+        def kids() -> Sequence[Node]:
+            if (kept := self._kept.get(number)) is not None:
+                return kept
+            stop = span.stop if span.size <= DETAIL_LIMIT else span.start + CHUNK_HEADER.size
+            stored = self._file.source.read(span.start, stop)
+            return self._kept.put(number, _chunk_parts(stored, span, self._file.header.checksum))
+
         # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
-        kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
+        children = Deferred(kids) if own >= CHUNK_HEADER.size else ()
         doc = "A Blosc-1 buffer, which can be decompressed separately, and its checksum, if any."
-        return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
-
-    def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
-        if (kept := self._kept.get(number)) is not None:
-            return kept
-        stop = span.stop if span.size <= DETAIL_LIMIT else span.start + CHUNK_HEADER.size
-        stored = self._file.source.read(span.start, stop)
-        return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
+        return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=children, row=number)
 
 
-_DIGEST_DOC = "The checksum of the stored metadata, without the zeros after it, which detects damage."
+def _part_node(part: Section, children: Sequence[Node], **more: Any) -> Node:
+    return Node(part.name, Span("", part.start, part.stop), doc=part.doc, children=children, **more)
 
 
-def _rest_node(part: Section) -> Node:
-    role = FieldRole.UNUSED if part.role is SectionRole.TRAILING else FieldRole.UNKNOWN
-    return Node(part.name, Span("", part.start, part.stop), role=role, doc=part.doc)
+def _chunk_parts(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
+    """Return the nodes of a chunk; `data` is only the Blosc header if the chunk is too long to be shown in detail."""
+    if len(data) < HEADER_SIZE:
+        error = f"{plural(len(data), 'byte')}: too short for a Blosc header, which has 16"
+        return (Node("cut chunk", span, role=FieldRole.UNKNOWN, error=error),)
+    header = read_chunk_header(data)
+    stop = min(max(span.start + header.ctbytes, span.start + HEADER_SIZE), span.stop)
+    body = Span("", span.start + HEADER_SIZE, stop)
+    nodes = [_header_node(header, span.start)]
+    if body.size and len(data) < span.size:
+        doc = "The blocks of the chunk, which is too long to be shown block by block."
+        nodes.append(Node("blocks", body, role=FieldRole.DATA, doc=doc))
+    elif body.size:
+        nodes += _body_nodes(data[: stop - span.start], header, body)
+    if stop < span.stop:
+        place, stored, error = Span("", stop, span.stop), data[stop - span.start :], ""
+        if len(data) == span.size:
+            try:
+                checksum.check(data[: stop - span.start], stored, place, "chunk")
+            except ShardError as problem:
+                error = problem.message
+        nodes.append(
+            Node(
+                f"checksum ({checksum.name})",
+                place,
+                value=stored if len(stored) == checksum.size else None,
+                text=stored.hex(),
+                role=FieldRole.HASH,
+                doc="The checksum of the stored chunk with its Blosc header, which detects damage.",
+                error=error,
+            )
+        )
+    return tuple(nodes)
+
+
+def _header_node(header: ChunkHeader, start: int) -> Node:
+    at = CHUNK_HEADER.span("flags", start)
+    flags = [
+        Node(
+            str(flag.name).lower().replace("_", " "),
+            at,
+            value=bool(header.flags & flag),
+            text="set" if header.flags & flag else "clear",
+            role=FieldRole.FLAGS,
+            doc=doc,
+            bits=(flag.bit_length() - 1, flag.bit_length()),
+        )
+        for flag, doc in _FLAG_DOCS.items()
+    ]
+    doc = "Codec of the streams."
+    codec = Node("codec", at, value=header.codec, text=header.codec_name, role=FieldRole.CODEC, doc=doc, bits=(5, 8))
+    values = {name: getattr(header, name) for name in CHUNK_HEADER.offsets}
+    texts = {"flags": f"{header.flags:#04x} {', '.join(header.flag_names())}"}
+    fields = field_nodes(CHUNK_HEADER, values, start, texts=texts)
+    kids = tuple(replace(field, children=(*flags, codec)) if field.name == "flags" else field for field in fields)
+    return Node("Blosc header", blosc_header_span(start), children=kids)
+
+
+def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
+    base = body.start - HEADER_SIZE
+    try:
+        found = map_chunk(chunk, limit=2**32, place=Span("", base, body.stop))
+    except ShardError as error:
+        return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
+    if header.memcpyed or header.nbytes == 0:
+        doc = "The uncompressed bytes of the chunk."
+        return [Node("uncompressed bytes", body, role=FieldRole.DATA, doc=doc)]
+    rows = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)
+
+    def start_node(number: int, row: Any) -> Node:
+        place = int(row["start"])
+        return Node(
+            f"block {number}",
+            BLOCK_START.span("", body.start + number * BLOCK_START.size),
+            value=place,
+            text=f"{place:#x}",
+            role=FieldRole.OFFSET,
+            doc=BLOCK_START.fields[0].doc,
+            target=found.block_span(number, base),
+        )
+
+    table = RecordTable(BLOCK_START, body.start, len(rows), lambda a, b: rows[a:b], describe=start_node)
+    order: I64 = np.argsort(found.starts, kind="stable")
+    ends = (found.stream_at + STREAM_LENGTH.size + found.stream_size).max(axis=1)
+    blocks = Extents(
+        base + found.starts[order],
+        base + ends[order],
+        lambda first, last: [_block_node(found, number, base) for number in order[first:last].tolist()],
+    )
+    first = body.start + rows.nbytes
+    doc = "Blocks may be in any order, because several threads may have written them."
+    return [
+        Node("block starts", Span("", body.start, first), text=plural(len(rows), "block"), children=grouped(table)),
+        Node("blocks", Span("", first, body.stop), role=FieldRole.DATA, doc=doc, children=grouped(blocks)),
+    ]
+
+
+def _block_node(found: ChunkMap, number: int, base: int) -> Node:
+    plain, nodes = found.block_plain(number), list[Node]()
+    streams = zip(found.stream_at[number].tolist(), found.stream_size[number].tolist(), strict=True)
+    places = [(at, size) for at, size in streams if at >= 0]
+    for stream, (at, size) in enumerate(places):
+        name = f"stream {stream} " if len(places) > 1 else ""
+        length = STREAM_LENGTH.span("", base + at)
+        how = "stored uncompressed" if size == plain // len(places) else found.header.codec_name
+        doc = STREAM_LENGTH.fields[0].doc
+        nodes.append(Node(f"{name}length", length, value=size, text=str(size), role=FieldRole.SIZE, doc=doc))
+        data, doc = Span("", length.stop, length.stop + size), "The stored bytes of the stream."
+        nodes.append(Node(f"{name}data", data, text=how, role=FieldRole.DATA, doc=doc))
+    text = plural(plain, "uncompressed byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
+    span = found.block_span(number, base)
+    return Node(f"block {number}", span, text=text, role=FieldRole.DATA, children=tuple(nodes))
+
+
+MAX_DEPTH = 64
+"""JSON values below this depth are shown as one node."""
+TEXT_LETTERS = 200
+"""Maximum number of letters shown of a value or a name."""
+LONGEST_VALUE = 1 << 16
+"""Longest text, in bytes, that is the value of its node; of a longer text only the beginning is shown."""
+
+_SPACE = re.compile(rb"[ \t\n\r]*")
+_SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
+_INDENT = 64  # bytes of white space skipped in parallel for all members
+
+
+class JsonNodes:
+    """Nodes with byte ranges of one JSON text, which `parse_json` must have accepted.
+
+    They are built from the offsets of brackets, commas and colons.
+    """
+
+    def __init__(self, data: bytes, source: str, base: int = 0) -> None:
+        self._data = data
+        self._source = source
+        self._base = base
+        self._marks: Once[tuple[I64, NDArray[np.uint8], NDArray[np.int32]]] = Once()
+
+    def root(self, name: str = "JSON") -> Node:
+        start = self._skip_space(0)
+        return self._node(name, start, start, len(self._data.rstrip()), 0)
+
+    def _node(self, name: str, start: int, value_at: int, stop: int, depth: int) -> Node:
+        span = Span(self._source, self._base + start, self._base + stop)
+        if self._data[value_at] in b"{[" and depth < MAX_DEPTH:
+            kids = Deferred(lambda: self._members(value_at, depth + 1), self._source)
+            kind = "object" if self._data[value_at] == ord("{") else "array"
+            return Node(name, span, text=kind, role=FieldRole.TEXT, children=kids)
+        small = stop - value_at <= LONGEST_VALUE
+        value = json.loads(self._data[value_at:stop]) if depth < MAX_DEPTH and small else None
+        text = self._data[value_at : min(stop, value_at + 4 * TEXT_LETTERS)].decode(errors="ignore")[:TEXT_LETTERS]
+        plain = isinstance(value, (int, float, str))
+        return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
+
+    def _members(self, at: int, depth: int) -> Sequence[Node]:
+        """Return the nodes of the object or array whose opening bracket is at `at`."""
+        places, kinds, levels = self._marks.get(self._find_marks)
+        first = int(np.searchsorted(places, at))
+        level = levels[first]
+        last = first + 1 + int(np.argmax(levels[first + 1 :] < level))
+        inner = levels[first + 1 : last] == level
+        # Indices of the marks that end each member: a comma or the closing bracket.
+        ends = np.append(np.flatnonzero(inner & (kinds[first + 1 : last] == ord(","))) + first + 1, last)
+        before = np.append(first, ends[:-1])
+        if last == first + 1 and self._skip_space(at + 1) == places[last]:
+            return ()
+        named = self._data[at] == ord("{")
+        starts = self._values_at(places[before] + 1)
+        # The first mark in a member of an object is the colon.
+        values = self._values_at(places[before + 1] + 1) if named else starts
+        stops = self._stops(starts, places[ends])
+
+        def describe(low: int, high: int) -> list[Node]:
+            found = []
+            for number in range(low, high):
+                start, value, stop = int(starts[number]), int(values[number]), int(stops[number])
+                name = self._name(start, int(places[before[number] + 1])) if named else f"[{number}]"
+                found.append(self._node(name, start, value, stop, depth))
+            return found
+
+        return list(grouped(Extents(starts + self._base, stops + self._base, describe, source=self._source)))
+
+    def _find_marks(self) -> tuple[I64, NDArray[np.uint8], NDArray[np.int32]]:
+        blocks = list(structure(self._data))
+        places = np.concatenate([found for found, _ in blocks]) if blocks else np.zeros(0, np.int64)
+        kinds = np.concatenate([kind for _, kind in blocks]) if blocks else np.zeros(0, np.uint8)
+        steps = np.isin(kinds, (ord("["), ord("{"))).astype(np.int8) - np.isin(kinds, (ord("]"), ord("}")))
+        return places, kinds, np.cumsum(steps, dtype=np.int32)
+
+    def _name(self, start: int, colon: int) -> str:
+        name = str(json.loads(self._data[start:colon]))
+        return name if len(name) <= TEXT_LETTERS else name[:TEXT_LETTERS] + "…"
+
+    def _values_at(self, places: I64) -> I64:
+        return self._over_space(places, 1, lambda _, at: self._skip_space(at))
+
+    def _stops(self, starts: I64, ends: I64) -> I64:
+        def stop(number: int, end: int) -> int:
+            return int(starts[number]) + len(self._data[int(starts[number]) : end].rstrip(b" \t\n\r"))
+
+        return self._over_space(ends, -1, stop)
+
+    def _over_space(self, places: I64, step: int, rest: Callable[[int, int], int]) -> I64:
+        """Move places over white space, forward or backward; `rest` moves those with much of it one by one."""
+        data, places = np.frombuffer(self._data, np.uint8), places.copy()
+        moving = np.arange(len(places))
+        for _ in range(_INDENT):
+            moving = moving[_SPACES[data[places[moving] + min(step, 0)]]]
+            if not len(moving):
+                return places
+            places[moving] += step
+        for number in moving.tolist():
+            places[number] = rest(number, int(places[number]))
+        return places
+
+    def _skip_space(self, at: int) -> int:
+        found = _SPACE.match(self._data, at)
+        return found.end() if found else at

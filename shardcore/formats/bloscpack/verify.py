@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
-from shardcore.formats.bloscpack.arrays import array_info
-from shardcore.formats.bloscpack.blosc1 import check_chunk
+from shardcore.formats.bloscpack.blosc1 import check_chunk, decompress
 from shardcore.formats.bloscpack.content import TRIED_WHOLE
-from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.header import read_header
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
-from shardcore.formats.bloscpack.metadata import MetadataSection
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span, read_header
+from shardcore.formats.bloscpack.metadata import MetadataSection, array_info
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
 from shardcore.model.number_text import grouped_digits, plural
@@ -21,10 +19,6 @@ from shardcore.progress import Progress
 from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16
-
-
-def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
-    return Verification(file, objects).run(depth, progress)
 
 
 def intact_report(data: bytes, depth: Depth) -> Report | None:
@@ -61,12 +55,16 @@ class Verification:
         progress(0, 1)
         note_interrupted(self._findings, self._file.source, "bloscpack")
         self._structure()
+        if self._file.metadata is not None:
+            self._metadata(self._file.metadata)
         if depth.reaches(Depth.INDEX):
             self._table.load(progress)
-            self._offsets()
-            self._spare_slots()
-            self._gaps()
-            self._headers()
+            if self._file.offsets:
+                self._offsets()
+                self._spare_slots()
+            damaged = self._objects.damaged(np.arange(len(self._table)))
+            self._gaps(damaged)
+            self._headers(damaged)
             self._end()
         checked = without = 0
         if depth.reaches(Depth.CONTENT):
@@ -75,135 +73,113 @@ class Verification:
         return Report(depth, len(self._objects), self._findings.all(), checked, without)
 
     def _structure(self) -> None:
-        header = self._header
-        if self._file.offsets.problem:
-            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.problem)
+        header, offsets, warn = self._header, self._file.offsets, self._findings.warning
+        if offsets.problem:
+            self._findings.error("bloscpack.slots", offsets.span(0, offsets.count), offsets.problem)
         for name in ("unused", "reserved"):
             if any(header.values.get(name, b"")):
-                span = header.field_span(name)
-                self._findings.warning("bloscpack.reserved", span, f"the bytes `{name}` of the header are not all zero")
+                message = f"the bytes `{name}` of the header are not all zero"
+                warn("bloscpack.reserved", header.record.span(name), message)
         if header.nchunks == UNKNOWN:
-            span = header.field_span("nchunks")
             message = "nchunks is -1 (unknown): for such a file the reference returns no content and no error"
-            self._findings.warning("bloscpack.nchunks", span, message)
+            warn("bloscpack.nchunks", header.record.span("nchunks"), message)
         if header.max_app_chunks and not header.has_offsets:
-            span = header.field_span("max_app_chunks")
-            self._findings.warning(
-                "bloscpack.spare-slots", span, "max_app_chunks declares spare slots, but the file has no offsets"
-            )
-        if self._file.metadata is not None:
-            self._metadata_section(self._file.metadata)
+            message = "max_app_chunks declares spare slots, but the file has no offsets"
+            warn("bloscpack.spare-slots", header.record.span("max_app_chunks"), message)
 
-    def _metadata_section(self, metadata: MetadataSection) -> None:
-        for name, message in metadata.problems():
-            self._findings.error(f"bloscpack.{name.replace('_', '-')}", metadata.header, message)
-        digest = self._file.metadata_problem()
-        if digest:
-            self._findings.error("bloscpack.metadata-digest", metadata.digest, digest)
-        padding = metadata.padding
+    def _metadata(self, metadata: MetadataSection) -> None:
+        findings, stored, padding = self._findings, metadata.stored, metadata.padding
+        for name, message in metadata.problems.items():
+            findings.error(f"bloscpack.{name.replace('_', '-')}", metadata.header, message)
+        if problem := self._file.metadata_problem():
+            findings.error("bloscpack.metadata-digest", metadata.digest, problem)
         if any(self._file.source.read(padding.start, padding.stop)):
-            self._findings.warning(
-                "bloscpack.metadata-room", padding, "the bytes reserved after the metadata are not all zero"
-            )
+            message = "the bytes reserved after the metadata are not all zero"
+            findings.warning("bloscpack.metadata-room", padding, message)
         try:
             value = self._file.metadata_value()
         except (FormatError, LimitExceeded) as error:
-            self._findings.error("bloscpack.metadata", error.span or metadata.stored, error.message)
+            findings.error("bloscpack.metadata", error.span or stored, error.message)
             return
         try:
             info = array_info(value)
         except FormatError as error:
-            self._findings.warning("bloscpack.array", metadata.stored, error.message)
+            findings.warning("bloscpack.array", stored, error.message)
             return
         size = self._header.plain_size
         if info is not None and size not in (UNKNOWN, info.nbytes):
             described = plural(info.nbytes, "byte")
             message = f"the metadata describes an array of {described}, but the content has {grouped_digits(size)}"
-            self._findings.error("bloscpack.array", metadata.stored, message)
+            findings.error("bloscpack.array", stored, message)
 
     def _offsets(self) -> None:
-        slots = self._table.slots
-        if slots is None:
+        offsets = self._file.offsets
+        if not offsets.filled:
+            message = "the offsets were not filled in; readers walk from chunk to chunk"
+            self._findings.note("bloscpack.offsets-unused", offsets.span(0, offsets.used), message)
             return
-        if not slots.used:
-            span = Span("", slots.span(0).start, slots.span(slots.count).start)
-            self._findings.note(
-                "bloscpack.offsets-unused",
-                span,
-                "the offsets were not filled in; readers walk from chunk to chunk",
-            )
-            return
-        for first in range(0, min(slots.count, len(self._table)), SLOTS_AT_ONCE):
-            last = min(first + SLOTS_AT_ONCE, slots.count, len(self._table))
-            got = slots.read(self._file.source, first, last)
+        count = min(offsets.used, len(self._table))
+        for first in range(0, count, SLOTS_AT_ONCE):
+            last = min(first + SLOTS_AT_ONCE, count)
+            got = offsets.read(self._file.source, first, last)
             places = self._table.places[first:last]
             for row in np.flatnonzero(got != places).tolist():
                 number, slot, place = first + row, int(got[row]), int(places[row])
                 where = f"the chunk begins at byte {place:#x}" if place != UNKNOWN else "the chunk cannot be found"
                 message = f"the offset of chunk {number} is {slot}, but {where}"
                 add = self._findings.warning if slot == UNKNOWN else self._findings.error
-                add("bloscpack.offset", slots.span(number), message, key=str(number))
+                add("bloscpack.offset", offsets.slot(number), message, key=str(number))
 
     def _spare_slots(self) -> None:
-        slots, source = self._table.slots, self._file.source
-        if slots is None:
-            return
-        start, stop = slots.span(slots.count).start, self._table.area.first
-        step = SLOTS_AT_ONCE * OFFSET.size
-        for at in range(start, stop - stop % OFFSET.size, step):
-            data = source.read(at, min(at + step, stop, source.size))
-            rows = OFFSET.read(data, count=len(data) // OFFSET.size)["offset"]
-            if (rows != UNKNOWN).any():
-                place = at + int((rows != UNKNOWN).argmax()) * OFFSET.size
-                span = Span("", place, place + OFFSET.size)
-                self._findings.warning("bloscpack.spare-slots", span, "a spare offset slot is not -1")
+        offsets = self._file.offsets
+        for first in range(offsets.used, offsets.count, SLOTS_AT_ONCE):
+            filled = offsets.read(self._file.source, first, min(first + SLOTS_AT_ONCE, offsets.count)) != UNKNOWN
+            if filled.any():
+                slot = offsets.slot(first + int(filled.argmax()))
+                self._findings.warning("bloscpack.spare-slots", slot, "a spare offset slot is not -1")
                 return
 
-    def _gaps(self) -> None:
+    def _gaps(self, damaged: NDArray[np.bool_]) -> None:
         """Report bytes between chunks, at which readers that walk from chunk to chunk fail."""
-        area, table = self._table.area, self._table
-        damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
+        area, table, count = self._table.area, self._table, len(damaged)
         ends = area.stops(table.places, table.headers) + area.digest
-        before = np.concatenate([[area.first], ends[:-1]])[: len(ends)]
-        sound = ~damaged & ~np.concatenate([[False], damaged[:-1]])[: len(ends)]
-        wrong = np.flatnonzero(sound & (table.places > before))
-        self._findings.more(Severity.ERROR, "bloscpack.gap", len(wrong) - MAX_PER_CODE)
-        for row in wrong[:MAX_PER_CODE].tolist():
+        before = np.concatenate([[area.first], ends])[:count]
+        sound = ~damaged & ~np.concatenate([[False], damaged])[:count]
+        for row in self._some("bloscpack.gap", sound & (table.places > before)):
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
             message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that walk the chunks fail"
             self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
-    def _headers(self) -> None:
-        table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
-        damaged = self._objects.damaged(rows)
-        wrong = np.flatnonzero(damaged)
-        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(wrong) - MAX_PER_CODE)
-        for row in wrong[:MAX_PER_CODE].tolist():
+    def _headers(self, damaged: NDArray[np.bool_]) -> None:
+        for row in self._some("bloscpack.chunk", damaged):
             ref = self._objects.ref(row)
             span = ref.spans[0] if ref.spans else None
             self._findings.error("bloscpack.chunk", span, _of_chunk(row, ref.error), key=str(row))
-        sizes = table.headers["nbytes"].astype(np.int64)
-        wished = np.full(len(rows), self._header.chunk_size, np.int64)
-        if self._header.nchunks == len(rows) > 0:
-            wished[-1] = self._header.last_chunk
-        if self._header.nchunks == UNKNOWN and len(rows):
-            wished[-1] = UNKNOWN
-        wrong = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
-        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(wrong) - MAX_PER_CODE)
-        for row in wrong[:MAX_PER_CODE].tolist():
-            span = blosc_header_span(int(table.places[row]))
+        header, sizes = self._header, self._table.headers["nbytes"].astype(np.int64)
+        wanted = np.full(len(sizes), header.chunk_size, np.int64)
+        if header.nchunks in (UNKNOWN, len(sizes)):
+            wanted[-1:] = UNKNOWN if header.nchunks == UNKNOWN else header.last_chunk
+        for row in self._some("bloscpack.chunk-size", ~damaged & (wanted != UNKNOWN) & (sizes != wanted)):
+            span = blosc_header_span(int(self._table.places[row]))
             found = plural(sizes[row], "uncompressed byte")
-            message = f"chunk {row} has {found}, but the file's header declares {grouped_digits(wished[row])}"
+            message = f"chunk {row} has {found}, but the file's header declares {grouped_digits(wanted[row])}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 
+    def _some(self, code: str, wrong: NDArray[np.bool_]) -> list[int]:
+        """Return the first `MAX_PER_CODE` rows of a mask; the others are only counted."""
+        rows = np.flatnonzero(wrong)
+        self._findings.more(Severity.ERROR, code, len(rows) - MAX_PER_CODE)
+        found: list[int] = rows[:MAX_PER_CODE].tolist()
+        return found
+
     def _end(self) -> None:
-        if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
-            fit = plural(len(self._table), "chunk")
-            message = f"nchunks is {grouped_digits(self._header.nchunks)}, but at most {fit} fit in the file"
-            self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
-        places, end = self._table.places, self._file.chunks_end
-        if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:
+        nchunks, count = self._header.nchunks, len(self._table)
+        if nchunks != UNKNOWN and count < nchunks:
+            message = f"nchunks is {grouped_digits(nchunks)}, but at most {plural(count, 'chunk')} fit in the file"
+            self._findings.error("bloscpack.chunk-count", self._header.record.span(""), message)
+        end, complete = self._file.chunks_end
+        if count and complete and end < self._file.source.size:
             span = Span("", end, self._file.source.size)
             what = plural(span.size, "byte follows", "bytes follow")
             message = f"{what} the last chunk: appending can leave some, and readers ignore them"

@@ -15,8 +15,10 @@ from shardcore.formats.bloscpack.lookup import BlockFound, ChecksumCompared, Chu
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Drawing
 from shardcore.model.slot_usage import Load, LoadSource
+from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
+from shardcore.shards.trace import FOUND
 from shardcore.teaching.bloscpack.block import BlockSketch
 from shardcore.teaching.bloscpack.ruler_figures import blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.rulers import RulersSketch
@@ -41,9 +43,8 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
             share_of(Use.METADATA, "checksum of the metadata", room.stop, file.metadata.stop),
         ]
     if file.offsets.count:
-        slots = file.offsets.slots
-        filled = np.arange(file.offsets.count) < (slots.count if slots is not None else 0)
-        inside["offsets"] = file.offset_table.shares(filled)
+        used = np.arange(file.offsets.count) < file.offsets.used
+        inside["offsets"] = file.offset_table.shares(used)
     if file.table.loaded:
         inside["chunks"] = _chunks(file)
     return budget(file.sections, inside)
@@ -106,16 +107,26 @@ def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
     """Return the drawings of the first file of a column; of other folders, those of the file of a lookup."""
-    from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
+    from shardcore.formats.bloscpack.bcolz_dataset import BcolzDataSet
+    from shardcore.formats.bloscpack.shard import BloscpackShard
 
-    if not isinstance(data_set, BloscpackDataSet):
+    if not isinstance(data_set, BcolzDataSet):
         return () if trace is None else None
-    if trace is not None and data_set.has_file(trace.member):
-        return None
-    first = data_set.first_member if trace is None else data_set.first_file(trace)
+    first = data_set.first_member
+    if trace is not None:
+        if any(member.name == trace.member for member in data_set.members):
+            return None
+        found = trace.ref.spans if trace.outcome == FOUND and trace.ref is not None else ()
+        first = SourceName.parse(found[0].source).path if found else ""
     if not first:
         return ()
-    scene = ChunkScene(lambda: data_set.file_of(first), None, ready=lambda: data_set.is_open(first))
+
+    def file() -> BloscpackFile:
+        shard = data_set.member(first)
+        assert isinstance(shard, BloscpackShard)
+        return shard.file
+
+    scene = ChunkScene(file, None, ready=lambda: data_set.is_open(first))
     return data_set.placed_sketches(_sketches(scene), first)
 
 

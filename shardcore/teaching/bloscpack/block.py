@@ -58,7 +58,7 @@ class _Block:
             return (Span("", place, place + 1),)
         filtered = at
         if header.filter_name == "bitshuffle":
-            return (Span("", base + int(self.found.starts[self.number]), base + self.found.block_stop(self.number)),)
+            return (self.found.block_span(self.number, base),)
         if header.filter_name == "shuffle" and at < self.elements * self.typesize:
             filtered = at % self.typesize * self.elements + at // self.typesize
         places, sizes = self.found.stream_at[self.number], self.found.stream_size[self.number]
@@ -198,7 +198,7 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
         why = "Shuffling hardly creates more equal neighbours here, so it gains almost nothing."
     if not len(one.found.starts):
         return f"{why} The chunk is a memcpy (stored uncompressed), because the codec saved nothing."
-    span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
+    span = one.found.block_span(one.number).size
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
     size_text = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
     return f"{why} {size_text}"

@@ -93,9 +93,9 @@ def _front_items(file: BloscpackFile) -> list[Item]:
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int) -> tuple[Cells, bool] | None:
     """Return the drawn offset slots, and True if the slot of chunk `number` is right; None without offsets."""
-    slots = file.table.slots
-    shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
-    if slots is None or not shown:
+    slots = file.offsets
+    shown = [chunk for chunk in chunks if chunk.number < slots.used]
+    if not shown:
         return None
     first, last = shown[0].number, shown[-1].number
     values = slots.read(file.source, first, last + 1).tolist()
@@ -105,16 +105,16 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[PlacedChunk], number: int
         tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
         doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it has'} {value}"
         doc += "." if right else f", but the chunk is found at byte {chunk.place:#x}."
-        spans = (slots.span(chunk.number),)
+        spans = (slots.slot(chunk.number),)
         items.append(Item(str(value), spans, chunk.number, tone=tone, doc=doc, name=f"slot {chunk.number}", here=here))
     count = last - first + 1
-    spare = file.offsets.count - slots.count if last == slots.count - 1 else 0
+    spare = slots.count - slots.used if last == slots.used - 1 else 0
     if spare > 0:
         doc = "-1: a spare slot, so that a chunk can be appended in place."
-        for one in range(slots.count, slots.count + min(spare, SPARE)):
-            items.append(Item("spare", (slots.span(one),), one, tone=Tone.EMPTY, doc=doc, name=f"spare {one}"))
+        for one in range(slots.used, slots.used + min(spare, SPARE)):
+            items.append(Item("spare", (slots.slot(one),), one, tone=Tone.EMPTY, doc=doc, name=f"spare {one}"))
         count += min(spare, SPARE)
-    title = f"Offsets of the chunks, {plural(slots.count, 'slot')}"
+    title = f"Offsets of the chunks, {plural(slots.used, 'slot')}"
     if spare > 0:
         title += f" and {grouped_digits(spare)} spare"
     good = any(chunk.number == number and value == chunk.place for chunk, value in zip(shown, values, strict=True))
@@ -160,7 +160,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
     for number in shown:
         here, plain = number == block, found.block_plain(number)
         at = number * header.blocksize
-        span = Span("", start + int(found.starts[number]), start + found.block_stop(number))
+        span = found.block_span(number, start)
         tone = Tone.HIT if here else Tone.DATA
         doc = f"Block {number}: {plural(plain, 'uncompressed byte')}, {grouped_digits(span.size)} stored."
         above.append(Item(f"block {number}", (), at, plain, tone, doc, here=here))

@@ -37,7 +37,7 @@ class RulersSketch:
         number, block = scene.chosen(self.controls, values)
         file = scene.file
         if file.header.nchunks == 0 or (file.table.loaded and not len(file.table)):
-            return _nothing()
+            return Drawing("No chunks", (), (), "The file has no chunks.")
         chunks = scene.around(number, CHUNKS)
         chunk = next(one for one in chunks if one.number == number)
         within = scene.within if number == scene.chunk else None
@@ -105,25 +105,13 @@ class RulersSketch:
         if trace is not None and trace.outcome != FOUND and trace.error:
             missing = f"Not found: {trace.error}. "
         stored = chunk.stop - chunk.place
-        if chunk.header.nbytes >= stored:
-            gain = (
-                f"{plural(chunk.header.nbytes, 'uncompressed byte')} of chunk {chunk.number} take "
-                f"{grouped_digits(stored)} "
-                "in the file"
-            )
-        else:
-            gain = (
-                f"{plural(chunk.header.nbytes, 'uncompressed byte')} of chunk {chunk.number} take "
-                f"{grouped_digits(stored)} "
-                "in the file, more because of header and checksum"
-            )
+        size = plural(chunk.header.nbytes, "uncompressed byte")
+        gain = f"{size} of chunk {chunk.number} take {grouped_digits(stored)} in the file"
+        if chunk.header.nbytes < stored:
+            gain += ", more because of header and checksum"
         place = "the offset gives its start" if good else "a reader walks from chunk to chunk"
         if not good and offsets:
             place = "its offset is not valid, so a reader walks from chunk to chunk"
         if not good and not chunk.number:
             place = "the first chunk begins right after the header and metadata"
         return f"{missing}{gain}. Stored chunks differ in length; {place}."
-
-
-def _nothing() -> Drawing:
-    return Drawing("No chunks", (), (), "The file has no chunks.")

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from shardcore.errors import ShardError
-from shardcore.formats.bloscpack.blosc1 import check_chunk
-from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.blosc1 import check_chunk, decompress
 from shardcore.testing import mutated
 
 

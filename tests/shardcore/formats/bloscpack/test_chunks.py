@@ -124,7 +124,7 @@ def test_columns_before_the_index_is_loaded() -> None:
 
 
 def test_every_offset_table_of_long_files_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardcore.formats.bloscpack.offsets.SLOTS_AT_OPEN", 4)
+    monkeypatch.setattr("shardcore.formats.bloscpack.chunks.SLOTS_AT_OPEN", 4)
     file = File(CHUNKS, SIZES)
     with shardcore.open(file.write()) as shard:
         assert shard.objects[:].start.tolist() == file.places()[:-1]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from shardcore.errors import FormatError
-from shardcore.formats.bloscpack.blosc1 import read_chunk_header
-from shardcore.formats.bloscpack.decode import decompress, split_chunk
+from shardcore.formats.bloscpack.blosc1 import decompress, read_chunk_header, split_chunk
 from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, memcpy, sample
 

@@ -14,8 +14,8 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard, ShardError
-from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.verify import intact_report
+from shardcore.formats.bloscpack.writer import append
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.operations.content.detect_kind import content as content_of

@@ -6,7 +6,7 @@ import pytest
 
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.bloscpack.blosc1 import ChunkHeader, map_chunk, read_chunk_header, write_chunk_header
-from shardcore.formats.bloscpack.header import check_slots, header_size, read_header, write_header
+from shardcore.formats.bloscpack.layout import header_record, read_header
 from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
 
@@ -32,7 +32,7 @@ def test_version_3_from_written_out_bytes() -> None:
     assert (got.version, got.options, got.checksum.name, got.typesize) == (3, 1, "crc32", 1)
     assert (got.chunk_size, got.last_chunk, got.nchunks, got.max_app_chunks) == (4, 3, 3, 1)
     assert (got.size, got.slots, got.has_offsets, got.has_metadata, got.plain_size) == (32, 4, True, False, 11)
-    assert write_header(got) == TINY
+    assert got.record.pack(**got.values) == TINY
 
 
 def test_version_1_has_16_bytes_and_knows_only_a_count() -> None:
@@ -40,13 +40,13 @@ def test_version_1_has_16_bytes_and_knows_only_a_count() -> None:
     got = read_header(data)
     assert (got.version, got.size, got.nchunks, got.slots) == (1, 16, 5, 0)
     assert (got.chunk_size, got.last_chunk, got.plain_size, got.checksum.size) == (-1, -1, -1, 0)
-    assert write_header(got) == data
+    assert got.record.pack(**got.values) == data
 
 
 def test_version_2_has_no_spare_slots() -> None:
     got = read_header(header(2, max_app_chunks=77))
     assert (got.version, got.max_app_chunks, got.slots) == (2, 0, 3)
-    assert write_header(got) == header(2, max_app_chunks=77)
+    assert got.record.pack(**got.values) == header(2, max_app_chunks=77)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_other_headers_are_refused() -> None:
         assert caught.value.span == Span("", 4, 5)
     for data in (b"", b"b", b"blp", b"blpx\x03", b"BLPK\x03", bytes(32)):
         with pytest.raises((BadMagic, Truncated)):
-            header_size(data)
+            header_record(data)
 
 
 def test_plain_size() -> None:
@@ -99,10 +99,10 @@ def test_plain_size() -> None:
 
 
 def test_slots_are_compared_with_the_file_first() -> None:
-    check_slots(read_header(header(nchunks=3)), 32, 56)
+    read_header(header(nchunks=3)).check_slots(32, 56)
     for count, size in ((2**60, 1000), (3, 55)):
         with pytest.raises(Truncated, match=f"{count:,} chunks and 0 spare slots"):
-            check_slots(read_header(header(nchunks=count)), 32, size)
+            read_header(header(nchunks=count)).check_slots(32, size)
 
 
 # "hell" of the worked example in the fact sheet, byte by byte.

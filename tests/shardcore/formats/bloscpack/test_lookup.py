@@ -8,8 +8,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.bloscpack.arrays import element_at
-from shardcore.formats.bloscpack.keys import parse_key
+from shardcore.formats.bloscpack.lookup import element_at, parse_key
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.span import Span
 from shardcore.testing import CountingSource

@@ -9,16 +9,15 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
-from shardcore.formats.bloscpack.arrays import array_info, parse_dtype
-from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.json_nodes import JsonNodes
-from shardcore.formats.bloscpack.layout import METADATA_HEADER
+from shardcore.formats.bloscpack.layout import CHECKSUMS, METADATA_HEADER, Checksum
 from shardcore.formats.bloscpack.metadata import (
-    check_digest,
+    array_info,
     decode_metadata,
+    parse_dtype,
     read_metadata_section,
     write_metadata_section,
 )
+from shardcore.formats.bloscpack.tree import JsonNodes
 from shardcore.model.finding import Severity
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import memcpy
@@ -48,7 +47,7 @@ def file_of(**options: Any) -> bytes:
 )
 def test_broken_rules_are_named(fields: dict[str, int | bytes], names: list[str]) -> None:
     section = read_metadata_section(section_of(**fields), 32, 1000)
-    assert ([field for field, _ in section.problems()], section.stop) == (names, 88)
+    assert (list(section.problems), section.stop) == (names, 88)
 
 
 def test_impossible_sections_are_refused_and_expansion_is_bounded() -> None:
@@ -79,7 +78,7 @@ def test_sections_are_written_as_they_are_read(text: bytes, kind: Checksum) -> N
     assert section.codec == ("zlib" if len(text) > 1000 else "none")
     stored = data[section.stored.start : section.stored.stop]
     assert decode_metadata(section, stored) == text
-    assert check_digest(section, stored, data[section.digest.start :]) == ""
+    assert section.digest_problem(stored, data[section.digest.start :]) == ""
     assert not any(data[section.padding.start : section.padding.stop])
 
 

@@ -23,13 +23,11 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError
-from shardcore.formats.bloscpack import content, encode
-from shardcore.formats.bloscpack.append import append
-from shardcore.formats.bloscpack.blosc1 import read_chunk_header
-from shardcore.formats.bloscpack.decode import decompress
-from shardcore.formats.bloscpack.encode import Recipe
+from shardcore.formats.bloscpack import content
+from shardcore.formats.bloscpack.blosc1 import decompress, read_chunk_header
+from shardcore.formats.bloscpack.file_writer import CODECS, Recipe, compressed
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.formats.bloscpack.writer import BloscpackWriter
+from shardcore.formats.bloscpack.writer import BloscpackWriter, append
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
@@ -123,7 +121,7 @@ def test_defaults_are_those_of_the_reference(tmp_path: Path) -> None:
         assert (ref.codec, ref.extras["filter"], ref.extras["typesize"]) == ("blosclz", "shuffle", 8)
 
 
-@pytest.mark.parametrize("codec", encode.CODECS)
+@pytest.mark.parametrize("codec", CODECS)
 def test_every_option_is_kept(codec: str, tmp_path: Path) -> None:
     for level in (0, 1, 5, 9):
         path = tmp_path / f"{level}.blp"
@@ -234,7 +232,7 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
 
 
 def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardcore.formats.bloscpack.input_content.IN_MEMORY", 5000)
+    monkeypatch.setattr("shardcore.formats.bloscpack.writer.IN_MEMORY", 5000)
     written(tmp_path / "a.blp", WALK, chunk_size=1000)
     pieces = (WALK[at : at + 333] for at in range(0, len(WALK), 333))
     pipe = SimpleNamespace(read=lambda size=-1: next(pieces, b""))
@@ -304,7 +302,7 @@ def test_threads_that_read_give_chunks_in_order() -> None:
 
     recipe, found = Recipe("zstd", 9, False, 1), []
     with ThreadPoolExecutor(4) as workers, pytest.raises(SourceError, match="the input fails"):
-        for chunk in encode.compressed(plains(), recipe, 20_000, workers):
+        for chunk in compressed(plains(), recipe, 20_000, workers):
             found.append(decompress(chunk))
     assert found == [b"%d" % number * (5000 if number % 3 else 1) for number in range(len(found))]
 
