@@ -27,7 +27,6 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.find_spec import (
     INFO_NAME,
@@ -42,12 +41,11 @@ from shardcore.formats.neuroglancer.find_spec import (
     useless_info,
 )
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import describe_route
+from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
 from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
-from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
@@ -65,13 +63,12 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.drawing import Drawing, Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,6 @@ class NeuroglancerDataSet(DataSet):
 
     key_form = NUMBERS
     decodes_to_verify = True
-    meanings = MEANINGS
 
     version = VERSION
 
@@ -257,54 +253,20 @@ class NeuroglancerDataSet(DataSet):
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
         """Return the only shard that may have the key; empty if this file, and therefore the key, does not exist."""
-        describe_route(key, self.origin, recorder)
+        recorder.record(Routed(key, self.origin), self.format)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
-            missing = self.origin.spec.shard_name(key.shard)
-            recorder.step(
-                "Shard not found",
-                f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
-                why="The shard of a key is computed, so no other file can have the key.",
-                inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
-                file=missing,
-                draw=lambda: self._route_drawing(key),
-            )
+            recorder.record(ShardMissing(key, self.origin, self.file_numbers), self.format)
             return ()
         return (name,)
 
-    def _route_drawing(self, key: KeyLocation) -> Drawing:
-        from shardcore.formats.neuroglancer.key_bits_drawings import route_drawing
-
-        return route_drawing(self.origin.spec, key, self._there)
-
     @property
-    def _there(self) -> tuple[int, ...]:
+    def file_numbers(self) -> tuple[int, ...]:
+        """Numbers of the existing shards, ascending; empty before the folder is listed."""
         return tuple(sorted(self._names)) if self.listed else ()
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
-        from shardcore.model.drawing import StaticSketch
-
-        place = None if trace is None else self.parse_key(trace.key)
-        key = None if place is None else place.key
-        # After a lookup, the shard of the key is open if it exists.
-        name = trace.member if trace is not None else self.first_member
-        inside = self.may_hold(name) and (trace is None or self.is_open(name))
-        sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
-        if place is None:
-            return self.placed_sketches((sketch,), name) if inside else ()
-        routing = StaticSketch("files", "Files", self._route_drawing(place))
-        return (*(self.placed_sketches((sketch,), name) if inside else (sketch,)), routing)
-
-    def _file_of(self, name: str) -> NeuroglancerFile:
+    def file_of(self, name: str) -> NeuroglancerFile:
         return cast(NeuroglancerShard, self.member(name)).file
-
-    def _open_files(self) -> OpenFiles:
-        if not self.listed:
-            return OpenFiles()
-        names = [member.name for member in self.members]
-        opened = [name for name in names if self.is_open(name)]
-        return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _open_by_name(self, number: int, minishard: int) -> str | None:
         """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
@@ -357,7 +319,6 @@ class NeuroglancerKeySpaces(DataSet):
     """A folder with several key spaces, shown as a tree; lookups and verification require choosing one."""
 
     key_form = NUMBERS
-    meanings = MEANINGS
 
     version = VERSION
 

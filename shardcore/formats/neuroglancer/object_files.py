@@ -34,11 +34,11 @@ from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.compressed_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
@@ -79,7 +79,6 @@ MOST_HEAD = 8 << 20
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh, from the file <key>."
 _CONTENT = "The stored content of the object."
-FILE_WHY = "The folder serves as the index: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
@@ -243,7 +242,6 @@ class ObjectFileShard(FileShard):
     file: _ObjectFile
     format = "neuroglancer"
     decodes_to_verify = True
-    meanings = MEANINGS
     version = "1"
     byte_shares = Shard.byte_shares
     loads = Shard.loads
@@ -252,19 +250,11 @@ class ObjectFileShard(FileShard):
         super().__init__(file, _OneObject(file), _ObjectTree(file))
         self.title = f"Neuroglancer {file.kind}"
 
-    def _module(self, name: str) -> Any:
-        # Charts and references exist only for shards.
-        return None
-
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         if str(key) != self.file.key:
             raise KeyAbsent(str(key))
         ref = self.file.ref()
-        where = self.file.span
-        text = f"{plural(where.size, 'stored byte')}: the whole file is the {self.file.kind}."
-        recorder.step(
-            self.file.kind.capitalize(), text, where, why="A separate file requires no index; one request reads it."
-        )
+        recorder.record(FileRead(self.file.kind, self.file.span), self.format)
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
@@ -346,7 +336,6 @@ class ObjectFiles(DataSet):
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
     decodes_to_verify = True
-    meanings = MEANINGS
     version = "1"
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
@@ -481,14 +470,8 @@ class ObjectFiles(DataSet):
                 name = None
             except ShardError:
                 pass  # the file exists; opening it again reports the error
-        about = (Span(INFO_NAME, 0, len(self.text)),)
-        if name is None:
-            text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
-            recorder.step("Which file", text, *about, why=FILE_WHY)
-            return ()
-        text = f"The key is the name of the file: {short(name)}."
-        recorder.step("Which file", text, *about, why=FILE_WHY, file=name)
-        return (name,)
+        recorder.record(FileNamed(self.origin, key, name), self.format)
+        return () if name is None else (name,)
 
     lookup_all = Shard.lookup_all
 

@@ -27,7 +27,6 @@ from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
-from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import Depth, Report
@@ -50,10 +49,8 @@ if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.content_part import ContentPart
-    from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
-    from shardcore.shards.trace import Trace
     from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
@@ -104,7 +101,6 @@ class NeuroglancerShard(FileShard):
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
     decodes_to_verify = True
-    meanings = MEANINGS
 
     format = "neuroglancer"
     version = VERSION
@@ -203,12 +199,6 @@ class NeuroglancerShard(FileShard):
     def declared_objects(self) -> int | None:
         table = self.file.levels.known_table
         return None if table is None else len(table.entries)
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        key = None if trace is None else parse_key(trace.key)
-        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
-
-        return (BitsSketch(self.origin, key, lambda: self.file),)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         from shardcore.formats.neuroglancer.verify import verify

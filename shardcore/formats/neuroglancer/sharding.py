@@ -43,41 +43,7 @@ def murmur_low64(key: int) -> int:
     return int(low)
 
 
-def mixing_steps(number: int) -> list[tuple[str, str, int]]:
-    """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
-    low, high, length = number & 0xFFFFFFFF, number >> 32, 8
-
-    def rotated(word: int, bits: int) -> int:
-        return (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
-
-    def mixed(word: int) -> int:
-        return int(_mix(np.array([word], np.uint32))[0])
-
-    a = low * 0x239B961B & 0xFFFFFFFF
-    b = high * 0xAB0E9789 & 0xFFFFFFFF
-    h1 = rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ length
-    h2 = rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ length
-    sum1 = (h1 + h2 + 2 * length) & 0xFFFFFFFF
-    sum2, sum3 = (h2 + sum1) & 0xFFFFFFFF, (length + sum1) & 0xFFFFFFFF
-    m1, m2, m3 = map(mixed, (sum1, sum2, sum3))
-    end = (m1 + m2 + 2 * m3) & 0xFFFFFFFF
-    return [
-        ("a", "lower half · 0x239b961b", a),
-        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1),
-        ("b", "upper half · 0xab0e9789", b),
-        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2),
-        ("s1", "h1 + h2 + 16", sum1),
-        ("s2", "h2 + s1", sum2),
-        ("s3", "8 + s1", sum3),
-        ("m1", "mix(s1)", m1),
-        ("m2", "mix(s2)", m2),
-        ("m3", "mix(s3)", m3),
-        ("h1 at the end", "m1 + m2 + 2 · m3", end),
-        ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
-    ]
-
-
-def _mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return word ^ (word >> np.uint32(16))
@@ -101,8 +67,8 @@ def murmur_low64_many(keys: Keys) -> Keys:
         # For such a short input, words 3 and 4 of the state are both the length.
         h1 = h1 + h2 + length + length
         h2 = h2 + h1
-        h3 = h4 = _mix(h1 + length)
-        h1, h2 = _mix(h1), _mix(h2)
+        h3 = h4 = mix(h1 + length)
+        h1, h2 = mix(h1), mix(h2)
         h1 = h1 + h2 + h3 + h4
         h2 = h2 + h1
     return h1.astype(np.uint64) | (h2.astype(np.uint64) << np.uint64(32))
