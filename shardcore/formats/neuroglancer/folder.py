@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,7 +29,9 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import (
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
+from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     FoundInfo,
     Origin,
@@ -40,12 +43,8 @@ from shardcore.formats.neuroglancer.find_spec import (
     reasons_text,
     useless_info,
 )
-from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
-from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
-from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
+from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
@@ -55,11 +54,12 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects, Objects
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
-from shardcore.model.safe_text import visible
+from shardcore.model.safe_text import short, visible
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.cache import OnceEach
+from shardcore.shards.dataset import DataSet, Member, Members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
@@ -69,6 +69,18 @@ from shardcore.sources.base import Folder, Source
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.model.chunk_grid import ChunkGrid
+
+MOST_TRIED = 1024
+"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
+MOST_UNASKED = 64
+"""Maximum number of shards whose names are tried unless the user requests more."""
+NOT_LISTED = "the folder cannot be listed; shards are opened by key"
+
+_wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
+"""Minishard to read next, set while a shard is opened for a key."""
+
+
+# --- key spaces -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +129,126 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
     return FolderSpaces(tuple(spaces), tuple(others))
 
 
-MOST_TRIED = 1024
-"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
-
-MOST_UNASKED = 64
-"""Maximum number of shards whose names are tried unless the user requests more."""
-
-_wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""Minishard to read next, set while a shard is opened for a key."""
-
-NOT_LISTED = "the folder cannot be listed; shards are opened by key"
+def folder_of_key(root: Folder, key: str) -> Folder:
+    """Return the folder named by a key of an info, below the info's folder or next to it."""
+    if not key.startswith(BESIDE):
+        return root.folder(key)
+    around = root.parent()
+    if around is None:
+        raise SourceError(f"cannot open {key!r}: {root.uri} has no parent folder")
+    return around.folder(key.removeprefix(BESIDE))
 
 
-class NeuroglancerDataSet(DataSet):
+def root_of(folder: Folder, below: str) -> Folder | None:
+    """Return the parent folder relative to which `folder` has the name `below`."""
+    found: Folder | None = folder
+    for _ in range(below.count("/") + 1 if below else 0):
+        found = found.parent() if found is not None else None
+    return found
+
+
+def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
+    """Return the address of the mesh key space, and the key of a segment's mesh, which may not exist.
+
+    Reads only the info of the volume and of its meshes. None for the background (0), without an info, or if the info
+    has no multi-resolution meshes.
+    """
+    found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
+    root = root_of(folder, found.folder) if found is not None else None
+    if found is None or root is None:
+        return None
+    for name in found.info.folders:
+        below = root.folder(name)
+        try:
+            text = read_info(below)
+            info = parse_info(text) if text is not None else None
+        except FormatError:
+            continue
+        except SourceError as error:
+            if not says_absent(error):
+                raise
+            continue
+        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
+            return below.uri, str(segment)
+    return None
+
+
+class VolumeFolder(DataSet):
+    """Base class of folders with key spaces, which may be those of a volume with other scales, and meshes.
+
+    `root` is the folder of the info, if the user agreed to open folders next to it.
+    """
+
+    version = VERSION
+
+    def __init__(self, folder: Folder, members: Members, root: Folder | None = None) -> None:
+        super().__init__("neuroglancer", folder, members)
+        self._root = root
+        self._scales: OnceEach[str, DataSet] = OnceEach()
+
+    def scale_grid(self, name: str, root: Folder | None, text: bytes) -> ChunkGrid:
+        """Return the chunk grid of a scale; `root` is the folder of the info `text` if it is above the open scale."""
+        info = parse_info(text) if text else None
+        space = next((one for one in info.scales if one.name == name), None) if info is not None else None
+        above = self._root or root
+        if info is None or space is None or above is None:
+            raise UsageError(f"the volume has no {short(name)}")
+        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
+        origin = origin_from(space, info, text, space.name)
+        found = self._scales.get(name, lambda: open_space(place, origin, self._root))
+        found.jobs = self.jobs
+        if self.isolated is not None:
+            found.isolate(self.isolated)
+        grid = found.chunk_grid()
+        assert grid is not None
+        return grid
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        return mesh_of_segment(self.folder, segment)
+
+    def close(self) -> None:
+        for opened in self._scales.clear():
+            opened.close()
+        super().close()
+
+
+class KeySpaceFolder(VolumeFolder):
+    """Base class of folders with one key space."""
+
+    decodes_to_verify = True
+
+    def __init__(self, folder: Folder, origin: Origin, members: Members, root: Folder | None) -> None:
+        super().__init__(folder, members, root)
+        self.origin, self.space, self.why = origin, origin.space, origin.why
+        self.title = f"Neuroglancer {origin.space.content}"
+
+    @abstractmethod
+    def own_grid(self) -> ChunkGrid:
+        """Return the chunks of this scale."""
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
+        if self.space.scale is None:
+            return None
+        if scale in ("", self.space.name):
+            return self.own_grid()
+        return self.scale_grid(scale, root_of(self.folder, self.space.folder), self.origin.text)
+
+
+# --- shards of one key space ------------------------------------------------------------------------------------
+
+
+class NeuroglancerDataSet(KeySpaceFolder):
     """All shards of one key space; `root` is the folder of the info if the shards are not below it.
 
     If listing the folder is expensive, shards are opened by computed names, and the folder is listed only on demand.
     """
 
     key_form = NUMBERS
-    decodes_to_verify = True
-
-    version = VERSION
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
-        self.origin = origin
-        self.title = f"Neuroglancer {origin.space.content}"
-        self.why = origin.why
-        self._others = OtherScales(root)
-        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._list_files)
+        members = _members(folder, origin) if folder.lists_cheaply else self._list_files
+        super().__init__(folder, origin, members, root)
 
     @property
     def lists_unasked(self) -> bool:
@@ -170,22 +273,13 @@ class NeuroglancerDataSet(DataSet):
         """
         grid = self.chunk_grid()
         if grid is None:
-            raise UsageError(f"{self.origin.space.name} is not a volume")
+            raise UsageError(f"{self.space.name} is not a volume")
         return grid.read(index, limit=limit)
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
-        space = self.origin.space
-        if space.scale is None:
-            return None
-        if scale in ("", space.name):
-            from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
+    def own_grid(self) -> ChunkGrid:
+        from shardcore.formats.neuroglancer.chunks import ShardedGrid
 
-            return ShardedGrid(self, space, self.origin.text, self._member_of)
-        return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
+        return ShardedGrid(self, self.space, self.origin.text, self._member_of)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
         name = self._names.get(number) if self.listed else self._open_by_name(number, minishard)
@@ -193,10 +287,6 @@ class NeuroglancerDataSet(DataSet):
             return None
         member = cast(NeuroglancerShard, self.member(name))
         return name, member.file, member.objects
-
-    def close(self) -> None:
-        self._others.close()
-        super().close()
 
     @property
     def unrouted_files(self) -> tuple[str, ...]:
@@ -211,8 +301,7 @@ class NeuroglancerDataSet(DataSet):
         return {number[0]: m.name for m in self.members if (number := shard_number(m.name)) is not None}
 
     def may_hold(self, name: str) -> bool:
-        named = shard_number(name)
-        return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
+        return self.origin.spec.shard_of(name) is not None
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
         return open_member(name, source, self.origin, _wanted.get())
@@ -315,21 +404,20 @@ class NeuroglancerDataSet(DataSet):
         return super()._part(name)
 
 
-class NeuroglancerKeySpaces(DataSet):
+# --- several key spaces -----------------------------------------------------------------------------------------
+
+
+class NeuroglancerKeySpaces(VolumeFolder):
     """A folder with several key spaces, shown as a tree; lookups and verification require choosing one."""
 
     key_form = NUMBERS
-
-    version = VERSION
-
     joins = False
 
     def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
-        super().__init__("neuroglancer", folder, ())
+        super().__init__(folder, ())
         self.spaces = spaces.spaces
         self.title = f"Neuroglancer {self.spaces[0].space.content}"
         self._info = info
-        self._others = OtherScales()
         self._unchosen, self._unusable = spaces.unchosen, spaces.others
 
     @property
@@ -341,14 +429,7 @@ class NeuroglancerKeySpaces(DataSet):
         scales = self._info.info.scales
         if not scales or self._info.folder:
             return None
-        return self._others.grid(scale or scales[0].name, self, self.folder, self._info.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
-
-    def close(self) -> None:
-        self._others.close()
-        super().close()
+        return self.scale_grid(scale or scales[0].name, self.folder, self._info.text)
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -358,13 +439,14 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def tree(self) -> Node:
+        # Specifications are nodes created on access, because there may be ten thousand key spaces.
         kids = tuple(
             Node(
                 each.folder or ".",
                 Span("", 0, 0),
                 text=each.space.title,
                 doc=each.space.details,
-                children=_spec_of(each),
+                children=Deferred(partial(_spec_of, each)),
             )
             for each in self.spaces
         )
@@ -404,9 +486,11 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
     return ObjectFiles(folder, origin, root)
 
 
-def _spec_of(each: FolderSpace) -> Deferred:
-    """Return the specification as a node that is created on access, because there may be ten thousand key spaces."""
-    return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
+def _spec_of(each: FolderSpace) -> tuple[Node, ...]:
+    return (spec_node(each.origin),) if each.space.sharded else ()
+
+
+# --- detection and opening --------------------------------------------------------------------------------------
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
@@ -480,10 +564,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
-        named = shard_number(name)
-        if named is None or not _is_shard(name, files):
-            continue
-        if named[1] != origin.spec.name_digits or named[0] >= origin.spec.shards:
+        if origin.spec.shard_of(name) is None or not _is_shard(name, files):
             continue
         stem, _, suffix = name.rpartition(".")
         members.append(Member(name, size + (files.get(f"{stem}.data", 0) if suffix == "index" else 0)))

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, source_lost
-from shardcore.formats.neuroglancer.chunks import cell_of
-from shardcore.formats.neuroglancer.find_spec import Origin, given_origin
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
-from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, SHARD_INDEX_ENTRY, fragments_span, read_manifest
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, fragments_span, pair_span, read_manifest
+from shardcore.formats.neuroglancer.origin import Origin, given_origin
 from shardcore.formats.neuroglancer.sharding import KeyLocation, ShardingSpec, parse_key
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import decoded_name
@@ -23,8 +22,7 @@ from shardcore.model.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.file import NeuroglancerFile
-    from shardcore.formats.neuroglancer.layout import MeshManifest
-    from shardcore.formats.neuroglancer.minishard import MinishardEntries
+    from shardcore.formats.neuroglancer.layout import MeshManifest, MinishardEntries
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.sources.base import Source
 
@@ -73,7 +71,7 @@ class MinishardLocated:
 
     @property
     def entry(self) -> Span:
-        return SHARD_INDEX_ENTRY.span("", self.place.minishard * SHARD_INDEX_ENTRY.size)
+        return pair_span(self.place.minishard)
 
     @property
     def index(self) -> Span:
@@ -291,12 +289,12 @@ class NeuroglancerLookup:
         yield self._meaning(ref, bytes(data))
 
     def _meaning(self, ref: ObjectRef, data: bytes) -> Fact:
-        space, span = self._file.origin.space, ref.spans[0]
+        space, span = self._file.space, ref.spans[0]
         try:
             if space.kind is SpaceKind.MESH:
                 manifest = read_manifest(data, span)
                 return ManifestRead(manifest, fragments_span(manifest, span.start, self._file.base))
-            return MeaningFound(ref, space, cell_of(space, int(ref.key or 0)))
+            return MeaningFound(ref, space, space.cell_of(int(ref.key or 0)))
         except FormatError as error:
             return MeaningFound(ref, space, error=error.message)
 

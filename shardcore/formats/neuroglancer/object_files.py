@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
-from shardcore.codecs.json_text import parse_json
 from shardcore.errors import (
     FormatError,
     KeyAbsent,
@@ -29,19 +28,27 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
-from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
-from shardcore.formats.neuroglancer.compressed_files import ENDINGS, plain_name
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.chunks import (
+    DATA_TYPES,
+    ENDINGS,
+    MANIFEST,
+    Found,
+    VolumeGrid,
+    cell_key,
+    chunk_array,
+    chunk_key,
+    chunk_layout,
+    chunk_parts,
+    decode_chunk,
+    plain_name,
+)
+from shardcore.formats.neuroglancer.folder import KeySpaceFolder
+from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind, info_members
 from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
-from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, mesh_files
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
-from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
@@ -56,10 +63,9 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.dataset import Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapper_sources import ConcatSource
@@ -69,6 +75,7 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
+    from shardcore.shards.trace import LookupRecorder
 
 I64 = NDArray[np.int64]
 
@@ -180,7 +187,7 @@ class _ObjectFile:
             kind=self.kind,
             parts=(FRAGMENTS,) if self.space.kind is SpaceKind.MESH else (),
             error=fault,
-            extras=meaning_of(self.space, self.number),
+            extras=self.space.meaning_of(self.number),
         )
 
 
@@ -278,7 +285,7 @@ class ObjectFileShard(FileShard):
         return self.file.layout
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
+        from shardcore.formats.neuroglancer.geometry import geometry_of
 
         return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 
@@ -292,9 +299,8 @@ class ObjectFileShard(FileShard):
                     code = "neuroglancer.chunk-size"
                     chunk_array(file.space, file.number, data)
                 else:
-                    ValueCheck(file.origin, 0, file.source, findings, self.decoder).check_one(
-                        file.key, file.number, file.span, data
-                    )
+                    check = ValueCheck(file.origin, 0, file.source, findings, self.decoder)
+                    check.check(file.key, file.number, file.span, data)
             except SourceError:
                 raise
             except LimitExceeded as error:
@@ -329,24 +335,20 @@ class ObjectFileShard(FileShard):
         return (whole,) if layout is None or layout.encoding == RAW else chunk_parts(layout, whole, file.content)
 
 
-class ObjectFiles(DataSet):
+class ObjectFiles(KeySpaceFolder):
     """Key space with one file per object; `root` is the folder of the info if the files are not below it."""
 
     joins = False
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
-    decodes_to_verify = True
-    version = "1"
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
-        self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
-        self.title = f"Neuroglancer {origin.space.content}"
-        self._others = OtherScales(root)
+        self.space = origin.space
         self._loaded = False
         self._fragments: dict[str, int] = {}
         # A folder is listed at once if that is cheap; otherwise objects are opened by name.
-        near = folder.lists_cheaply
-        super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
+        members = self._listed_members(folder) if folder.lists_cheaply else lambda: self._listed_members(folder)
+        super().__init__(folder, origin, members, root)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
 
@@ -357,10 +359,11 @@ class ObjectFiles(DataSet):
     @property
     def object_head(self) -> int:
         """Number of bytes of an object to request first: a whole raw chunk, up to `MOST_HEAD`."""
-        return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
-
-    def _listed_later(self) -> Sequence[Member]:
-        return self._listed_members(self.folder)
+        scale = self.space.scale
+        if scale is None:
+            return WHOLE_HEAD
+        itemsize = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
+        return min(math.prod(scale.chunk_size) * scale.num_channels * itemsize, MOST_HEAD)
 
     def _listed_members(self, folder: Folder) -> Sequence[Member]:
         entries = [entry for entry in folder.list() if not entry.is_folder]
@@ -448,7 +451,7 @@ class ObjectFiles(DataSet):
     @property
     def settings(self) -> dict[str, Any]:
         alone = self.space.kind in (SpaceKind.MESH, SpaceKind.SKELETON)
-        return {"spec": parse_json(self.text, "the info", encoding="utf-8-sig", limits=INFO_LIMITS)} if alone else {}
+        return {"spec": dict(info_members(self.origin.text))} if alone else {}
 
     def row_of_member(self, name: str) -> int | None:
         return self._rows.get(object_key(name, self.space) or "") if self.listed else None
@@ -479,26 +482,16 @@ class ObjectFiles(DataSet):
         self.load_index()
         return np.array([self._rows.get(self.parse_key(key), -1) for key in keys], np.int64)
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        if self.space.scale is None:
-            return None
-        if scale in ("", self.space.name):
-            return FilesGrid(self)
-        return self._others.grid(scale, self, root_of(self.folder, self.space.folder), self.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
-
-    def close(self) -> None:
-        self._others.close()
-        super().close()
+    def own_grid(self) -> ChunkGrid:
+        return FilesGrid(self)
 
     def _part(self, name: SourceName) -> SourcePart:
         if name != SourceName(INFO_NAME):
             return super()._part(name)
-        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(self.text), "The info of the data set.")
-        node = Node(INFO_NAME, Span(INFO_NAME, 0, len(self.text)))
-        return SourcePart(BytesSource(self.text, INFO_NAME), (section,), lambda: node)
+        text = self.origin.text
+        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(text), "The info of the data set.")
+        node = Node(INFO_NAME, Span(INFO_NAME, 0, len(text)))
+        return SourcePart(BytesSource(text, INFO_NAME), (section,), lambda: node)
 
 
 class ObjectFileRows(Objects):
@@ -548,7 +541,7 @@ class ObjectFileRows(Objects):
 
 class FilesGrid(VolumeGrid):
     def __init__(self, files: ObjectFiles) -> None:
-        super().__init__(files, files.space, files.text)
+        super().__init__(files, files.space, files.origin.text)
         self._files = files
 
     def cell(self, at: tuple[int, ...]) -> GridCell:
@@ -599,13 +592,3 @@ class FilesGrid(VolumeGrid):
                 return ElementLocation(tuple(index), cell)
             raise
         return self.located_in(cell, tuple(index), located(member.objects.ref(0), found.shard, max(found.row, 0)))
-
-
-def chunk_bytes(space: KeySpace) -> int:
-    scale = space.scale
-    assert scale is not None
-    try:
-        itemsize = np.dtype(scale.data_type).itemsize
-    except TypeError:
-        itemsize = 1
-    return math.prod(scale.chunk_size) * scale.num_channels * itemsize

@@ -14,8 +14,8 @@ import numpy as np
 from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
-from shardcore.formats.neuroglancer.minishard import WORDS, MinishardEntries, entries_of
+from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.objects import ObjectRef
@@ -24,7 +24,6 @@ from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, 
 from shardcore.sources.base import read_pieces
 
 _BY_CRC = "the crc32 of its gzip member"
-_ENTRY = 24
 _MOST_INDEX = 1 << 26
 """Largest minishard index searched, in uncompressed bytes."""
 _FIRST = 1 << 10
@@ -111,7 +110,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
         if longest < readable:
             _leave_out(damaged, member.start, longest)
         return None
-    if not data or len(data) % _ENTRY:
+    if not data or len(data) % ENTRY_SIZE:
         return None
     sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
     for size in sizes:
@@ -138,25 +137,25 @@ def _index_before(
     damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
 ) -> tuple[Span, MinishardEntries] | None:
     """Return the raw minishard index that ends at `stop` and directly follows its values; None if there is none."""
-    longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
+    longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // ENTRY_SIZE, 0
     while tried < longest:
         most = min(max(tried * 16, _FIRST), longest)
-        if not damaged.affords(start, _ENTRY * most):
+        if not damaged.affords(start, ENTRY_SIZE * most):
             return None
-        data = damaged.source.read(stop - _ENTRY * most, stop)
+        data = damaged.source.read(stop - ENTRY_SIZE * most, stop)
         for count in _counts(data, start, stop, spec.index_size, tried, in_order):
-            if not damaged.affords(start, 8 * _ENTRY * count):
+            if not damaged.affords(start, 8 * ENTRY_SIZE * count):
                 return None
-            at = stop - _ENTRY * count
-            entries = entries_of([data[-_ENTRY * count :]], [0], spec.index_size, damaged.source.size)
+            at = stop - ENTRY_SIZE * count
+            entries = entries_of([data[-ENTRY_SIZE * count :]], [0], spec.index_size, damaged.source.size)
             if not _is_index(entries, spec):
                 continue
             first, last = int(entries.starts.min()), int((entries.starts + entries.sizes).max())
             if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
                 return Span("", at, stop), entries
         tried = most
-    if in_order and longest < (stop - start) // _ENTRY:
-        _leave_out(damaged, start, _ENTRY * longest)
+    if in_order and longest < (stop - start) // ENTRY_SIZE:
+        _leave_out(damaged, start, ENTRY_SIZE * longest)
     return None
 
 
@@ -167,8 +166,8 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_
     """
     words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
     sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))
-    counts = np.arange(tried + 1, len(data) // _ENTRY + 1)
-    at = (stop - _ENTRY * counts).astype(np.uint64)
+    counts = np.arange(tried + 1, len(data) // ENTRY_SIZE + 1)
+    at = (stop - ENTRY_SIZE * counts).astype(np.uint64)
     sizes, ends, firsts = sums[counts], sums[2 * counts] + index_size, words[2 * counts - 1] + index_size
     fits = (sizes <= at - start) & (ends <= at) & (firsts >= start) & (firsts <= at)
     fits &= zeros[3 * counts - 1] == zeros[2 * counts]  # chunk IDs ascend

@@ -19,13 +19,12 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.byte_regions import SHARD_INDEX
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import Origin, inference_of, info_of, origin_of
-from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
+from shardcore.formats.neuroglancer.index import KEPT_WHOLE
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
+from shardcore.formats.neuroglancer.origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
@@ -82,12 +81,11 @@ def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Sour
 
 
 def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    start = minishard * SHARD_INDEX_ENTRY.size
-    head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
-    if len(head) < SHARD_INDEX_ENTRY.size:
+    place = pair_span(minishard)
+    head = index.head(place.stop)
+    if len(head) < place.stop:
         return None
-    entry = SHARD_INDEX_ENTRY.read_one(head)
-    first, last = int(entry["start_offset"]), int(entry["end_offset"])
+    first, last = SHARD_INDEX_ENTRY.read_one(head, place.start).values()
     return (first, last) if 0 < last - first <= MOST_FIRST else None
 
 
@@ -108,19 +106,11 @@ class NeuroglancerShard(FileShard):
     def __init__(self, file: NeuroglancerFile) -> None:
         objects = NeuroglancerObjects(file)
         super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
-        self.title = f"Neuroglancer shard v{VERSION}, {file.origin.space.content}"
-        self.why = file.origin.why
-
-    @property
-    def spec(self) -> ShardingSpec:
-        return self.file.spec
-
-    @property
-    def origin(self) -> Origin:
-        return self.file.origin
+        self.title = f"Neuroglancer shard v{VERSION}, {file.space.content}"
+        self.origin, self.spec, self.why = file.origin, file.spec, file.origin.why
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        space = self.origin.space
+        space = self.file.space
         if space.scale is None or ref.key is None:
             return None
         from shardcore.formats.neuroglancer.chunks import chunk_layout
@@ -129,12 +119,12 @@ class NeuroglancerShard(FileShard):
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
-        space = self.origin.space
+        space = self.file.space
         if space.scale is None:
             return None
         if scale not in ("", space.name):
             raise UsageError(f"{self.file.source.name} has only chunks of {space.name}; open the folder")
-        from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
+        from shardcore.formats.neuroglancer.chunks import ShardedGrid
 
         number, here = self.file.number, ("", self.file, self._objects)
         grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
@@ -142,14 +132,14 @@ class NeuroglancerShard(FileShard):
         return grid
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
+        from shardcore.formats.neuroglancer.geometry import geometry_of
 
         return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
 
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
-        from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
+        from shardcore.formats.neuroglancer.chunks import decode_chunk
 
         return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
 
@@ -158,7 +148,7 @@ class NeuroglancerShard(FileShard):
         layout = self.array_layout(ref)
         if layout is None or layout.encoding == RAW or not parts:
             return parts
-        from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts
+        from shardcore.formats.neuroglancer.chunks import chunk_parts
 
         return chunk_parts(layout, parts[0], lambda: self.read(ref))
 
@@ -187,7 +177,7 @@ class NeuroglancerShard(FileShard):
         file = self.file
         found = self.origin.fields
         found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": file.base}
-        pairs = file.levels.known_pairs()
+        pairs = file.levels.known_pairs
         if pairs is not None:
             found["shard_index.used"] = int((pairs[:, 0] != pairs[:, 1]).sum())
         if file.number is not None:
@@ -223,12 +213,17 @@ class NeuroglancerShard(FileShard):
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
-        return self.file.read_range(_content(ref), start, stop, limit)
+        span = _content(ref)
+        first, last = (min(span.start + at, span.stop) for at in (start, stop))
+        if last - first > limit:
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
+        return self.file.source.read(first, last)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         if part != FRAGMENTS or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
-        span = self.file.fragments_of(_content(ref))
+        manifest = _content(ref)
+        span = fragments_span(self.file.manifest(manifest), manifest.start, self.file.base)
         if span.size > limit:
             raise LimitExceeded(f"the fragments of {ref.key} have {plural(span.size, 'byte')}; the limit is {limit:,}")
         return self.file.source.read(span.start, span.stop)
@@ -274,9 +269,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
     # The number is unknown for a name not used in the data set, or with an inferred specification.
-    named = shard_number(probe.name)
-    fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
-    number = named[0] if named is not None and fits and origin.inference is None else None
+    number = origin.spec.shard_of(probe.name) if origin.inference is None else None
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
 
 

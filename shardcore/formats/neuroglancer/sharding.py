@@ -6,7 +6,7 @@ Keys are uint64: Python ints one at a time, `uint64` arrays for many, never floa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,9 @@ _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
 _MEMBERS = ("@type", "preshift_bits", "hash", "minishard_bits", "shard_bits", *_ENCODING_MEMBERS)
 _KEY = re.compile(r"[0-9]{1,20}")
+_KEY_OR_HEX = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
+_DIGITS = 19
+"""Numbers of up to this many digits are below 2**64."""
 _SHARD_NAME = re.compile(r"([0-9a-f]{1,16})\.(shard|index|data)")
 
 Keys = npt.NDArray[np.uint64]
@@ -197,6 +200,11 @@ class ShardingSpec:
     def shard_name(self, shard: int) -> str:
         return self.shard_stem(shard) + ".shard"
 
+    def shard_of(self, name: str) -> int | None:
+        """Return the number of a shard by its file name; None for a name to which no key is routed."""
+        named = shard_number(name)
+        return named[0] if named is not None and named[1] == self.name_digits and named[0] < self.shards else None
+
 
 def parse_key(text: str) -> int:
     """Parse a decimal key; raise UsageError if it is not a uint64."""
@@ -204,6 +212,25 @@ def parse_key(text: str) -> int:
     if number >= KEY_LIMIT:
         raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {short(text)}")
     return number
+
+
+def key_number(text: str, who: str = "") -> int:
+    """Return the key in a text that is given to a writer: decimal, or hexadecimal with 0x.
+
+    Raises UsageError, its message starting with `who`, if it is not a uint64.
+    """
+    number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _KEY_OR_HEX.fullmatch(text) else KEY_LIMIT
+    if number >= KEY_LIMIT:
+        prefix = f"{who}: " if who else ""
+        raise UsageError(f"{prefix}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
+    return number
+
+
+def key_numbers(texts: Sequence[str]) -> Keys:
+    together = "".join(texts)
+    if together.isascii() and together.isdigit() and min(map(len, texts)) > 0 and max(map(len, texts)) <= _DIGITS:
+        return np.fromiter(map(int, texts), np.uint64, len(texts))
+    return np.fromiter(map(key_number, texts), np.uint64, len(texts))
 
 
 def name_digits(shard_bits: int) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from shardcore.formats.neuroglancer.chunks import box_of
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME
-from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
+from shardcore.formats.neuroglancer.layout import WORDS
 from shardcore.formats.neuroglancer.lookup import (
     TRACED_LIMIT,
     FileNamed,
@@ -22,6 +20,7 @@ from shardcore.formats.neuroglancer.lookup import (
     ValueRead,
     ValueSkipped,
 )
+from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.sharding import IDENTITY
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.safe_text import short
@@ -115,9 +114,8 @@ def _size(fact: KeySearched) -> int:
 
 def _summed(fact: KeySearched) -> tuple[Span, ...]:
     """Return the gaps and sizes that are added up to the entry of the key."""
-    width = MINISHARD_INDEX.row_size // len(MINISHARD_INDEX.fields)
-    columns = fact.read.columns[1:]
-    return tuple(Span(column.source, column.start, column.start + width * (fact.at + 1)) for column in columns)
+    size = WORDS.itemsize * (fact.at + 1)
+    return tuple(Span(column.source, column.start, column.start + size) for column in fact.read.columns[1:])
 
 
 def _value_read(fact: ValueRead) -> str:
@@ -132,14 +130,13 @@ def _value_read(fact: ValueRead) -> str:
 def _cell(fact: MeaningFound) -> str:
     text = f"The Morton code of cell {', '.join(map(str, fact.cell or ()))}"
     if fact.space.scale is not None and fact.cell is not None:
-        text += f": voxels {box_of(fact.space.scale, fact.cell)}"
+        text += f": voxels {fact.space.scale.box_of(fact.cell)}"
     return f"{text}."
 
 
 def _voxel(edge: str, fact: MeaningFound) -> list[int]:
     assert fact.space.scale is not None
-    assert fact.cell is not None
-    return list(getattr(box_of(fact.space.scale, fact.cell), edge))
+    return list(getattr(fact.space.scale.box_of(fact.cell or ()), edge))
 
 
 def _is_id(fact: MeaningFound) -> bool:

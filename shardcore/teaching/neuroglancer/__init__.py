@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.formats.neuroglancer.byte_regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, NeuroglancerFile, RegionKind
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
-from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.lookup import KeySearched, MeaningFound, MinishardLocated, Routed, ShardMissing
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
@@ -52,22 +50,18 @@ _NAMES = (
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
     """Return the shares of the sections; those after the shard index are known only once all indices are loaded."""
     inside: dict[str, Sequence[Share]] = {}
-    pairs = file.levels.known_pairs()
-    if pairs is not None:
+    if (pairs := file.levels.known_pairs) is not None:
         inside[SHARD_INDEX] = file.levels.shard_index.shares(pairs[:, 0] != pairs[:, 1])
-    table = file.levels.known_table
-    if table is not None:
-        for section in file.sections:
-            if section.name in REGION_SECTIONS and section.name not in inside:
-                # Values may be before and after the indices; then there are two such sections.
-                mine = [one for one in file.sections if one.name == section.name]
-                if len(mine) == 1:
-                    inside[section.name] = _after(file, table, section)
+    names = [section.name for section in file.sections]
+    for section in file.sections if file.levels.known_table is not None else ():
+        # Values may be before and after the indices; then there are two such sections.
+        if section.name in REGION_SECTIONS and names.count(section.name) == 1:
+            inside[section.name] = _after(file, section)
     return budget(file.sections, inside)
 
 
-def _after(file: NeuroglancerFile, table: MinishardTable, section: Section) -> list[Share]:
-    regions = regions_of(table, file.known_meshes, file.base, file.source.size)
+def _after(file: NeuroglancerFile, section: Section) -> list[Share]:
+    regions = file.regions()
     cut = np.append(regions.starts[1:], np.iinfo(np.int64).max)
     starts = np.clip(regions.starts, section.start, section.stop)
     stops = np.clip(np.minimum(regions.stops, cut[: len(starts)]), section.start, section.stop)
@@ -78,7 +72,7 @@ def _after(file: NeuroglancerFile, table: MinishardTable, section: Section) -> l
 
 
 def loads(file: NeuroglancerFile) -> tuple[LoadSource, ...]:
-    reads = 0 if file.levels.loaded else file.index_bytes
+    reads = 0 if file.levels.known_table is not None else file.index_bytes
     return (LoadSource("minishards", "Keys in the minishards", reads, partial(_minishards, file)),)
 
 

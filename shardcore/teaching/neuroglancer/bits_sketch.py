@@ -10,10 +10,10 @@ import numpy as np
 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import Origin
-from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, pair_span
 from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated, MinishardRead
 from shardcore.formats.neuroglancer.morton import CODE_BITS
+from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, Keys, ShardingSpec
 from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen, window
 from shardcore.model.number_text import grouped_digits, plural
@@ -165,7 +165,7 @@ class BitsSketch:
         if not here:
             load, fault = self._known_load(file, number)
         return minishard_item(
-            number, load, here=here, span=SHARD_INDEX_ENTRY.span("", number * SHARD_INDEX_ENTRY.size), fault=fault
+            number, load, here=here, span=pair_span(number), fault=fault
         )
 
     @staticmethod
@@ -174,7 +174,7 @@ class BitsSketch:
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
-        if file.levels.known_pairs() is None:
+        if file.levels.known_pairs is None:
             return None, ""
         try:
             start, stop = file.levels.pair(number, file.source)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shardcore.formats.neuroglancer.byte_regions import WORD
+from shardcore.formats.neuroglancer.layout import WORDS
 from shardcore.formats.neuroglancer.lookup import KeySearched
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mix
@@ -249,7 +249,7 @@ def index_figure(searched: KeySearched, *, keys: bool = True, places: bool = Tru
 
 
 def _word(row: Span, number: int) -> Span:
-    return Span(row.source, row.start + WORD * number, row.start + WORD * (number + 1))
+    return Span(row.source, row.start + WORDS.itemsize * number, row.start + WORDS.itemsize * (number + 1))
 
 
 def chosen_text(spec: ShardingSpec) -> str:

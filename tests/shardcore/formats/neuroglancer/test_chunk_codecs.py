@@ -18,7 +18,7 @@ from PIL import Image
 import shardcore
 from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
-from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
+from shardcore.formats.neuroglancer.chunks import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.segmentation import voxel_spans
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart, part_at, part_stored_at
