@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
@@ -29,7 +28,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
 from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
@@ -43,8 +42,15 @@ from shardcore.formats.neuroglancer.origin import (
     reasons_text,
     useless_info,
 )
-from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
-from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, KeyLocation, parse_key, shard_number
+from shardcore.formats.neuroglancer.shard import (
+    KeySpaceFolder,
+    NeuroglancerShard,
+    VolumeFolder,
+    folder_of_key,
+    open_member,
+    root_of,
+)
+from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
@@ -54,12 +60,11 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects, Objects
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
-from shardcore.model.safe_text import short, visible
+from shardcore.model.safe_text import visible
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.cache import OnceEach
-from shardcore.shards.dataset import DataSet, Member, Members
+from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
@@ -129,112 +134,6 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
     return FolderSpaces(tuple(spaces), tuple(others))
 
 
-def folder_of_key(root: Folder, key: str) -> Folder:
-    """Return the folder named by a key of an info, below the info's folder or next to it."""
-    if not key.startswith(BESIDE):
-        return root.folder(key)
-    around = root.parent()
-    if around is None:
-        raise SourceError(f"cannot open {key!r}: {root.uri} has no parent folder")
-    return around.folder(key.removeprefix(BESIDE))
-
-
-def root_of(folder: Folder, below: str) -> Folder | None:
-    """Return the parent folder relative to which `folder` has the name `below`."""
-    found: Folder | None = folder
-    for _ in range(below.count("/") + 1 if below else 0):
-        found = found.parent() if found is not None else None
-    return found
-
-
-def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
-    """Return the address of the mesh key space, and the key of a segment's mesh, which may not exist.
-
-    Reads only the info of the volume and of its meshes. None for the background (0), without an info, or if the info
-    has no multi-resolution meshes.
-    """
-    found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
-    root = root_of(folder, found.folder) if found is not None else None
-    if found is None or root is None:
-        return None
-    for name in found.info.folders:
-        below = root.folder(name)
-        try:
-            text = read_info(below)
-            info = parse_info(text) if text is not None else None
-        except FormatError:
-            continue
-        except SourceError as error:
-            if not says_absent(error):
-                raise
-            continue
-        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
-            return below.uri, str(segment)
-    return None
-
-
-class VolumeFolder(DataSet):
-    """Base class of folders with key spaces, which may be those of a volume with other scales, and meshes.
-
-    `root` is the folder of the info, if the user agreed to open folders next to it.
-    """
-
-    version = VERSION
-
-    def __init__(self, folder: Folder, members: Members, root: Folder | None = None) -> None:
-        super().__init__("neuroglancer", folder, members)
-        self._root = root
-        self._scales: OnceEach[str, DataSet] = OnceEach()
-
-    def scale_grid(self, name: str, root: Folder | None, text: bytes) -> ChunkGrid:
-        """Return the chunk grid of a scale; `root` is the folder of the info `text` if it is above the open scale."""
-        info = parse_info(text) if text else None
-        space = next((one for one in info.scales if one.name == name), None) if info is not None else None
-        above = self._root or root
-        if info is None or space is None or above is None:
-            raise UsageError(f"the volume has no {short(name)}")
-        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
-        origin = origin_from(space, info, text, space.name)
-        found = self._scales.get(name, lambda: open_space(place, origin, self._root))
-        found.jobs = self.jobs
-        if self.isolated is not None:
-            found.isolate(self.isolated)
-        grid = found.chunk_grid()
-        assert grid is not None
-        return grid
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
-
-    def close(self) -> None:
-        for opened in self._scales.clear():
-            opened.close()
-        super().close()
-
-
-class KeySpaceFolder(VolumeFolder):
-    """Base class of folders with one key space."""
-
-    decodes_to_verify = True
-
-    def __init__(self, folder: Folder, origin: Origin, members: Members, root: Folder | None) -> None:
-        super().__init__(folder, members, root)
-        self.origin, self.space, self.why = origin, origin.space, origin.why
-        self.title = f"Neuroglancer {origin.space.content}"
-
-    @abstractmethod
-    def own_grid(self) -> ChunkGrid:
-        """Return the chunks of this scale."""
-
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
-        if self.space.scale is None:
-            return None
-        if scale in ("", self.space.name):
-            return self.own_grid()
-        return self.scale_grid(scale, root_of(self.folder, self.space.folder), self.origin.text)
-
-
 # --- shards of one key space ------------------------------------------------------------------------------------
 
 
@@ -248,7 +147,7 @@ class NeuroglancerDataSet(KeySpaceFolder):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         members = _members(folder, origin) if folder.lists_cheaply else self._list_files
-        super().__init__(folder, origin, members, root)
+        super().__init__(folder, origin, members, open_space, root)
 
     @property
     def lists_unasked(self) -> bool:
@@ -414,7 +313,7 @@ class NeuroglancerKeySpaces(VolumeFolder):
     joins = False
 
     def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
-        super().__init__(folder, ())
+        super().__init__(folder, (), open_space)
         self.spaces = spaces.spaces
         self.title = f"Neuroglancer {self.spaces[0].space.content}"
         self._info = info
@@ -483,7 +382,7 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
 
-    return ObjectFiles(folder, origin, root)
+    return ObjectFiles(folder, origin, open_space, root)
 
 
 def _spec_of(each: FolderSpace) -> tuple[Node, ...]:

@@ -218,10 +218,11 @@ def entry_count(decoded_size: int) -> int:
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
     """Return running sums modulo 2**64, as in other readers, restarting after each `counts[j]` numbers."""
     # Exact even if totals wrap, because subtraction is also modulo 2**64.
-    totals = np.cumsum(deltas, dtype=np.uint64)
+    totals: Numbers = np.cumsum(deltas, dtype=np.uint64)
     filled = counts[counts > 0]
     firsts = np.cumsum(filled) - filled
-    return totals - np.repeat(totals[firsts] - deltas[firsts], filled)
+    before: Numbers = np.repeat(totals[firsts] - deltas[firsts], filled)
+    return totals - before
 
 
 def entries_of(

@@ -260,11 +260,10 @@ class NeuroglancerLookup:
 
     def _elsewhere(self, key: KeyLocation) -> str:
         """Return the hint that another minishard lists a key; only a loaded index is searched."""
-        table = self._file.levels.known_table
-        found = np.flatnonzero(table.entries.ids == np.uint64(key.key)) if table is not None else ()
-        if table is None or not len(found):
+        if (table := self._file.levels.known_table) is None:
             return ""
-        return f", but minishard {int(table.entries.minishards[found[0]])} lists it: hash or preshift_bits are wrong"
+        listed = table.entries.minishards[table.entries.ids == np.uint64(key.key)].tolist()
+        return f", but minishard {listed[0]} lists it: hash or preshift_bits are wrong" if listed else ""
 
     def _value(self, ref: ObjectRef, source: Source) -> Iterator[Fact]:
         span = ref.spans[0]

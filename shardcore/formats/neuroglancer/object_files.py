@@ -42,11 +42,11 @@ from shardcore.formats.neuroglancer.chunks import (
     decode_chunk,
     plain_name,
 )
-from shardcore.formats.neuroglancer.folder import KeySpaceFolder
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind, info_members
 from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, mesh_files
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener
 from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.model.array_layout import RAW, ArrayLayout
@@ -342,13 +342,13 @@ class ObjectFiles(KeySpaceFolder):
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
 
-    def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
+    def __init__(self, folder: Folder, origin: Origin, opener: Opener, root: Folder | None) -> None:
         self.space = origin.space
         self._loaded = False
         self._fragments: dict[str, int] = {}
         # A folder is listed at once if that is cheap; otherwise objects are opened by name.
         members = self._listed_members(folder) if folder.lists_cheaply else lambda: self._listed_members(folder)
-        super().__init__(folder, origin, members, root)
+        super().__init__(folder, origin, members, opener, root)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
 

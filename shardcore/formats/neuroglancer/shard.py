@@ -1,8 +1,9 @@
-"""Detecting and opening shards, and the shard object."""
+"""A shard, what folders of shards have in common, detection and opening."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,25 +22,38 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import KEPT_WHOLE
+from shardcore.formats.neuroglancer.info import BESIDE, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
-from shardcore.formats.neuroglancer.origin import Origin, inference_of, info_of, origin_of
-from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
+from shardcore.formats.neuroglancer.origin import (
+    Origin,
+    find_info,
+    inference_of,
+    info_of,
+    origin_from,
+    origin_of,
+    read_info,
+)
+from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import OnceEach
+from shardcore.shards.dataset import DataSet, Members
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.sources.base import Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.wrapper_sources import ConcatSource
 
@@ -50,7 +64,6 @@ if TYPE_CHECKING:
     from shardcore.model.content_part import ContentPart
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
-    from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
 """Largest index requested before the size of the file is known, in bytes."""
@@ -90,6 +103,8 @@ def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None
 
 
 VERSION = "1"
+
+Opener = Callable[[Folder, Origin, Folder | None], DataSet]
 
 
 class NeuroglancerShard(FileShard):
@@ -230,6 +245,119 @@ class NeuroglancerShard(FileShard):
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         return mesh_files(ref) if FRAGMENTS in ref.parts else super().file_names(ref)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------
+
+
+def folder_of_key(root: Folder, key: str) -> Folder:
+    """Return the folder named by a key of an info, below the info's folder or next to it."""
+    if not key.startswith(BESIDE):
+        return root.folder(key)
+    around = root.parent()
+    if around is None:
+        raise SourceError(f"cannot open {key!r}: {root.uri} has no parent folder")
+    return around.folder(key.removeprefix(BESIDE))
+
+
+def root_of(folder: Folder, below: str) -> Folder | None:
+    """Return the parent folder relative to which `folder` has the name `below`."""
+    found: Folder | None = folder
+    for _ in range(below.count("/") + 1 if below else 0):
+        found = found.parent() if found is not None else None
+    return found
+
+
+def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
+    """Return the address of the mesh key space, and the key of a segment's mesh, which may not exist.
+
+    Reads only the info of the volume and of its meshes. None for the background (0), without an info, or if the info
+    has no multi-resolution meshes.
+    """
+    found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
+    root = root_of(folder, found.folder) if found is not None else None
+    if found is None or root is None:
+        return None
+    for name in found.info.folders:
+        below = root.folder(name)
+        try:
+            text = read_info(below)
+            info = parse_info(text) if text is not None else None
+        except FormatError:
+            continue
+        except SourceError as error:
+            if not says_absent(error):
+                raise
+            continue
+        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
+            return below.uri, str(segment)
+    return None
+
+
+class VolumeFolder(DataSet):
+    """Base class of folders with key spaces, which may be those of a volume with other scales, and meshes.
+
+    `opener` opens the key spaces of other scales. `root` is the folder of the info, if the user agreed to open folders
+    next to it.
+    """
+
+    version = VERSION
+
+    def __init__(self, folder: Folder, members: Members, opener: Opener, root: Folder | None = None) -> None:
+        super().__init__("neuroglancer", folder, members)
+        self._opener, self._root = opener, root
+        self._scales: OnceEach[str, DataSet] = OnceEach()
+
+    def scale_grid(self, name: str, root: Folder | None, text: bytes) -> ChunkGrid:
+        """Return the chunk grid of a scale; `root` is the folder of the info `text` if it is above the open scale."""
+        info = parse_info(text) if text else None
+        space = next((one for one in info.scales if one.name == name), None) if info is not None else None
+        above = self._root or root
+        if info is None or space is None or above is None:
+            raise UsageError(f"the volume has no {short(name)}")
+        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
+        origin = origin_from(space, info, text, space.name)
+        found = self._scales.get(name, lambda: self._opener(place, origin, self._root))
+        found.jobs = self.jobs
+        if self.isolated is not None:
+            found.isolate(self.isolated)
+        grid = found.chunk_grid()
+        assert grid is not None
+        return grid
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        return mesh_of_segment(self.folder, segment)
+
+    def close(self) -> None:
+        for opened in self._scales.clear():
+            opened.close()
+        super().close()
+
+
+class KeySpaceFolder(VolumeFolder):
+    """Base class of folders with one key space."""
+
+    decodes_to_verify = True
+
+    def __init__(self, folder: Folder, origin: Origin, members: Members, opener: Opener, root: Folder | None) -> None:
+        super().__init__(folder, members, opener, root)
+        self.origin, self.space, self.why = origin, origin.space, origin.why
+        self.title = f"Neuroglancer {origin.space.content}"
+
+    @abstractmethod
+    def own_grid(self) -> ChunkGrid:
+        """Return the chunks of this scale."""
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
+        if self.space.scale is None:
+            return None
+        if scale in ("", self.space.name):
+            return self.own_grid()
+        return self.scale_grid(scale, root_of(self.folder, self.space.folder), self.origin.text)
+
+
+# --- detection and opening --------------------------------------------------------------------------------------
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
