@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.images import decode_samples, picture_header
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, source_lost
-from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale, parse_info
+from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
 from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.shards.shard import Shard
 
-DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 PICTURES = ("jpeg", "png")
 MOST_BYTES = 1 << 28
 """Largest decoded size of a chunk in bytes."""
@@ -69,7 +68,7 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> NDArray[np.int64]:
     scale, grid, dtype = typed(space)
     if scale.encoding != RAW:
         raise Unsupported(f"chunk encoding {scale.encoding!r} is not supported")
-    if math.prod(scale.chunk_size) * scale.num_channels * dtype.itemsize >= 1 << 62:
+    if scale.chunk_bytes >= 1 << 62:
         raise FormatError(f"a chunk of {list(scale.chunk_size)} voxels is larger than any file")
     cells, valid = decode_many(keys, grid)
     sizes = np.full(len(keys), scale.num_channels * dtype.itemsize, np.int64)
@@ -111,10 +110,15 @@ def chunk_array(
 # --- names of files, in key spaces that are not sharded ---------------------------------------------------------
 
 
-def plain_name(name: str) -> str:
-    """Return a file name without the ending of its compression."""
+def split_name(name: str) -> tuple[str, str]:
+    """Return a file name without the ending of its compression, and the codec: `none` without such an ending."""
     stem, dot, ending = name.rpartition(".")
-    return stem if stem and dot + ending in ENDINGS else name
+    codec = ENDINGS.get(dot + ending) if stem else None
+    return (name, "none") if codec is None else (stem, codec)
+
+
+def plain_name(name: str) -> str:
+    return split_name(name)[0]
 
 
 def chunk_key(name: str, space: KeySpace) -> str | None:

@@ -37,7 +37,6 @@ from shardcore.formats.neuroglancer.origin import (
     choices_text,
     find_info,
     given_origin,
-    origin_from,
     read_info,
     reasons_text,
     useless_info,
@@ -45,6 +44,7 @@ from shardcore.formats.neuroglancer.origin import (
 from shardcore.formats.neuroglancer.shard import (
     KeySpaceFolder,
     NeuroglancerShard,
+    OfOrigin,
     VolumeFolder,
     folder_of_key,
     open_member,
@@ -96,7 +96,7 @@ class FolderSpace:
 
     @property
     def origin(self) -> Origin:
-        return origin_from(self.space, self.found.info, self.found.text, f"{self.found.where}, {self.space.name}")
+        return self.found.origin(self.space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
 # --- shards of one key space ------------------------------------------------------------------------------------
 
 
-class NeuroglancerDataSet(KeySpaceFolder):
+class NeuroglancerDataSet(OfOrigin, KeySpaceFolder):
     """All shards of one key space; `root` is the folder of the info if the shards are not below it.
 
     If listing the folder is expensive, shards are opened by computed names, and the folder is listed only on demand.
@@ -211,23 +211,11 @@ class NeuroglancerDataSet(KeySpaceFolder):
         return self.origin.fields | (super().fields if self.lists else {})
 
     @property
-    def parameters(self) -> str:
-        return self.origin.parameters
-
-    @property
-    def written_with(self) -> str:
-        return self.origin.written_with
-
-    @property
     def ticket_options(self) -> dict[str, Any]:
         """Options for reopening; they include the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations also defines the keys; that of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.origin.settings
 
     @property
     def tree(self) -> Node:
@@ -397,8 +385,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
     if found is None:
         reasons = reasons_text(useless_info(folder)) or "no `info`"
         return Verdict(Certainty.PARTLY, f"shards, but {reasons}") if _has_shards(folder) else None
-    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
-    what = space.name if space is not None else found.info.kind
+    what = found.space.name if found.space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
 
 
@@ -414,7 +401,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     found = find_info(folder, any_space=True)
     if found is None:
         raise NotAShard(f"{folder.uri}: no `info` of a data set in this folder or above it", remedy=Remedy.SPEC)
-    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
+    space = found.space
     spaces = FolderSpaces((FolderSpace(space, "", found),), ()) if space is not None else spaces_below(folder, found)
     if len(spaces.spaces) == 1:
         only = spaces.spaces[0]

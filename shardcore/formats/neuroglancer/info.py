@@ -7,12 +7,15 @@ by related object and by grid cell.
 from __future__ import annotations
 
 import functools
+import math
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
 from shardcore.errors import FormatError, SourceError
@@ -29,6 +32,7 @@ SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
 """`@type` of segment properties, which have no keys: all data is in the info."""
+DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 BESIDE = "../"
 """Prefix of a folder outside that of the info; opened only if the user agrees."""
 INFO_LIMIT = 16 << 20
@@ -85,6 +89,12 @@ class VolumeScale:
     labels: bool = False
     block_size: tuple[int, ...] = (8, 8, 8)
     capitals: tuple[str, ...] = ()
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Size of a raw chunk that is not cut at the end of the volume; one byte per voxel of an unknown type."""
+        itemsize = np.dtype(self.data_type).itemsize if self.data_type in DATA_TYPES else 1
+        return math.prod(self.chunk_size) * self.num_channels * itemsize
 
     def box_of(self, cell: Sequence[int]) -> VoxelBox:
         """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
@@ -208,7 +218,7 @@ def _parse_cached(text: bytes) -> Info | FormatError:
 def _info_of(members: Mapping[str, Any]) -> Info:
     kind = type_of(members)
     if kind == SHARDING_TYPE:
-        return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
+        return Info(kind, (unnamed_space(members),), ())
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"info of type {short(kind)} is not a volume, mesh, skeleton or annotation data set")
     spaces: list[KeySpace] = []
@@ -229,6 +239,11 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     sharded = tuple(space for space in spaces if space.sharded)
     files = tuple(space for space in spaces if not space.sharded)
     return Info(str(kind), sharded, tuple(others), tuple(dict.fromkeys(folders)), files)
+
+
+def unnamed_space(sharding: Mapping[str, Any]) -> KeySpace:
+    """Return the key space of a sharding object without an info."""
+    return KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(sharding))
 
 
 @functools.lru_cache(maxsize=2)

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
-from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     BESIDE,
+    DATA_TYPES,
     MESH_TYPE,
     SKELETON_TYPE,
     VOLUME_TYPE,
@@ -66,14 +66,13 @@ class SpaceDescription:
     place: Place = ()
     base: str = ""
 
-    def info(self, spec: ShardingSpec, *, beside: bool = False) -> dict[str, Any]:
+    def info(self, spec: ShardingSpec, members: Any = None, *, beside: bool = False) -> dict[str, Any]:
+        """Return `members` (default: the info) with the specification of this key space; `beside` puts it in a file."""
+        members = members or self.members or {}
         if self.kind is SpaceKind.UNKNOWN:
-            return dict(self.members or {})
+            return dict(members)
         more = {"sharding": spec.to_json()} | ({"key": "."} if beside and self.place else {})
-        return dict(_with(self.members or {}, self.place, more))
-
-    def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
-        return _text(self.info(spec, beside=beside))
+        return dict(_edited(members, self.place, lambda part: {**part, **more}))
 
     def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
         """Return a value of the option `spec` with which readers need no info."""
@@ -99,25 +98,25 @@ class SpaceDescription:
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
-def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]]) -> bytes:
-    members: Any = spaces[0][0].members or {}
+def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]], *, beside: bool = False) -> bytes:
+    """Return the info of key spaces; with `beside`, that of the only one, whose shard is in the same folder."""
+    members: Any = None
     for described, spec in spaces:
-        members = _with(members, described.place, {"sharding": spec.to_json()})
-    return _text(members)
-
-
-def _with(members: Any, place: Place, more: Mapping[str, Any]) -> Any:
-    if not place:
-        return {**members, **more}
-    at, rest = place[0], place[1:]
-    inner = _with(members[at], rest, more)
-    if isinstance(members, list):
-        return [inner if number == at else one for number, one in enumerate(members)]
-    return {**members, at: inner}
-
-
-def _text(members: Any) -> bytes:
+        members = described.info(spec, members, beside=beside)
     return json.dumps(members, indent=2).encode() + b"\n"
+
+
+def _edited(members: Any, place: Sequence[str | int], edit: Callable[[Any], Any]) -> Any:
+    """Return a copy of the info in which the part at `place` is edited."""
+    if not place:
+        return edit(members)
+    copied: Any = list(members) if isinstance(members, list) else dict(members)
+    copied[place[0]] = _edited(members[place[0]], place[1:], edit)
+    return copied
+
+
+def _without_sharding(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "sharding"}
 
 
 def of_kind(kind: str) -> SpaceDescription:
@@ -158,21 +157,11 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescripti
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
-        bare = _without_sharding(bare, place)
+        bare = _edited(bare, place, _without_sharding)
     found = [SpaceDescription(what, bare, place, base) for place, what in places]
     for one in found:
         one.space()
     return found
-
-
-def _without_sharding(members: Any, place: Place) -> Any:
-    if not place:
-        return {name: value for name, value in members.items() if name != "sharding"}
-    at, rest = place[0], place[1:]
-    inner = _without_sharding(members[at], rest)
-    if isinstance(members, list):
-        return [inner if number == at else one for number, one in enumerate(members)]
-    return {**members, at: inner}
 
 
 def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:

@@ -158,7 +158,10 @@ class Unsharded:
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
         """Return the objects, and notes on files left out; the names of the objects start with `above`."""
-        names, links = _names(self.folder)
+        left_out = LeftOut()
+        listed = [path.name for path, _ in input_files([self.folder], left_out, deep=False)]
+        links = [f"{self.folder}: {note}" for note in left_out.notes()]
+        names = [name for name in listed if name != INFO_NAME and not name.startswith(".")]
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
             return taken, (*links, *self._left_out(path.name for path, _ in rest))
@@ -193,9 +196,9 @@ class UnshardedSet:
     """Data set with one or more key spaces; `infos` maps folders to infos, "" to that of the data set."""
 
     folder: Path
-    parts: tuple[Unsharded, ...]
+    parts: Sequence[Unsharded]
     infos: Mapping[str, Mapping[str, Any]]
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
     def items(self) -> tuple[list[InputItem], tuple[str, ...]]:
         found: list[InputItem] = []
@@ -226,7 +229,7 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
             return None
         if members.get("sharding") is not None:
             raise _sharded_already(folder)
-        return _set(folder, [(folder, one) for one in _described(folder, members)], {"": members}, [])
+        return UnshardedSet(folder, [Unsharded(folder, one) for one in _described(folder, members)], {"": members})
     whole = folder.absolute()
     inside = ""
     for above in whole.parents[:LEVELS_ABOVE]:
@@ -286,7 +289,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
     taken = {**members, "scales": plain}
     parts = [
-        (folder / str(scale["key"]), described)
+        Unsharded(folder / str(scale["key"]), described)
         for scale, described in zip(plain, _described(folder, taken), strict=True)
     ]
     infos: dict[str, Mapping[str, Any]] = {"": taken}
@@ -297,29 +300,27 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         if not _is_below(folder, below):
             notes.append(f"{below} is left out: {_why_not_below(folder, below)}")
             continue
-        why, inner = _along(folder, below)
-        if inner is None:
+        inner = _info(folder / below) or {}
+        if why := _why_not_packed(inner):
             notes.append(f"{folder / below} is left out: {why}; the new info refers to it, so copy it manually")
             continue
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
             continue
-        parts += [(folder / below, described) for described in _described(folder / below, inner, below)]
-    return _set(folder, parts, infos, notes)
+        parts += [Unsharded(folder / below, described) for described in _described(folder / below, inner, below)]
+    return UnshardedSet(folder, parts, infos, notes)
 
 
-def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
-    members = _info(root / below)
-    if members is None:
-        return "it has no readable info", None
-    kind = members.get("@type")
+def _why_not_packed(info: Mapping[str, Any]) -> str:
+    """Return why the objects of a folder with an info cannot be packed along with the volume; "" if they can."""
+    if not info:
+        return "it has no readable info"
+    kind = info.get("@type")
     if kind == _LEGACY_TYPE:
-        return _LEGACY_TEXT, None
+        return _LEGACY_TEXT
     if kind not in (MESH_TYPE, SKELETON_TYPE, PROPERTIES_TYPE):
-        return f"its info is of type {short(kind)}", None
-    if members.get("sharding") is not None:
-        return "it is sharded already", None
-    return "", members
+        return f"its info is of type {short(kind)}"
+    return "it is sharded already" if info.get("sharding") is not None else ""
 
 
 def _why_not_below(root: Path, below: object) -> str:
@@ -347,7 +348,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         if space.folder in sharded:
             raise _sharded_already(folder)
         if _is_below(folder, space.folder):
-            parts.append((folder / space.folder, one))
+            parts.append(Unsharded(folder / space.folder, one))
         else:
             # Without annotations the folder is missing; it becomes a shard without keys.
             why = "it is a link" if is_link(folder / space.folder) else ""
@@ -355,7 +356,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             notes.append(f"{space.name}: {why}, so it has no objects")
     if not parts:
         raise UsageError(f"{folder} has the info of annotations, but no folders of its indices")
-    return _set(folder, parts, {"": members}, notes)
+    return UnshardedSet(folder, parts, {"": members}, notes)
 
 
 def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> UnshardedSet:
@@ -367,16 +368,7 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
             notes.append(f"{root / str(members[name])} is not packed with a single scale; pack it separately")
     alone = {**members, "scales": [scale]}
-    return _set(folder, [(folder, one) for one in _described(root, alone)], {"": alone}, notes)
-
-
-def _set(
-    folder: Path,
-    parts: Sequence[tuple[Path, SpaceDescription]],
-    infos: Mapping[str, Mapping[str, Any]],
-    notes: Sequence[str],
-) -> UnshardedSet:
-    return UnshardedSet(folder, tuple(Unsharded(where, described) for where, described in parts), infos, tuple(notes))
+    return UnshardedSet(folder, [Unsharded(folder, one) for one in _described(root, alone)], {"": alone}, notes)
 
 
 def _sharded_already(folder: Path) -> UsageError:
@@ -407,10 +399,3 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
         # A file of another format with the same name.
         return None
     return members if isinstance(members, Mapping) else None
-
-
-def _names(folder: Path) -> tuple[list[str], tuple[str, ...]]:
-    left_out = LeftOut()
-    names = [path.name for path, _ in input_files([folder], left_out, deep=False)]
-    notes = tuple(f"{folder}: {note}" for note in left_out.notes())
-    return [name for name in names if name != INFO_NAME and not name.startswith(".")], notes

@@ -6,7 +6,6 @@ manifest `<key>.index` and fragments `<key>`, which are concatenated as in a sha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -29,8 +28,6 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.chunks import (
-    DATA_TYPES,
-    ENDINGS,
     MANIFEST,
     Found,
     VolumeGrid,
@@ -41,6 +38,7 @@ from shardcore.formats.neuroglancer.chunks import (
     chunk_parts,
     decode_chunk,
     plain_name,
+    split_name,
 )
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind, info_members
 from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
@@ -90,11 +88,9 @@ _CONTENT = "The stored content of the object."
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
     """Return the compression of a file from its suffix or first bytes; `plain_size` is the size of a raw chunk."""
-    ending = name[len(plain_name(name)) :]
-    if ending:
-        return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
+    codec = split_name(name)[1]
     # Stores that compress uploads do not change the file name.
-    return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
+    return "gzip" if codec == "none" and head.startswith(GZIP_MAGIC) and len(head) != plain_size else codec
 
 
 def decompress_file(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
@@ -110,11 +106,11 @@ def check_stored(size: int, limit: int, span: Span) -> None:
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
     """Return an error text if a file is too short for its chunk, else ""; uses only name and size."""
-    ending = name[len(plain_name(name)) :]
-    if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
+    plain, codec = split_name(name)
+    if space.scale is None or size >= LEAST_GZIP or codec not in ("none", "gzip"):
         return ""
-    layout = chunk_layout(space, int(chunk_key(plain_name(name), space) or 0))
-    if not ending and (layout.encoding != RAW or size == layout.nbytes):
+    layout = chunk_layout(space, int(chunk_key(plain, space) or 0))
+    if codec == "none" and (layout.encoding != RAW or size == layout.nbytes):
         return ""
     return f"the file has {plural(size, 'byte')}, too few for raw voxels or a gzip member"
 
@@ -359,11 +355,7 @@ class ObjectFiles(KeySpaceFolder):
     @property
     def object_head(self) -> int:
         """Number of bytes of an object to request first: a whole raw chunk, up to `MOST_HEAD`."""
-        scale = self.space.scale
-        if scale is None:
-            return WHOLE_HEAD
-        itemsize = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
-        return min(math.prod(scale.chunk_size) * scale.num_channels * itemsize, MOST_HEAD)
+        return min(self.space.scale.chunk_bytes, MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_members(self, folder: Folder) -> Sequence[Member]:
         entries = [entry for entry in folder.list() if not entry.is_folder]
@@ -514,18 +506,20 @@ class ObjectFileRows(Objects):
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Return sizes from the folder listing; opens no file."""
-        members = [self._files.members[row] for row in rows.tolist()]
-        endings = [member.name[len(plain_name(member.name)) :] for member in members]
-        codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
+        members, space = [self._files.members[row] for row in rows.tolist()], self._files.space
+        codec = np.array([CODECS.index(split_name(member.name)[1]) for member in members], np.uint8)
         starts = np.array([self._files.fragments_size(member.name) for member in members], np.int64)
         stored = np.array([member.size for member in members], np.int64) - starts
-        size = [-1 if code else bytes_ for code, bytes_ in zip(codec, stored.tolist(), strict=True)]
-        space = self._files.space
         faults = [size_fault(one.name, size, space) for one, size in zip(members, stored.tolist(), strict=True)]
-        state = [State.DAMAGED if fault else State.LIVE for fault in faults]
-        shards = rows.astype(np.int32)
         return ObjectColumns.of(
-            rows, starts, starts + stored, size, stored_size=stored, codec=codec, state=state, shard=shards
+            rows,
+            starts,
+            starts + stored,
+            np.where(codec > 0, -1, stored),
+            stored_size=stored,
+            codec=codec,
+            state=[State.DAMAGED if fault else State.LIVE for fault in faults],
+            shard=rows.astype(np.int32),
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:

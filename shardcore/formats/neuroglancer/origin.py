@@ -24,6 +24,7 @@ from shardcore.formats.neuroglancer.info import (
     info_members,
     parse_info,
     type_of,
+    unnamed_space,
 )
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.record import Value
@@ -136,6 +137,14 @@ class FoundInfo:
     def where(self) -> str:
         return "info in a parent folder" if self.folder else "info in the same folder"
 
+    @property
+    def space(self) -> KeySpace | None:
+        """The key space whose shards, or files of objects, are in the folder."""
+        return self.info.space_of(self.folder) or self.info.files_of(self.folder)
+
+    def origin(self, space: KeySpace) -> Origin:
+        return origin_from(space, self.info, self.text, f"{self.where}, {space.name}")
+
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
     """Return the info in or above the folder of a shard; requested once for detection and opening."""
@@ -166,7 +175,7 @@ def origin_of(
         return given_origin(spec, folder_name)
     found = info_of(source)
     if found is not None and (space := found.info.space_of(found.folder)) is not None:
-        return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
+        return found.origin(space)
     inference = inference_of(source, shard, index_size)
     best, useless = inference.best, useless_info(source.folder)
     if best is None or not (inference.certain or forced):
@@ -184,15 +193,18 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
     Raises UsageError if it is neither, or an info with several key spaces, none of them in `folder_name`.
     """
     text, members = _given(spec)
-    if type_of(members) is None and not set(_OF_SHARDING) & set(members):
+    of_sharding = any(name in members for name in _OF_SHARDING)
+    if type_of(members) is None and not of_sharding:
         raise UsageError("the given specification is neither a sharding object nor an info")
     try:
-        info = _info_of(members)
+        info = Info("", (unnamed_space(members),), ()) if of_sharding else parse_info(members)
     except FormatError as error:
         raise UsageError(f"the given specification cannot be used: {error.message}") from error
     spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
     if len(spaces) != 1:
-        raise UsageError(choice_text("the given specification", info))
+        others = (*info.others, *(f"{space.name}: not sharded" for space in info.files))
+        choices = [(space.folder, space.name) for space in info.spaces]
+        raise UsageError(choices_text("the given specification", choices, others))
     return origin_from(spaces[0], info, text, f"given specification, {spaces[0].name}")
 
 
@@ -243,11 +255,6 @@ def useless_info(folder: Folder | None) -> tuple[str, ...]:
     return info.others or ("the info has no key space in this folder",)
 
 
-def choice_text(what: str, info: Info) -> str:
-    others = (*info.others, *(f"{space.name}: not sharded" for space in info.files))
-    return choices_text(what, [(space.folder, space.name) for space in info.spaces], others)
-
-
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
     if not choices:
         return f"{what} has no usable key space: {reasons_text(others) or 'none is listed'}"
@@ -290,12 +297,6 @@ def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[s
             at = match.end()
             found[spec] = Span(INFO_NAME, at_byte, at_byte + len(whole[at:stop].encode())), value
     return found
-
-
-def _info_of(members: Mapping[str, Any]) -> Info:
-    if any(name in members for name in _OF_SHARDING):
-        return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
-    return parse_info(members)
 
 
 def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:

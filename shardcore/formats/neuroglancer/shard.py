@@ -52,7 +52,7 @@ from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.wrapper_sources import ConcatSource
@@ -107,7 +107,33 @@ VERSION = "1"
 Opener = Callable[[Folder, Origin, Folder | None], DataSet]
 
 
-class NeuroglancerShard(FileShard):
+class OfOrigin(Shard):
+    """Parameters with which shards were written, and the evidence for them, as their origin gives them."""
+
+    origin: Origin
+
+    @property
+    def parameters(self) -> str:
+        return self.origin.parameters
+
+    @property
+    def written_with(self) -> str:
+        return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.origin.settings
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return self.origin.evidence
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        return self.origin.ambiguity
+
+
+class NeuroglancerShard(OfOrigin, FileShard):
     """Shard: one file, or both files of the split form."""
 
     file: NeuroglancerFile
@@ -166,26 +192,6 @@ class NeuroglancerShard(FileShard):
         from shardcore.formats.neuroglancer.chunks import chunk_parts
 
         return chunk_parts(layout, parts[0], lambda: self.read(ref))
-
-    @property
-    def parameters(self) -> str:
-        return self.origin.parameters
-
-    @property
-    def written_with(self) -> str:
-        return self.origin.written_with
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.origin.settings
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        return self.origin.evidence
-
-    @property
-    def ambiguity(self) -> tuple[str, ...]:
-        return self.origin.ambiguity
 
     @property
     def fields(self) -> dict[str, Value]:

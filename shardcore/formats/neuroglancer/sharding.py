@@ -133,7 +133,9 @@ class ShardingSpec:
         Unknown members are ignored, missing encodings mean `raw`, and capitals are accepted, as are numbers as `3.0` or
         `"3"`. With `strict`, everything in `strict_faults` is an error.
         """
-        members = _as_mapping(value)
+        members = parse_json(value, "sharding") if isinstance(value, (str, bytes)) else value
+        if not isinstance(members, Mapping):
+            raise FormatError(f"sharding is not an object but {type(members).__name__}")
         if strict and (faults := strict_faults(members)):
             raise FormatError("sharding: " + "; ".join(faults))
         if members.get("@type", SHARDING_TYPE) != SHARDING_TYPE:
@@ -146,15 +148,7 @@ class ShardingSpec:
         return cls(preshift, members["hash"], minishard, shard, *encodings)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "@type": SHARDING_TYPE,
-            "preshift_bits": self.preshift_bits,
-            "hash": self.hash,
-            "minishard_bits": self.minishard_bits,
-            "shard_bits": self.shard_bits,
-            "minishard_index_encoding": self.minishard_index_encoding,
-            "data_encoding": self.data_encoding,
-        }
+        return {"@type": SHARDING_TYPE, **{name: getattr(self, name) for name in _MEMBERS[1:]}}
 
     @property
     def minishards(self) -> int:
@@ -191,7 +185,8 @@ class ShardingSpec:
 
     @property
     def name_digits(self) -> int:
-        return name_digits(self.shard_bits)
+        """Number of hex digits in the names of shards: `ceil(shard_bits / 4)`, at least 1."""
+        return max(1, -(-self.shard_bits // 4))
 
     def shard_stem(self, shard: int) -> str:
         """Return the name of a shard without suffix: lower-case hex digits, zero-padded."""
@@ -233,11 +228,6 @@ def key_numbers(texts: Sequence[str]) -> Keys:
     return np.fromiter(map(key_number, texts), np.uint64, len(texts))
 
 
-def name_digits(shard_bits: int) -> int:
-    """Return the number of hex digits in shard file names: `ceil(shard_bits / 4)`, at least 1."""
-    return max(1, -(-shard_bits // 4))
-
-
 def shard_number(name: str) -> tuple[int, int] | None:
     """Return shard number and digits of a file name such as `0f.shard`; None for other names."""
     match = _SHARD_NAME.fullmatch(name)
@@ -266,14 +256,6 @@ def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(minishard_bits, int) and minishard_bits > 32:
         faults.append(f"minishard_bits is {short(minishard_bits)}; some readers support at most 32")
     return tuple(faults)
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    if isinstance(value, (str, bytes)):
-        value = parse_json(value, "sharding")
-    if not isinstance(value, Mapping):
-        raise FormatError(f"sharding is not an object but {type(value).__name__}")
-    return value
 
 
 def _whole_number(name: str, value: object) -> int:

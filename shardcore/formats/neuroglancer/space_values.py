@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import mmap
 from array import array
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,6 @@ from shardcore.formats.neuroglancer.arrangement import (
     gzip_member,
     gzip_stream,
 )
-from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.layout import MANIFEST_LIMIT, read_manifest
@@ -159,7 +157,7 @@ class SpaceValues:
             size = self._copy(data, who)
             return size, size
         begun = self.spool.at
-        head, rest = read_small(data, who)
+        head, rest = read_up_to(WHOLE, data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
@@ -191,13 +189,10 @@ class SpaceValues:
             return self._spec
         encoding = "gzip" if self._compressed else "raw"
         scale, grid = self.space.scale, self.space.grid
-        single = self._in_one
         if scale is not None and grid is not None:
-            voxel = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
-            size = math.prod(scale.chunk_size) * scale.num_channels * voxel
-            found = for_grid(grid, size, data_encoding=encoding, single=single)
+            found = for_grid(grid, scale.chunk_bytes, data_encoding=encoding, single=self._in_one)
         else:
-            found = for_ids(len(self._keys), data_encoding=encoding, single=single)
+            found = for_ids(len(self._keys), data_encoding=encoding, single=self._in_one)
         self.why = found.why
         return found.spec
 
@@ -231,29 +226,21 @@ class SpaceValues:
 
     def write(self, file: Draining, shard: ShardArrangement, bounds: tuple[Rows, Rows]) -> None:
         starts, stops = bounds
+        parts = [(shard.rows, shard.indices)]
+        if shard.order is ShardOrder.BY_MINISHARD:
+            rows = np.split(shard.rows, shard.bounds[1:-1])
+            parts = [(some, (index,)) for some, index in zip(rows, shard.indices, strict=False)]
         file.write(shard.head())
-        if shard.order is ShardOrder.INDICES_LAST:
-            for piece in self.spool.pieces(starts[shard.rows], stops[shard.rows]):
+        for some, indices in parts:
+            for piece in chain(self.spool.pieces(starts[some], stops[some]), indices):
                 file.write(piece)
-            for index in shard.indices:
-                file.write(index)
-            return
-        for at, index in enumerate(shard.indices):
-            rows = shard.rows[shard.bounds[at] : shard.bounds[at + 1]]
-            for piece in self.spool.pieces(starts[rows], stops[rows]):
-                file.write(piece)
-            file.write(index)
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     """Return a manifest; raise UsageError if it is invalid or does not declare `fragments` bytes in total."""
-    parts, size = [], 0
-    for piece in pieces_of(data, who):
-        size += len(piece)
-        if size > MANIFEST_LIMIT:
-            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
-        parts.append(bytes(piece))
-    joined = b"".join(parts)
+    joined, more = read_up_to(MANIFEST_LIMIT, data, who)
+    if more is not None:
+        raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
     try:
         manifest = read_manifest(joined)
     except FormatError as error:
@@ -264,13 +251,14 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     return joined
 
 
-def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+def read_up_to(most: int, data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+    """Return a content of up to `most` bytes and None, or of a larger one the beginning and the other pieces."""
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:
         parts.append(bytes(piece))
         size += len(piece)
-        if size > WHOLE:
+        if size > most:
             return b"".join(parts), rest
     return parts[0] if len(parts) == 1 else b"".join(parts), None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from shardcore.formats.neuroglancer.lookup import (
     ValueSkipped,
 )
 from shardcore.formats.neuroglancer.origin import INFO_NAME
-from shardcore.formats.neuroglancer.sharding import IDENTITY
+from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
@@ -52,10 +53,6 @@ def _dropped(fact: Routed) -> str:
 
 def _is_identity(fact: Routed) -> bool:
     return fact.spec.hash == IDENTITY
-
-
-def _which_key(fact: Routed) -> str:
-    return "shifted key" if _shifts(fact) else "key"
 
 
 def _shard_field(fact: Routed) -> list[int]:
@@ -155,40 +152,57 @@ def _info(fact: FileNamed) -> Span:
     return Span(INFO_NAME, 0, len(fact.origin.text))
 
 
-_KEPT_TOGETHER = (
-    "Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
-)
-_NOT_DROPPED = "Dropping low bits would keep neighbouring keys in one minishard; this writer chose not to."
-_NOT_HASHED = "Without a hash, neighbouring keys stay together, so reading many neighbours opens few minishards."
-_HASHED = "Keys often form clusters; a hash distributes them evenly over the minishards."
 _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever the size of the file."
-_MEANING_WHY = "A shard stores bytes by key; only the info describes their meaning."
 _FILE_WHY = "The folder serves as the index: the key is the name of a file."
 
-_KEYS = (
-    Value("key", lambda fact: str(fact.place.key), "the key that was looked up"),
-    Value("shifted", lambda fact: str(fact.place.shifted), "the key without its low bits"),
+_DROP = Row(
+    "Drop low bits",
+    "{dropped} dropped: {place.key} // 2^{spec.preshift_bits} = {place.shifted}, without the remainder.",
+    "Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index.",
+    (
+        Value("key", lambda fact: str(fact.place.key), "the key that was looked up"),
+        Value("shifted", lambda fact: str(fact.place.shifted), "the key without its low bits"),
+    ),
+    inputs=_fields("preshift_bits"),
+    words={"dropped": _dropped},
+    only=_shifts,
 )
-_HASH = (
-    Value(
-        "input",
-        lambda fact: fact.place.shifted.to_bytes(8, "little").hex(),
-        "the 8 bytes that are hashed, little-endian",
+_PRESHIFT = "low bits of a key that are dropped before hashing"
+_MINISHARD_BITS = "number of low bits of the hash, which select the minishard"
+_SHARD_BITS = "number of next bits of the hash, which select the shard"
+_INDEX_ENCODING = "encoding of minishard indices: raw or gzip"
+_START_OFFSET = "start of the minishard index, from the end of the shard index"
+_END_OFFSET = "end of the minishard index, from the end of the shard index"
+_INPUT = "the 8 bytes that are hashed, little-endian"
+_MINISHARD_FIELD = "bits of the hash that are the minishard number: first, and last plus one"
+_SHARD_FIELD = "bits of the hash that are the shard number: first, and last plus one"
+_HASH = Row(
+    "Hash",
+    "The hash is identity: the {which} itself is the hash: {place.hashed:#018x}.",
+    "Without a hash, neighbouring keys stay together, so reading many neighbours opens few minishards.",
+    (
+        Value("input", lambda fact: fact.place.shifted.to_bytes(8, "little").hex(), _INPUT),
+        Value("hash", lambda fact: f"{fact.place.hashed:#018x}", "result of the hash function"),
+        Value("bits", lambda fact: f"{fact.place.hashed:064b}", "the hash in binary, the highest bit first"),
+        Value("minishard_field", lambda fact: [0, fact.spec.minishard_bits], _MINISHARD_FIELD),
+        Value("shard_field", _shard_field, _SHARD_FIELD),
     ),
-    Value("hash", lambda fact: f"{fact.place.hashed:#018x}", "result of the hash function"),
-    Value("bits", lambda fact: f"{fact.place.hashed:064b}", "the hash in binary, the highest bit first"),
-    Value(
-        "minishard_field",
-        lambda fact: [0, fact.spec.minishard_bits],
-        "bits of the hash that are the minishard number: first, and last plus one",
-    ),
-    Value("shard_field", _shard_field, "bits of the hash that are the shard number: first, and last plus one"),
+    inputs=_fields("hash"),
+    words={"which": lambda fact: "shifted key" if _shifts(fact) else "key"},
+    only=_is_identity,
 )
 _FILE = Value("file", _file, "file name of the shard")
 _ERROR = Value("error", "error", "the error")
 _STORED_SIZE = Value("stored_size", "ref.stored_size", "size of the stored value", "bytes")
-_SPACE_KIND = Value("kind", "space.kind.value", "kind of the key space")
 _CELL = Value("cell", lambda fact: list(fact.cell), "cell of the grid with this Morton code: x, y, z")
+_MEANING = Row(
+    "Meaning",
+    "{cell_text}",
+    "A shard stores bytes by key; only the info describes their meaning.",
+    (Value("kind", "space.kind.value", "kind of the key space"),),
+    spans="ref.spans[0]",
+    words={"cell_text": _cell},
+)
 
 STEPS: Rows = {
     Routed: (
@@ -197,63 +211,29 @@ STEPS: Rows = {
             "{origin.why}: {spec_text}.",
             "A shard does not contain its sharding parameters, without which keys cannot be found.",
             (
-                Value("@type", lambda fact: fact.spec.to_json()["@type"], "type of the sharding object"),
-                Value(
-                    "preshift_bits", "spec.preshift_bits", "low bits of a key that are dropped before hashing", "bits"
-                ),
+                Value("@type", lambda _: SHARDING_TYPE, "type of the sharding object"),
+                Value("preshift_bits", "spec.preshift_bits", _PRESHIFT, "bits"),
                 Value("hash", "spec.hash", "the hash function: identity, or MurmurHash3"),
-                Value(
-                    "minishard_bits",
-                    "spec.minishard_bits",
-                    "number of low bits of the hash, which select the minishard",
-                    "bits",
-                ),
-                Value(
-                    "shard_bits", "spec.shard_bits", "number of next bits of the hash, which select the shard", "bits"
-                ),
-                Value(
-                    "minishard_index_encoding",
-                    "spec.minishard_index_encoding",
-                    "encoding of minishard indices: raw or gzip",
-                ),
+                Value("minishard_bits", "spec.minishard_bits", _MINISHARD_BITS, "bits"),
+                Value("shard_bits", "spec.shard_bits", _SHARD_BITS, "bits"),
+                Value("minishard_index_encoding", "spec.minishard_index_encoding", _INDEX_ENCODING),
                 Value("data_encoding", "spec.data_encoding", "encoding of values: raw or gzip"),
             ),
             spans=lambda fact: fact.origin.place or (),
             words={"spec_text": _spec},
         ),
-        Row(
-            "Drop low bits",
-            "{dropped} dropped: {place.key} // 2^{spec.preshift_bits} = {place.shifted}, without the remainder.",
-            _KEPT_TOGETHER,
-            _KEYS,
-            inputs=_fields("preshift_bits"),
-            words={"dropped": _dropped},
-            only=_shifts,
-        ),
-        Row(
-            "Drop low bits",
-            "preshift_bits is 0, so no bits are dropped: the key remains {place.key}.",
-            _NOT_DROPPED,
-            _KEYS,
-            inputs=_fields("preshift_bits"),
+        _DROP,
+        replace(
+            _DROP,
+            text="preshift_bits is 0, so no bits are dropped: the key remains {place.key}.",
+            why="Dropping low bits would keep neighbouring keys in one minishard; this writer chose not to.",
             only=lambda fact: not _shifts(fact),
         ),
-        Row(
-            "Hash",
-            "The hash is identity: the {which} itself is the hash: {place.hashed:#018x}.",
-            _NOT_HASHED,
+        _HASH,
+        replace(
             _HASH,
-            inputs=_fields("hash"),
-            words={"which": _which_key},
-            only=_is_identity,
-        ),
-        Row(
-            "Hash",
-            "MurmurHash3 of the {which}'s 8 bytes gives the hash: {place.hashed:#018x}.",
-            _HASHED,
-            _HASH,
-            inputs=_fields("hash"),
-            words={"which": _which_key},
+            text="MurmurHash3 of the {which}'s 8 bytes gives the hash: {place.hashed:#018x}.",
+            why="Keys often form clusters; a hash distributes them evenly over the minishards.",
             only=lambda fact: not _is_identity(fact),
         ),
         Row(
@@ -292,20 +272,8 @@ STEPS: Rows = {
             "of the shard index at {base:#x}: bytes {range} of the file.",
             "The file starts with one pair of offsets (16 bytes) per minishard, so its location can be computed.",
             (
-                Value(
-                    "start_offset",
-                    lambda fact: fact.start - fact.base,
-                    "start of the minishard index, from the end of the shard index",
-                    "byte",
-                    relative=True,
-                ),
-                Value(
-                    "end_offset",
-                    lambda fact: fact.stop - fact.base,
-                    "end of the minishard index, from the end of the shard index",
-                    "byte",
-                    relative=True,
-                ),
+                Value("start_offset", lambda fact: fact.start - fact.base, _START_OFFSET, "byte", relative=True),
+                Value("end_offset", lambda fact: fact.stop - fact.base, _END_OFFSET, "byte", relative=True),
                 Value("start", "start", "start of the minishard index in the file", "byte"),
                 Value("stop", "stop", "end of the minishard index in the file", "byte"),
             ),
@@ -420,36 +388,17 @@ STEPS: Rows = {
         ),
     ),
     MeaningFound: (
-        Row("Meaning", "{error}.", _MEANING_WHY, (_ERROR,), spans="ref.spans[0]", only=lambda fact: fact.error != ""),
-        Row(
-            "Meaning",
-            "The value of one {space.kind.object_kind}.",
-            _MEANING_WHY,
-            (_SPACE_KIND,),
-            spans="ref.spans[0]",
-            only=_is_id,
-        ),
-        Row(
-            "Meaning",
-            "{cell_text}",
-            _MEANING_WHY,
-            (_SPACE_KIND, _CELL),
-            spans="ref.spans[0]",
-            words={"cell_text": _cell},
-            only=_is_cell,
-        ),
-        Row(
-            "Meaning",
-            "{cell_text}",
-            _MEANING_WHY,
-            (
-                _SPACE_KIND,
+        replace(_MEANING, text="{error}.", values=(_ERROR,), only=lambda fact: fact.error != ""),
+        replace(_MEANING, text="The value of one {space.kind.object_kind}.", only=_is_id),
+        replace(_MEANING, values=(*_MEANING.values, _CELL), only=_is_cell),
+        replace(
+            _MEANING,
+            values=(
+                *_MEANING.values,
                 _CELL,
                 Value("voxel_begin", partial(_voxel, "begin"), "the first voxel of the chunk: x, y, z", "voxels"),
                 Value("voxel_end", partial(_voxel, "end"), "the last voxel of the chunk plus one: x, y, z", "voxels"),
             ),
-            spans="ref.spans[0]",
-            words={"cell_text": _cell},
             only=_is_chunk,
         ),
     ),

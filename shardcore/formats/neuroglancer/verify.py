@@ -108,8 +108,8 @@ class _ShardChecks:
         for fault, code in _RANGE_CODES.items():
             wrong = np.flatnonzero(faults == fault)
             for number in wrong[:MAX_PER_CODE].tolist():
-                text = range_fault(number, *map(int, pairs[number]), base, size)
-                findings.error(code, pair_span(number), text)
+                start, end = map(int, pairs[number])
+                findings.error(code, pair_span(number), range_fault(number, start, end, base, size))
             findings.more(Severity.ERROR, code, len(wrong) - MAX_PER_CODE)
         starts, ends = pairs[:, 0], pairs[:, 1]
         used = np.flatnonzero((starts < ends) & (faults == RangeFault.NONE))

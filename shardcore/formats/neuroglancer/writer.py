@@ -279,25 +279,18 @@ class NeuroglancerWriter(Writer):
                 f"the keys belong in {plural(len(shards), 'shard')}; pass a folder as output: a name that ends with /"
             )
         target = self.output.target
-        named = shard_number(target.name) if target is not None else None
-        if named is None:
+        if target is None or shard_number(target.name) is None:
             return
-        if named[1] != spec.name_digits or named[0] >= spec.shards:
+        if (number := spec.shard_of(target.name)) is None:
             # Verification reports the file name that the user chose.
             self.expected.add(FILE_NAME)
-        elif named[0] != shards[0].number and len(self._first):
+        elif number != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
 
     def _info_text(self, base: str) -> bytes:
-        here = [
-            (values.described, values.arrangement()[0])
-            for values in self._values.values()
-            if values.described.base == base
-        ]
-        if len(here) == 1:
-            described, spec = here[0]
-            return described.text(spec, beside=self._single is not None)
-        return info_text(here)
+        here = [values for values in self._values.values() if values.described.base == base]
+        written = [(values.described, values.arrangement()[0]) for values in here]
+        return info_text(written, beside=self._single is not None)
 
     def _name(self, folder: str, shard: ShardArrangement) -> str:
         if self._single is not None:
