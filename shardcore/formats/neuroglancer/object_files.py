@@ -36,15 +36,14 @@ from shardcore.formats.neuroglancer.chunks import (
     chunk_key,
     chunk_layout,
     chunk_parts,
-    decode_chunk,
     plain_name,
     split_name,
 )
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind, info_members
 from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, mesh_files
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener
+from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener, SpaceShard
 from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.model.array_layout import RAW, ArrayLayout
@@ -62,16 +61,13 @@ from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import Member
-from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapper_sources import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
     from shardcore.shards.trace import LookupRecorder
 
@@ -142,7 +138,7 @@ class _ObjectFile:
 
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
         self.source, self.origin, self.space = source, origin, origin.space
-        self.name = name
+        self.name, self.base = name, 0
         self.span = Span("", start, source.size)
         self.kind = self.space.kind.object_kind
         places = ((FRAGMENTS, 0, start, _FRAGMENTS), (self.kind, start, source.size, _CONTENT))
@@ -241,11 +237,8 @@ class _OneObject(Objects):
         return self._file.ref()
 
 
-class ObjectFileShard(FileShard):
+class ObjectFileShard(SpaceShard):
     file: _ObjectFile
-    format = "neuroglancer"
-    decodes_to_verify = True
-    version = "1"
     byte_shares = Shard.byte_shares
     loads = Shard.loads
 
@@ -274,16 +267,8 @@ class ObjectFileShard(FileShard):
         check_stored(self.file.span.start, limit, Span("", 0, self.file.span.start))
         return self.file.source.read(0, self.file.span.start)
 
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        return mesh_files(ref) if ref.parts else super().file_names(ref)
-
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         return self.file.layout
-
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.geometry import geometry_of
-
-        return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         file, findings, depth = self.file, Findings(), Depth(depth)
@@ -313,11 +298,6 @@ class ObjectFileShard(FileShard):
             counted = f" (offsets count over the files {file.key} and {file.name}, concatenated)"
             found = tuple(replace(one, message=one.message + counted) if one.span else one for one in found)
         return Report(depth, 1, found, checked, int(file.codec != "gzip"))
-
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        return decode_chunk(layout, data, decoder=decoder, place=self.file.span)
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         file, layout = self.file, self.file.layout

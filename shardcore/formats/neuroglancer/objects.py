@@ -164,8 +164,3 @@ class NeuroglancerObjects(Objects):
         trailers = self._file.source.read_many([(end - GZIP_TRAILER, end) for end in ends])
         sizes[good] = np.frombuffer(b"".join(trailers), "<u4")
         return sizes
-
-
-def mesh_files(ref: ObjectRef) -> dict[str, str]:
-    """Return the file names of an unsharded mesh: `<id>.index` for the manifest and `<id>` for the fragments."""
-    return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}

@@ -25,7 +25,7 @@ from shardcore.formats.neuroglancer.index import KEPT_WHOLE
 from shardcore.formats.neuroglancer.info import BESIDE, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.origin import (
     Origin,
     find_info,
@@ -133,16 +133,38 @@ class OfOrigin(Shard):
         return self.origin.ambiguity
 
 
-class NeuroglancerShard(OfOrigin, FileShard):
+class SpaceShard(FileShard):
+    """Base class of a shard, and of the file of one object: how their contents are decoded."""
+
+    format = "neuroglancer"
+    version = VERSION
+    decodes_to_verify = True
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.file.origin, self.file.base, next(iter(ref.spans), None), ref.key, data)
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
+    ) -> tuple[ArrayLayout, bytes]:
+        from shardcore.formats.neuroglancer.chunks import decode_chunk
+
+        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the file names of an unsharded mesh: `<id>.index` for the manifest and `<id>` for the fragments."""
+        if FRAGMENTS not in ref.parts:
+            return super().file_names(ref)
+        return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
+
+
+class NeuroglancerShard(OfOrigin, SpaceShard):
     """Shard: one file, or both files of the split form."""
 
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
-    decodes_to_verify = True
-
-    format = "neuroglancer"
-    version = VERSION
 
     def __init__(self, file: NeuroglancerFile) -> None:
         objects = NeuroglancerObjects(file)
@@ -171,18 +193,6 @@ class NeuroglancerShard(OfOrigin, FileShard):
         grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
         grid.whole = number is None or not self.spec.shard_bits
         return grid
-
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.geometry import geometry_of
-
-        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
-
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        from shardcore.formats.neuroglancer.chunks import decode_chunk
-
-        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         parts = super().content_parts(ref)
@@ -248,9 +258,6 @@ class NeuroglancerShard(OfOrigin, FileShard):
         if span.size > limit:
             raise LimitExceeded(f"the fragments of {ref.key} have {plural(span.size, 'byte')}; the limit is {limit:,}")
         return self.file.source.read(span.start, span.stop)
-
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        return mesh_files(ref) if FRAGMENTS in ref.parts else super().file_names(ref)
 
 
 # --- folders ----------------------------------------------------------------------------------------------------
