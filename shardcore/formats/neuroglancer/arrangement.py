@@ -182,16 +182,6 @@ class ShardArrangement:
         return np.repeat(self.minishards, counts), np.arange(len(self.rows)) - np.repeat(self.bounds[:-1], counts)
 
 
-def sorted_rows(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
-    """Return the rows sorted by shard, minishard and key, and `shard << minishard_bits | minishard` of each."""
-    bits = spec.minishard_bits + spec.shard_bits
-    places = spec.hashed_many(keys)
-    if bits < 64:
-        places = places & np.uint64((1 << bits) - 1)
-    order = np.lexsort((keys, places)) if bits else np.argsort(keys, kind="stable")
-    return order, places[order]
-
-
 def arrange_shards(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ShardArrangement]:
     """Yield the shards that have values, by number; if there are no values, shard 0."""
     if not len(columns.keys):
@@ -200,7 +190,11 @@ def arrange_shards(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder)
             0, spec, order, none, none, none, np.zeros(1, np.int64), none.reshape(0, 2), (), spec.index_size
         )
         return
-    rows, places = sorted_rows(spec, columns.keys)
+    # Sorted by shard, minishard and key: the lowest bits of the hash are `shard << minishard_bits | minishard`.
+    bits = spec.minishard_bits + spec.shard_bits
+    places = spec.hashed_many(columns.keys) & np.uint64((1 << bits) - 1)
+    rows = np.lexsort((columns.keys, places))
+    places = places[rows]
     shards = shift_right(places, spec.minishard_bits)
     cuts = np.append(np.flatnonzero(np.diff(shards)) + 1, len(rows))
     first = 0

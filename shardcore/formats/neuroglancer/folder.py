@@ -44,7 +44,7 @@ from shardcore.formats.neuroglancer.origin import (
 from shardcore.formats.neuroglancer.shard import (
     KeySpaceFolder,
     NeuroglancerShard,
-    OfOrigin,
+    OriginDetails,
     VolumeFolder,
     folder_of_key,
     open_member,
@@ -137,7 +137,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
 # --- shards of one key space ------------------------------------------------------------------------------------
 
 
-class NeuroglancerDataSet(OfOrigin, KeySpaceFolder):
+class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
     """All shards of one key space; `root` is the folder of the info if the shards are not below it.
 
     If listing the folder is expensive, shards are opened by computed names, and the folder is listed only on demand.

@@ -297,17 +297,14 @@ def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> An
 
 
 def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    total = math.prod(grid)
-    codes = np.zeros(0, np.uint64)
-    for first in range(0, total, BLOCK):
-        numbers = np.arange(first, min(first + BLOCK, total))
-        cells = np.stack(np.unravel_index(numbers, grid), axis=1).astype(np.uint64)
-        codes = np.concatenate([codes, encode_many(cells, grid)])
-    codes.sort()
-    for first in range(0, total, BLOCK):
-        part = codes[first : first + BLOCK]
-        cells, _ = decode_many(part, grid)
-        yield from zip(part.tolist(), map(tuple, cells.tolist()), strict=True)
+    """Yield the codes of all cells, ascending, and the cells."""
+    numbers = range(math.prod(grid))
+    blocks = [numbers[first : first + BLOCK] for first in range(0, len(numbers), BLOCK)]
+    cells = (np.stack(np.unravel_index(block, grid), axis=1).astype(np.uint64) for block in blocks)
+    codes = np.sort(np.concatenate([encode_many(some, grid) for some in cells]))
+    for block in blocks:
+        part = codes[block.start : block.stop]
+        yield from zip(part.tolist(), map(tuple, decode_many(part, grid)[0].tolist()), strict=True)
 
 
 def _three(name: str, text: str, form: str) -> list[str]:

@@ -6,7 +6,7 @@ unlisted bytes, and accepted only directly after its values, if all its keys bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,6 @@ from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences
 from shardcore.sources.base import read_pieces
@@ -34,54 +33,41 @@ _TRY = 1 << 12
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Yield the objects of readable indices, then of recovered indices, then unlisted gzip members."""
-    shard, source = damaged.shard, damaged.source
-    covered = Covered()
-    spec: ShardingSpec | None = None
-    if isinstance(shard, NeuroglancerShard):
-        spec = shard.spec
-        by = _BY_CRC if spec.data_encoding == "gzip" else ""
-
-        def checked(_: ObjectRef) -> str:
-            return by
-
-        seen: set[str | None] = set()
-        for found in indexed(damaged, checked):
-            seen.add(found.key)
-            if found.pieces is not None:
-                covered.add(found.spans[0].start, found.spans[0].stop)
-            yield found
-        _cover_indices(shard, covered)
+    shard, size, covered = damaged.shard, damaged.source.size, Covered()
+    spec = shard.spec if isinstance(shard, NeuroglancerShard) else None
     base = spec.index_size if spec is not None else 0
-    members = list(_members(damaged, list(covered.gaps(base, source.size))))
+    zipped = spec.data_encoding == "gzip" if spec is not None else None
+    if isinstance(shard, NeuroglancerShard):
+        yield from _covering(covered, indexed(damaged, lambda _: _BY_CRC if zipped else ""))
+        table = shard.file.levels.table()
+        for start, end in table.pairs[np.unique(table.entries.minishards)].tolist():
+            covered.add(base + start, base + end)
+    members = list(_members(damaged, list(covered.gaps(base, size))))
+    indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is None:
         damaged.notes.append(
             "raw minishard indices are not searched, because the specification is unknown: pass --spec, or put "
             "the info file into the same folder"
         )
-    indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
-    if spec is not None and spec.minishard_index_encoding == "raw":
-        for gap in list(covered.gaps(base, source.size)):
+    elif spec.minishard_index_encoding == "raw":
+        for gap in list(covered.gaps(base, size)):
             indices += _plain_indices(damaged, gap, spec)
-    zipped = spec.data_encoding == "gzip" if spec is not None else None
     whole = {(member.start, member.stop) for member in members}
     for place, entries in indices:
         covered.add(place.start, place.stop)
-        for found in _listed(damaged, entries, whole, zipped):
-            if found.pieces is not None:
-                covered.add(found.spans[0].start, found.spans[0].stop)
-            yield found
+        yield from _covering(covered, _listed(damaged, entries, whole, zipped))
     for member in members:
         if any(start <= member.start < stop for start, stop in covered.gaps(member.start, member.stop)):
             pieces = partial(_plain, damaged, "gzip", member)
             yield SalvagedObject(None, f"gzip-member-at-{member.start}", (member,), pieces, _BY_CRC, without_index=True)
 
 
-def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
-    table = shard.file.levels.table()
-    known = np.unique(table.entries.minishards)
-    for minishard in known.tolist():
-        start, end = (int(one) for one in table.pairs[minishard])
-        covered.add(shard.file.base + start, shard.file.base + end)
+def _covering(covered: Covered, objects: Iterable[SalvagedObject]) -> Iterator[SalvagedObject]:
+    """Yield objects, and mark the bytes of those that are readable."""
+    for found in objects:
+        if found.pieces is not None:
+            covered.add(found.spans[0].start, found.spans[0].stop)
+        yield found
 
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:

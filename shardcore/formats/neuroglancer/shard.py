@@ -65,49 +65,18 @@ if TYPE_CHECKING:
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
 
+VERSION = "1"
+
 MOST_FIRST = 1 << 20
 """Largest index requested before the size of the file is known, in bytes."""
 
 OTHER_PART = {"index": "data", "data": "index"}
 
 
-def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
-    """Return the source used while opening, the source to keep, and the size of the `.index` file (split form) or None.
-
-    `wanted` is the minishard to read next, whose index is requested first from the `.data` file.
-    """
-    stem, _, suffix = probe.name.rpartition(".")
-    other = OTHER_PART.get(suffix)
-    if other is None or shard_number(probe.name) is None or probe.folder is None:
-        return probe, probe.base, None
-    try:
-        place = _place_of(probe, wanted) if suffix == "index" and wanted is not None else None
-        name = f"{stem}.{other}"
-        second = probe.folder.open_on_demand(name) if place is None else probe.folder.open_at(name, *place)
-    except SourceError as error:
-        if not says_absent(error):
-            raise
-        raise SourceError(f"{probe.name} is half of a shard; the other file is missing: {error.message}") from error
-    if suffix == "index":
-        return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
-    return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size
-
-
-def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    place = pair_span(minishard)
-    head = index.head(place.stop)
-    if len(head) < place.stop:
-        return None
-    first, last = SHARD_INDEX_ENTRY.read_one(head, place.start).values()
-    return (first, last) if 0 < last - first <= MOST_FIRST else None
-
-
-VERSION = "1"
-
 Opener = Callable[[Folder, Origin, Folder | None], DataSet]
 
 
-class OfOrigin(Shard):
+class OriginDetails(Shard):
     """Parameters with which shards were written, and the evidence for them, as their origin gives them."""
 
     origin: Origin
@@ -159,7 +128,7 @@ class SpaceShard(FileShard):
         return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
 
 
-class NeuroglancerShard(OfOrigin, SpaceShard):
+class NeuroglancerShard(OriginDetails, SpaceShard):
     """Shard: one file, or both files of the split form."""
 
     file: NeuroglancerFile
@@ -371,6 +340,37 @@ class KeySpaceFolder(VolumeFolder):
 
 
 # --- detection and opening --------------------------------------------------------------------------------------
+
+
+def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+    """Return the source used while opening, the source to keep, and the size of the `.index` file (split form) or None.
+
+    `wanted` is the minishard to read next, whose index is requested first from the `.data` file.
+    """
+    stem, _, suffix = probe.name.rpartition(".")
+    other = OTHER_PART.get(suffix)
+    if other is None or shard_number(probe.name) is None or probe.folder is None:
+        return probe, probe.base, None
+    try:
+        place = _place_of(probe, wanted) if suffix == "index" and wanted is not None else None
+        name = f"{stem}.{other}"
+        second = probe.folder.open_on_demand(name) if place is None else probe.folder.open_at(name, *place)
+    except SourceError as error:
+        if not says_absent(error):
+            raise
+        raise SourceError(f"{probe.name} is half of a shard; the other file is missing: {error.message}") from error
+    if suffix == "index":
+        return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
+    return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size
+
+
+def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
+    place = pair_span(minishard)
+    head = index.head(place.stop)
+    if len(head) < place.stop:
+        return None
+    first, last = SHARD_INDEX_ENTRY.read_one(head, place.start).values()
+    return (first, last) if 0 < last - first <= MOST_FIRST else None
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
