@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class FileShard(Shard):
     """An opened file: combines file reader, objects, tree and lookup of a format.
 
-    The modules `verify`, `charts` and `references` of the format are imported on demand. If one is missing, the result
+    The modules `verify` and `references` of the format are imported on demand. If one is missing, the result
     comes from sections, tree and objects. Contents are stored uncompressed unless the format overrides `stream`.
 
     Args:
@@ -86,13 +86,13 @@ class FileShard(Shard):
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        charts = self._teaching() or self._module("charts")
+        charts = self._teaching()
         shares: tuple[Share, ...] = charts.shares(self.file) if charts else super().byte_shares
         return shares
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        charts = self._teaching() or self._module("charts")
+        charts = self._teaching()
         loads: tuple[LoadSource, ...] = charts.loads(self.file) if hasattr(charts, "loads") else ()
         return loads
 

@@ -1,57 +1,74 @@
-"""Grid cell, voxel box and array of a compressed Morton code ("Compressed morton code", "Chunk encodings").
+"""Chunks of a volume: array, encodings, file name, and grid of the chunks of a scale ("Chunk encodings").
 
-Boxes are half-open, in voxels of the scale.
+An image stores the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import TaskRunner, run_task
-from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
-from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
-from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
+from shardcore.codecs.images import decode_samples, picture_header
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, source_lost
+from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScale, parse_info
+from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
+from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.chunk_grid import VoxelBox
+from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
+from shardcore.model.content_part import ContentPart
 from shardcore.model.number_text import plural
+from shardcore.model.objects import ObjectRef, located
+from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
+from shardcore.shards.stored_grid import StoredGrid
 
-DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
+if TYPE_CHECKING:
+    from shardcore.formats.neuroglancer.file import NeuroglancerFile
+    from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
+    from shardcore.shards.shard import Shard
+
+PICTURES = ("jpeg", "png")
+MOST_BYTES = 1 << 28
+"""Largest decoded size of a chunk in bytes."""
+
+MANIFEST = ".index"
+ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
+"""Compression of the files of an unsharded data set, as cloud-volume writes them."""
+_CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
+_CELL = re.compile(r"[0-9]{1,19}")
+
+MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
+"""Function that opens a shard by its number, to read a minishard; returns None if there is no such shard."""
+
+Found = ObjectRef | ShardError | None
 
 
-def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
-    """Return the grid cell of a key; None if keys are not Morton codes."""
-    return None if space.grid is None else decode(key, space.grid)
+# --- the array of a chunk ---------------------------------------------------------------------------------------
 
 
-def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
-    """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
-    begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
-    end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
-    return VoxelBox(
-        tuple(b + offset for b, offset in zip(begin, scale.voxel_offset, strict=True)),
-        tuple(e + offset for e, offset in zip(end, scale.voxel_offset, strict=True)),
-    )
-
-
-def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
-    """Return the key of the chunk with a voxel; raise UsageError outside the volume."""
+def typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
+    """Return scale, grid and voxel type of a volume; raise FormatError or Unsupported if it is none."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} is not a volume")
-    offset, step = space.scale.voxel_offset, space.scale.chunk_size
-    cell = tuple((at - first) // length for at, first, length in zip(voxel, offset, step, strict=True))
-    return encode(cell, space.grid)
+    if space.scale.data_type not in DATA_TYPES:
+        raise Unsupported(f"data_type {space.scale.data_type!r} is not supported")
+    return space.scale, space.grid, np.dtype(space.scale.data_type).newbyteorder("<")
 
 
-def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
+def chunk_sizes(space: KeySpace, keys: Codes) -> NDArray[np.int64]:
     """Return the sizes of raw chunks in bytes, one per key; -1 if no cell has the key."""
-    scale, grid, dtype = _raw_type(space)
-    if math.prod(scale.chunk_size) * scale.num_channels * dtype.itemsize >= 1 << 62:
+    scale, grid, dtype = typed(space)
+    if scale.encoding != RAW:
+        raise Unsupported(f"chunk encoding {scale.encoding!r} is not supported")
+    if scale.chunk_bytes >= 1 << 62:
         raise FormatError(f"a chunk of {list(scale.chunk_size)} voxels is larger than any file")
     cells, valid = decode_many(keys, grid)
     sizes = np.full(len(keys), scale.num_channels * dtype.itemsize, np.int64)
@@ -64,8 +81,8 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
 
 def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
     """Return the layout of a decoded chunk: axes x, y, z and channel, x fastest."""
-    scale, grid, dtype = _typed(space)
-    box = box_of(scale, decode(key, grid))
+    scale, grid, dtype = typed(space)
+    box = scale.box_of(decode(key, grid))
     return ArrayLayout(
         dtype,
         (*box.shape, scale.num_channels),
@@ -81,7 +98,7 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
 
 def chunk_array(
     space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
-) -> npt.NDArray[np.generic]:
+) -> NDArray[np.generic]:
     """Return a decoded chunk as a read-only array of shape `(x, y, z, channel)`; raises like `decode_chunk`."""
     layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
     if len(data) != layout.nbytes:
@@ -90,16 +107,222 @@ def chunk_array(
     return layout.of(data)
 
 
-def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
-    scale, grid, dtype = _typed(space)
-    if scale.encoding != RAW:
-        raise Unsupported(f"chunk encoding {scale.encoding!r} is not supported")
-    return scale, grid, dtype
+# --- names of files, in key spaces that are not sharded ---------------------------------------------------------
 
 
-def _typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
-    if space.scale is None or space.grid is None:
-        raise FormatError(f"{space.name} is not a volume")
-    if space.scale.data_type not in DATA_TYPES:
-        raise Unsupported(f"data_type {space.scale.data_type!r} is not supported")
-    return space.scale, space.grid, np.dtype(space.scale.data_type).newbyteorder("<")
+def split_name(name: str) -> tuple[str, str]:
+    """Return a file name without the ending of its compression, and the codec: `none` without such an ending."""
+    stem, dot, ending = name.rpartition(".")
+    codec = ENDINGS.get(dot + ending) if stem else None
+    return (name, "none") if codec is None else (stem, codec)
+
+
+def plain_name(name: str) -> str:
+    return split_name(name)[0]
+
+
+def chunk_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a chunk file such as `0-64_64-128_0-30`, None for other names.
+
+    Raises UsageError if the volume has no such chunk.
+    """
+    match = _CHUNK.fullmatch(name)
+    scale, grid = space.scale, space.grid
+    if match is None or scale is None or grid is None:
+        return None
+    numbers = [int(number) for number in match.groups()]
+    begin, end = tuple(numbers[::2]), tuple(numbers[1::2])
+    steps = zip(begin, scale.voxel_offset, scale.chunk_size, strict=True)
+    cell = tuple((at - offset) // step for at, offset, step in steps)
+    inside = all(0 <= at < length for at, length in zip(cell, grid, strict=True))
+    if not inside or scale.box_of(cell) != VoxelBox(begin, end):
+        raise UsageError(f"{name} is not a chunk of {space.name}: size, offset or chunk size in the info differ")
+    return str(encode(cell, grid))
+
+
+def cell_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a cell file such as `1_0_2`, None for other names; raise UsageError outside the grid."""
+    parts, grid = name.split("_"), space.grid or ()
+    if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
+        return None
+    cell = tuple(map(int, parts))
+    if any(at >= length for at, length in zip(cell, grid, strict=True)):
+        raise UsageError(f"{name} is not a cell of {space.name}: its grid is {', '.join(map(str, grid))}")
+    return str(encode(cell, grid))
+
+
+# --- encodings --------------------------------------------------------------------------------------------------
+
+
+def decode_chunk(
+    layout: ArrayLayout, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
+) -> tuple[ArrayLayout, bytes]:
+    """Return the voxels of an encoded chunk, x fastest, and their raw layout.
+
+    Args:
+        layout: Layout of the chunk, with its encoding.
+        data: The encoded chunk.
+        decoder: TaskRunner such as `Shard.decoder`; default: in this process.
+        place: Span of the chunk, for errors.
+
+    Raises:
+        Unsupported: This encoding cannot be decoded.
+        PackageMissing: The decoder is not installed.
+        FormatError: The bytes are invalid, or the number or type of voxels differs.
+        LimitExceeded: The chunk decodes to more than `MOST_BYTES`.
+    """
+    if layout.encoding == RAW:
+        return layout, data
+    if layout.nbytes > MOST_BYTES:
+        size = plural(layout.nbytes, "byte")
+        raise LimitExceeded(f"the chunk has {size} of voxels; the limit is {MOST_BYTES:,}", span=place)
+    if layout.encoding == SEGMENTATION:
+        return replace(layout, encoding=RAW), _labels(layout, data, decoder, place)
+    if layout.encoding in PICTURES:
+        return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
+    raise Unsupported(f"chunk encoding {layout.encoding!r} is not supported", span=place)
+
+
+def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
+    """Check an encoded chunk like `decode_chunk`; for `compressed_segmentation`, checking the blocks is sufficient."""
+    if layout.encoding == SEGMENTATION:
+        _blocks(layout, data, place)
+    else:
+        decode_chunk(layout, data, decoder=decoder, place=place)
+
+
+def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:
+    if layout.encoding != SEGMENTATION or not stored.exact or layout.nbytes > MOST_BYTES:
+        return (ContentPart(0, layout.nbytes, stored.stored),)
+    return SegmentationParts(layout, channel_blocks(read(), layout, stored.stored), stored.stored)
+
+
+def _blocks(layout: ArrayLayout, data: bytes, place: Span | None) -> tuple[ChannelBlocks, ...]:
+    if layout.dtype.name not in ("uint32", "uint64"):
+        raise FormatError(f"compressed_segmentation requires uint32 or uint64, not {layout.dtype.name}", span=place)
+    return channel_blocks(data, layout, place) if layout.nbytes else ()
+
+
+def _labels(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:
+    *volume, channels = layout.shape
+    header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
+    found, size = [], layout.nbytes // channels if channels else 0
+    for blocks in _blocks(layout, data, place):
+        # An offset and the channel make a chunk of one channel.
+        one = (1).to_bytes(4, "little") + data[blocks.start :]
+        found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
+        if len(found[-1]) != size:
+            raise FormatError(f"a channel decodes to {len(found[-1]):,} bytes instead of {size:,}", span=place)
+    return b"".join(found)
+
+
+def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:
+    *volume, channels = layout.shape
+    header, voxels = picture_header(data), math.prod(volume)
+    if header is None or header.format != layout.encoding or not header.width:
+        raise FormatError(f"the chunk is not a {layout.encoding.upper()} image", span=place)
+    if header.width * header.height != voxels:
+        pixels = f"{header.width:,} × {header.height:,} pixels"
+        raise FormatError(f"the image has {pixels}, but the chunk has {plural(voxels, 'voxel')}", span=place)
+    samples = decode_samples(data, decoder=decoder, place=place)
+    if samples.size != voxels * channels or samples.dtype != layout.dtype:
+        found = f"{plural(samples.shape[2], 'channel')} of {samples.dtype.name}"
+        raise FormatError(f"the image has {found}, but the chunk has {channels:,} of {layout.dtype.name}", span=place)
+    return np.ascontiguousarray(samples.reshape(voxels, channels).T).tobytes()
+
+
+# --- the grid ---------------------------------------------------------------------------------------------------
+
+
+class VolumeGrid(StoredGrid):
+    """Chunks of one scale of `shard`; `text` is the info, empty if there is none."""
+
+    axes = ("x", "y", "z")
+
+    def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
+        scale, _, self.dtype = typed(space)
+        self.shard, self.space = shard, space
+        self.name = space.name
+        scales = [(each.name, each.scale) for each in parse_info(text).scales] if text else ()
+        self.scales = tuple(GridScale(name, one.size, one.resolution) for name, one in scales if one is not None)
+        end = tuple(first + length for first, length in zip(scale.voxel_offset, scale.size, strict=True))
+        self.box = VoxelBox(scale.voxel_offset, end)
+        self.chunk, self.inner = scale.chunk_size, (scale.num_channels,)
+        self.spacing, self.unit = scale.resolution, "nm" if scale.resolution else ""
+        self.labels, self.encoding = scale.labels, scale.encoding
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return self.space.grid or ()
+
+    def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
+        return self.decoded(cell, self.shard.read(ref))
+
+    def raw_size(self, cell: GridCell) -> int | None:
+        """Return the size of a decoded chunk in bytes; None if the encoding is not raw."""
+        return math.prod((*cell.box.shape, *self.inner)) * self.dtype.itemsize if self.encoding == RAW else None
+
+    def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
+        if len(data) != self.raw_size(cell):
+            number = encode(cell.at, self.counts)
+            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
+        return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
+
+
+class ShardedGrid(VolumeGrid):
+    """Chunks of a sharded scale; with `one_file`, only the chunks in the open file."""
+
+    def __init__(
+        self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False
+    ) -> None:
+        super().__init__(shard, space, text)
+        self._member_of = member_of
+        self._one_file = one_file
+
+    def cell(self, at: tuple[int, ...]) -> GridCell:
+        place = self.space.spec.place(encode(at, self.counts))
+        name = self.space.spec.shard_name(place.shard)
+        return GridCell(at, self.box_at(at), str(place.key), name, place.minishard)
+
+    def refs(self, cells: Sequence[GridCell]) -> list[Found]:
+        """Return the objects of cells, None for missing chunks; reads each minishard once, several in parallel."""
+        if not cells:
+            return []
+        keys = encode_many(np.array([cell.at for cell in cells], np.uint64), self.counts)
+        minishards, shards = self.space.spec.place_many(keys)
+        if self._one_file and not self.space.spec.shard_bits:
+            shards = np.zeros_like(shards)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, group in enumerate(zip(shards.tolist(), minishards.tolist(), strict=True)):
+            groups.setdefault(group, []).append(number)
+        found: list[Found] = [None] * len(cells)
+
+        def look_up(group: tuple[tuple[int, int], list[int]]) -> list[tuple[int, Found]]:
+            (shard, minishard), numbers = group
+            try:
+                return list(zip(numbers, self._listed(shard, minishard, keys[numbers]), strict=True))
+            except ShardError as error:
+                if source_lost(error):
+                    raise
+                return [(number, error) for number in numbers]
+
+        jobs = self.shard.jobs if len(groups) > 1 else 1
+        for listed in in_order(look_up, groups.items(), jobs):
+            for number, ref in listed:
+                found[number] = ref
+        return found
+
+    def _listed(self, shard: int, minishard: int, keys: NDArray[np.uint64]) -> list[Found]:
+        opened = self._member_of(shard, minishard)
+        if opened is None:
+            return [None] * len(keys)
+        name, file, objects = opened
+        entries, _ = file.levels.minishard(minishard, file.source)
+        if not len(entries):
+            return [None] * len(keys)
+        order = np.argsort(entries.ids, kind="stable")
+        rows = order[np.minimum(np.searchsorted(entries.ids, keys, sorter=order), len(order) - 1)]
+        there = (entries.ids[rows] == keys).tolist()
+        refs = [objects.of_entry(entries, row) if it else None for row, it in zip(rows.tolist(), there, strict=True)]
+        first = None if self._one_file else self.shard.first_row_of(name)  # type: ignore[attr-defined]
+        return [one if self._one_file or one is None else located(one, name, first) for one in refs]

@@ -1,33 +1,53 @@
-"""The file of a shard (or both files of the split form): source, indices, caches."""
+"""The file of a shard (or both files of the split form): source, indices, regions, contents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from itertools import chain, pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import DEFLATE_RATIO, SMALL, decompress_many, decompress_shown, decompress_stream
+from shardcore.codecs.decompress import (
+    DEFLATE_RATIO,
+    SMALL,
+    decompress,
+    decompress_many,
+    decompress_shown,
+    decompress_stream,
+)
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
-from shardcore.formats.neuroglancer.byte_regions import WORD, sections_of
-from shardcore.formats.neuroglancer.find_spec import Origin
-from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
+from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
-from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
-from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.formats.neuroglancer.layout import (
+    MANIFEST_LIMIT,
+    WORDS,
+    Marks,
+    MeshManifest,
+    MinishardEntries,
+    Numbers,
+    RangeFault,
+    fragments_span,
+    range_faults,
+    read_manifest,
+)
+from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.model.array_layout import RAW
+from shardcore.model.computed_children import gaps
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_text import plural, range_text
+from shardcore.model.number_text import range_text
 from shardcore.model.pointer_table import Links
-from shardcore.model.section import tile
+from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source, read_pieces
+
+I64 = NDArray[np.int64]
 
 CODECS = ("none", "gzip")
 BLOCK = 16 << 20
@@ -35,56 +55,127 @@ PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 KEPT_DECODED = 32 << 20
 """Cache size of decoded minishard indices and values, in bytes."""
+MANIFESTS_FLOOR = 64 << 20
+MANIFESTS_RATIO = 16
+MANIFEST_COST = 1024
+"""Cost of a manifest in the work budget, in addition to its size, in bytes."""
+MANIFESTS_AT_ONCE = 1024
+
+SHARD_INDEX = "shard index"
+CHUNK_DATA = "chunk data"
+MINISHARD_INDICES = "minishard indices"
+MIXED = "chunks and indices"
+REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
+
+
+# --- sections and regions ---------------------------------------------------------------------------------------
+
+
+def sections_of(base: int, pairs: Numbers | None, size: int) -> tuple[Section, ...]:
+    """Return the sections of a shard from its shard index of `base` bytes, None if that is not in memory.
+
+    Contiguous minishard indices (cloud-volume) are a section; if they alternate with values (tensorstore), both share
+    one section.
+    """
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its minishard index.")]
+    used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else np.zeros((0, 2), np.uint64)
+    used = used[np.argsort(used[:, 0], kind="stable")]
+    if len(used) and (used[1:, 0] == used[:-1, 1]).all() and not range_faults(used, base, size).any():
+        first, last = base + int(used[0, 0]), base + int(used[-1, 1])
+        values, listed = (
+            "The stored values of the keys.",
+            "For each minishard, the keys, offsets and sizes of its values.",
+        )
+        claims += [
+            Section(CHUNK_DATA, SectionRole.DATA, base, first, values),
+            Section(MINISHARD_INDICES, SectionRole.INDEX, first, last, listed),
+            Section(CHUNK_DATA, SectionRole.DATA, last, size, values),
+        ]
+    elif len(used) or pairs is None:
+        text = "Chunk data and minishard indices in any order; the shard index has the range of each minishard index."
+        claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
+    return tile([claim for claim in claims if claim.size], size)[0]
+
+
+class RegionKind(IntEnum):
+    """Kind of a region; if two regions start at the same byte, the one with the higher kind is shown."""
+
+    GAP = 0
+    FRAGMENTS = 1
+    VALUE = 2
+    INDEX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Non-empty regions after the shard index, sorted by start; arrays of one length.
+
+    `numbers` has the row of a value or of mesh fragments, or the number of a minishard.
+    """
+
+    starts: I64
+    stops: I64
+    kinds: NDArray[np.uint8]
+    numbers: I64
+
+    @classmethod
+    def of(cls, parts: list[tuple[I64, I64, RegionKind, I64]]) -> Regions:
+        starts, stops, numbers = (np.concatenate([part[at] for part in parts]) for at in (0, 1, 3))
+        kinds = np.repeat(np.array([part[2] for part in parts], np.uint8), [len(part[0]) for part in parts])
+        order = np.lexsort((kinds, starts))
+        order = order[(stops > starts)[order]]
+        return cls(starts[order], stops[order], kinds[order], numbers[order])
+
+    def between(self, start: int, stop: int) -> Regions:
+        part = slice(*np.searchsorted(self.starts, [start, stop]).tolist())
+        return Regions(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meshes:
+    """Manifests of a shard: start of the fragments per row (int64, -1 if unknown), and errors by row."""
+
+    fragments: I64
+    damage: dict[int, ShardError]
+
+
+# --- the file ---------------------------------------------------------------------------------------------------
 
 
 class NeuroglancerFile:
     """Source, key space and indices of one shard.
 
     `head` is the shard index, or empty if it is too large to cache. `number` is that of the file name; None if the name
-    or an inferred specification does not give it. Files of the split form are concatenated. `sections` cover the file.
+    or an inferred specification does not give it. Files of the split form are concatenated. `sections` cover the file;
+    all offsets count from `base`, the end of the shard index.
     """
 
     def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
-        self.source = source
-        self.origin = origin
+        self.source, self.origin, self.spec, self.space = source, origin, origin.spec, origin.space
         self.levels = IndexLevels(source, origin.spec, head)
-        self.sections, _ = tile(sections_of(self.levels, source.size), source.size)
+        self.base = self.levels.base
+        self.sections = sections_of(self.base, self.levels.known_pairs, source.size)
         self.number = number
         self.split = split
+        self.is_mesh = origin.space.kind is SpaceKind.MESH
+        self.codec = CODECS[origin.spec.data_encoding == "gzip"]
         self._meshes: Once[Meshes] = Once()
         self._decoded: LruCache[tuple[int, int], bytes] = LruCache(KEPT_DECODED)
 
     @property
-    def spec(self) -> ShardingSpec:
-        return self.origin.spec
-
-    @property
-    def base(self) -> int:
-        """Size of the shard index in bytes; all offsets count from its end."""
-        return self.spec.index_size
-
-    @property
-    def is_mesh(self) -> bool:
-        return self.origin.space.kind is SpaceKind.MESH
-
-    @property
     def decodes(self) -> bool:
         """True if the info describes the values: an encoding, or the layout of meshes, skeletons or annotations."""
-        scale = self.origin.space.scale
-        return scale.encoding != RAW if scale is not None else self.origin.space.kind is not SpaceKind.UNKNOWN
-
-    @property
-    def codec(self) -> str:
-        return CODECS[self.spec.data_encoding == "gzip"]
+        scale = self.space.scale
+        return scale.encoding != RAW if scale is not None else self.space.kind is not SpaceKind.UNKNOWN
 
     @property
     def loaded(self) -> bool:
-        return self.levels.loaded and (self._meshes.value is not None or not self.is_mesh)
+        return self.levels.known_table is not None and (self.known_meshes is not None or not self.is_mesh)
 
     @property
     def index_bytes(self) -> int:
         """Size of all minishard indices in bytes; before the shard index is read, its size."""
-        pairs = self.levels.known_pairs()
+        pairs = self.levels.known_pairs
         if pairs is None:
             return self.base
         sizes = pairs[:, 1] - np.minimum(pairs[:, 0], pairs[:, 1])
@@ -101,72 +192,83 @@ class NeuroglancerFile:
         return self._meshes.value
 
     def meshes(self, progress: Progress = no_progress) -> Meshes:
-        table = self.levels.table()
-        return self._meshes.get(lambda: read_meshes(self.source, self.spec, table, progress))
+        entries = self.levels.table().entries
+        return self._meshes.get(lambda: self._read_meshes(entries, progress))
+
+    def regions(self, *, fragments: bool = True, unlisted: bool = True) -> Regions:
+        """Return the regions that are known: indices, values, with `fragments` those of meshes.
+
+        Once all indices are loaded, `unlisted` adds the gaps between them.
+        """
+        table, pairs = self.levels.known_table, self.levels.known_pairs
+        parts: list[tuple[I64, I64, RegionKind, I64]] = []
+        if pairs is not None:
+            valid = range_faults(pairs, self.base, self.source.size) == RangeFault.NONE
+            used = np.flatnonzero((pairs[:, 0] < pairs[:, 1]) & valid)
+            edges = self.base + pairs[used].astype(np.int64)
+            parts.append((edges[:, 0], edges[:, 1], RegionKind.INDEX, used))
+        if table is not None:
+            rows = np.flatnonzero(table.entries.inside & (table.entries.sizes > 0))
+            starts, stops = _places(table.entries, rows)
+            parts.append((starts, stops, RegionKind.VALUE, rows))
+            if fragments and (meshes := self.known_meshes) is not None:
+                owners = np.flatnonzero((meshes.fragments >= 0) & table.entries.inside)
+                manifests = table.entries.starts[owners].astype(np.int64)
+                parts.append((meshes.fragments[owners], manifests, RegionKind.FRAGMENTS, owners))
+        none = np.zeros(0, np.int64)
+        found = Regions.of(parts or [(none, none, RegionKind.GAP, none)])
+        if table is None or not unlisted:
+            return found
+        holes = gaps(found.starts, found.stops, self.base, self.source.size)
+        parts.append((holes[:, 0], holes[:, 1], RegionKind.GAP, np.arange(len(holes))))
+        return Regions.of(parts) if len(holes) else found
 
     def links(self) -> Iterator[Links]:
         levels, table = self.levels, self.levels.known_table
-        if (pairs := levels.known_pairs()) is not None:
+        if (pairs := levels.known_pairs) is not None:
             yield levels.shard_index.links_of(pairs)
         if table is None:
             return
         entries = table.entries
         rows = np.flatnonzero(entries.inside)
-        starts = entries.starts[rows].astype(np.int64)
-        yield Links(
-            starts, starts + entries.sizes[rows].astype(np.int64), lambda at: self._gap_field(table, int(rows[at]))
-        )
+        yield Links(*_places(entries, rows), lambda at: self._gap_field(table, int(rows[at])))
         if (meshes := self.known_meshes) is not None:
             owners = rows[meshes.fragments[rows] >= 0]
-            manifests = entries.starts[owners].astype(np.int64)
-
-            def manifest(at: int) -> tuple[Span, str]:
-                start = int(manifests[at])
-                why = "The manifest has the sizes of its fragments, which end where the manifest begins."
-                return Span("", start, start + int(entries.sizes[owners[at]])), why
-
-            yield Links(meshes.fragments[owners], manifests, manifest)
+            starts, stops = _places(entries, owners)
+            why = "The manifest has the sizes of its fragments, which end where the manifest begins."
+            yield Links(meshes.fragments[owners], starts, lambda at: (Span("", int(starts[at]), int(stops[at])), why))
 
     def _gap_field(self, table: MinishardTable, row: int) -> tuple[Span, str]:
         minishard = int(table.entries.minishards[row])
         listed = table.rows_of(minishard)
         first, last = (self.base + edge for edge in table.pairs[minishard].tolist())
         gzipped = self.spec.minishard_index_encoding == "gzip"
-        at = (0 if gzipped else first) + WORD * (len(listed) + row - listed.start)
+        at = (0 if gzipped else first) + WORDS.itemsize * (len(listed) + row - listed.start)
         why = f"Entry {row - listed.start} of minishard {minishard}: gaps and sizes add up to the offset of this value."
-        return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
+        return Span(decoded_name(first, last) if gzipped else "", at, at + WORDS.itemsize), why
+
+    # --- contents --------------------------------------------------------------------------------------------------
 
     def stream(self, span: Span) -> Iterator[bytes]:
         pieces = read_pieces(self.source, span.start, span.stop)
         return pieces if self.codec == "none" else decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
-    def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
-        """Return a range of a raw value; raise LimitExceeded above `limit` bytes."""
-        first, last = (min(span.start + at, span.stop) for at in (start, stop))
-        if last - first > limit:
-            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
-        return self.source.read(first, last)
+    def manifest(self, place: Span) -> MeshManifest:
+        stored = self.source.read(place.start, place.stop)
+        return read_manifest(decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=place), place)
 
-    def fragments_of(self, manifest: Span) -> Span:
-        data = decode_manifest(self.spec, self.source.read(manifest.start, manifest.stop), manifest)
-        return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
-
-    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+    def contents(self, rows: I64 | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
         """Yield row and decoded value (or error) of many rows, in file order; one request per `BLOCK` bytes."""
         entries = self.levels.table().entries
         wanted = np.arange(len(entries)) if rows is None else rows
         wanted = wanted[entries.inside[wanted]]
         wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
-        starts = entries.starts[wanted].astype(np.int64)
-        stops = starts + entries.sizes[wanted].astype(np.int64)
+        starts, stops = _places(entries, wanted)
         for first, last in _blocks(starts, stops, self.source.merge_gap):
             at = int(starts[first])
             block = self.source.read(at, int(stops[first:last].max()))
             for a, b in _batches(stops[first:last] - starts[first:last], first):
-                places = zip((starts[a:b] - at).tolist(), (stops[a:b] - at).tolist(), strict=True)
-                stored = [block[start:stop] for start, stop in places]
-                values = decompress_many(self.codec, stored, partial(_place, starts[a:b], stops[a:b]))
-                yield from zip(wanted[a:b].tolist(), values, strict=True)
+                yield from zip(wanted[a:b].tolist(), self._values(block, at, starts[a:b], stops[a:b]), strict=True)
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
         """Yield row and decoded size (or its error) of every value, in file order; None once `work` is used up.
@@ -174,13 +276,9 @@ class NeuroglancerFile:
         Values are decompressed in pieces and dropped; a value shared by several keys is decompressed once.
         """
         entries = self.levels.table().entries
-        rows = np.flatnonzero(entries.inside)
-        rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
-        starts = entries.starts[rows].astype(np.int64)
-        stops = starts + entries.sizes[rows].astype(np.int64)
-        fresh = np.append(True, np.diff(starts).astype(bool) | np.diff(stops).astype(bool))[: len(rows)]
+        rows, fresh = _by_place(entries, np.flatnonzero(entries.inside))
         firsts = np.append(np.flatnonzero(fresh), len(rows))
-        starts, stops = starts[fresh], stops[fresh]
+        starts, stops = _places(entries, rows[fresh])
         block, at = b"", 0
         for a, b in _batches(stops - starts):
             first, last = int(starts[a]), int(stops[a:b].max())
@@ -193,14 +291,19 @@ class NeuroglancerFile:
             of_rows = chain.from_iterable(map(repeat, found, shared))
             yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
 
+    def _values(self, block: bytes, at: int, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
+        """Return decoded values; `block` has their stored bytes from offset `at`."""
+        parts = map(slice, (starts - at).tolist(), (stops - at).tolist())
+        place = partial(_place, starts, stops)
+        return iter(decompress_many(self.codec, list(map(block.__getitem__, parts)), place))
+
     def _sizes_of(
-        self, starts: NDArray[np.int64], stops: NDArray[np.int64], block: bytes | None, at: int, work: ContentBudget
+        self, starts: I64, stops: I64, block: bytes | None, at: int, work: ContentBudget
     ) -> Iterator[int | ShardError | None]:
         """Yield the decoded sizes of some values; `block` has their bytes from offset `at`; None reads each value."""
         total = int((stops - starts).sum())
         if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
-            stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
-            for value in decompress_many(self.codec, stored, partial(_place, starts, stops)):
+            for value in self._values(block, at, starts, stops):
                 size = 0 if isinstance(value, ShardError) else len(value)
                 work.spend(size)
                 yield value if isinstance(value, ShardError) else size
@@ -228,30 +331,87 @@ class NeuroglancerFile:
         work.spend(size)
         return size
 
+    def _read_meshes(self, entries: MinishardEntries, progress: Progress) -> Meshes:
+        """Read all manifests in batches, each distinct range once.
+
+        No index lists the fragments of a segment: they are directly before its manifest, in the order of the manifest
+        ("Sharded storage of multi-resolution mesh manifest").
+        """
+        fragments = np.full(len(entries), -1, np.int64)
+        damage: dict[int, ShardError] = {}
+        rows, fresh = _by_place(entries, np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT))))
+        first = rows[np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))]
+        distinct = rows[fresh]
+        starts, stops = _places(entries, distinct)
+        # Overlapping manifests are read, but in total not more than a multiple of the file size.
+        left, done = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size, 0
+        while done < len(distinct):
+            sizes = np.cumsum((stops - starts)[done : done + MANIFESTS_AT_ONCE])
+            batch = slice(done, done + 1 + int(np.searchsorted(sizes, BLOCK)))
+            places = list(zip(starts[batch].tolist(), stops[batch].tolist(), strict=True))
+            for row, place, stored in zip(distinct[batch].tolist(), places, self.source.read_many(places), strict=True):
+                span = Span("", *place)
+                if left <= 0:
+                    damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
+                    continue
+                left -= len(stored) + MANIFEST_COST
+                try:
+                    data = decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=span)
+                    left -= len(data)
+                    fragments[row] = fragments_span(read_manifest(data, span), span.start, self.base).start
+                except (FormatError, LimitExceeded) as error:
+                    # The traceback would keep every manifest in memory.
+                    error.__cause__ = error.__context__ = None
+                    damage[row] = error.with_traceback(None)
+            done += len(places)
+            progress(done, len(distinct))
+        fragments[rows] = fragments[first]
+        if damage:
+            for row, of in zip(rows.tolist(), first.tolist(), strict=True):
+                if of in damage:
+                    damage[row] = damage[of]
+        return Meshes(fragments, damage)
+
+    # --- decoded bytes ---------------------------------------------------------------------------------------------
+
     def row_at(self, start: int, stop: int) -> int | None:
         """Return the row of the value stored at `[start, stop)`; None before all indices are loaded."""
         table = self.levels.known_table
-        if table is None or not 0 <= start <= stop <= self.source.size:
+        if table is None:
             return None
         same = (table.entries.starts == np.uint64(start)) & (table.entries.sizes == np.uint64(stop - start))
-        rows = np.flatnonzero(same)
-        return int(rows[0]) if len(rows) else None
+        return int(np.argmax(same)) if same.any() else None
 
     def decoded(self, start: int, stop: int) -> bytes:
         """Return the decoded minishard index or value at `[start, stop)`; raise LimitExceeded above 32 MiB."""
         if not self.base <= start <= stop <= self.source.size:
             raise UsageError(f"there is no index or value at {range_text(start, stop)}")
-        kept = self._decoded.get((start, stop))
-        if kept is not None:
+        if (kept := self._decoded.get((start, stop))) is not None:
             return kept
-        if self.levels.lists(start, stop):
-            data = self.levels.decoded(start, stop)
+        stored, place, number = self.source.read(start, stop), Span("", start, stop), self.levels.lister(start, stop)
+        if number is not None:
+            data = self.levels.decode(number, stored, place)
         else:
-            data = decompress_shown(self.codec, self.source.read(start, stop), span=Span("", start, stop))
+            data = decompress_shown(self.codec, stored, span=place)
         return self._decoded.put((start, stop), data, len(data))
 
 
-def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
+def _places(entries: MinishardEntries, rows: I64) -> tuple[I64, I64]:
+    """Return start and end of values inside the file."""
+    starts = entries.starts[rows].astype(np.int64)
+    return starts, starts + entries.sizes[rows].astype(np.int64)
+
+
+def _by_place(entries: MinishardEntries, rows: I64) -> tuple[I64, Marks]:
+    """Return rows in file order, and a mask of the first of each that share a range."""
+    rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
+    starts, stops = _places(entries, rows)
+    fresh = np.ones(len(rows), np.bool_)
+    fresh[1:] = (starts[1:] != starts[:-1]) | (stops[1:] != stops[:-1])
+    return rows, fresh
+
+
+def _blocks(starts: I64, stops: I64, gap: int) -> Iterator[tuple[int, int]]:
     """Group sorted byte ranges into reads of up to `BLOCK` bytes; yield half-open index ranges."""
     if not len(starts):
         return
@@ -264,7 +424,7 @@ def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> It
             first += max(upto, 1)
 
 
-def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, int]]:
+def _batches(sizes: I64, first: int = 0) -> Iterator[tuple[int, int]]:
     """Group values into batches of about `SMALL` bytes, or one larger value; yield half-open index ranges."""
     if len(sizes):
         large = sizes > SMALL
@@ -272,5 +432,5 @@ def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, in
         yield from pairwise([first, *(cuts + first).tolist(), first + len(sizes)])
 
 
-def _place(starts: NDArray[np.int64], stops: NDArray[np.int64], number: int) -> Span:
+def _place(starts: I64, stops: I64, number: int) -> Span:
     return Span("", int(starts[number]), int(stops[number]))

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,27 +27,30 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import (
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
+from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
+from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     FoundInfo,
     Origin,
     choices_text,
     find_info,
     given_origin,
-    origin_from,
     read_info,
     reasons_text,
     useless_info,
 )
-from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import describe_route
-from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
-from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
+from shardcore.formats.neuroglancer.shard import (
+    KeySpaceFolder,
+    NeuroglancerShard,
+    OriginDetails,
+    VolumeFolder,
+    folder_of_key,
+    open_member,
+    root_of,
+)
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
-from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
@@ -65,13 +68,24 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.drawing import Drawing, Sketch
+
+MOST_TRIED = 1024
+"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
+MOST_UNASKED = 64
+"""Maximum number of shards whose names are tried unless the user requests more."""
+NOT_LISTED = "the folder cannot be listed; shards are opened by key"
+
+_wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
+"""Minishard to read next, set while a shard is opened for a key."""
+
+
+# --- key spaces -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,7 @@ class FolderSpace:
 
     @property
     def origin(self) -> Origin:
-        return origin_from(self.space, self.found.info, self.found.text, f"{self.found.where}, {self.space.name}")
+        return self.found.origin(self.space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,36 +134,20 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
     return FolderSpaces(tuple(spaces), tuple(others))
 
 
-MOST_TRIED = 1024
-"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
-
-MOST_UNASKED = 64
-"""Maximum number of shards whose names are tried unless the user requests more."""
-
-_wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""Minishard to read next, set while a shard is opened for a key."""
-
-NOT_LISTED = "the folder cannot be listed; shards are opened by key"
+# --- shards of one key space ------------------------------------------------------------------------------------
 
 
-class NeuroglancerDataSet(DataSet):
+class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
     """All shards of one key space; `root` is the folder of the info if the shards are not below it.
 
     If listing the folder is expensive, shards are opened by computed names, and the folder is listed only on demand.
     """
 
     key_form = NUMBERS
-    decodes_to_verify = True
-    meanings = MEANINGS
-
-    version = VERSION
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
-        self.origin = origin
-        self.title = f"Neuroglancer {origin.space.content}"
-        self.why = origin.why
-        self._others = OtherScales(root)
-        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._list_files)
+        members = _members(folder, origin) if folder.lists_cheaply else self._list_files
+        super().__init__(folder, origin, members, open_space, root)
 
     @property
     def lists_unasked(self) -> bool:
@@ -174,22 +172,13 @@ class NeuroglancerDataSet(DataSet):
         """
         grid = self.chunk_grid()
         if grid is None:
-            raise UsageError(f"{self.origin.space.name} is not a volume")
+            raise UsageError(f"{self.space.name} is not a volume")
         return grid.read(index, limit=limit)
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
-        space = self.origin.space
-        if space.scale is None:
-            return None
-        if scale in ("", space.name):
-            from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
+    def own_grid(self) -> ChunkGrid:
+        from shardcore.formats.neuroglancer.chunks import ShardedGrid
 
-            return ShardedGrid(self, space, self.origin.text, self._member_of)
-        return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
+        return ShardedGrid(self, self.space, self.origin.text, self._member_of)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
         name = self._names.get(number) if self.listed else self._open_by_name(number, minishard)
@@ -197,10 +186,6 @@ class NeuroglancerDataSet(DataSet):
             return None
         member = cast(NeuroglancerShard, self.member(name))
         return name, member.file, member.objects
-
-    def _close(self) -> None:
-        self._others.close()
-        super()._close()
 
     @property
     def unrouted_files(self) -> tuple[str, ...]:
@@ -215,8 +200,7 @@ class NeuroglancerDataSet(DataSet):
         return {number[0]: m.name for m in self.members if (number := shard_number(m.name)) is not None}
 
     def may_hold(self, name: str) -> bool:
-        named = shard_number(name)
-        return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
+        return self.origin.spec.shard_of(name) is not None
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
         return open_member(name, source, self.origin, _wanted.get())
@@ -227,23 +211,11 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.fields | (super().fields if self.lists else {})
 
     @property
-    def parameters(self) -> str:
-        return self.origin.parameters
-
-    @property
-    def written_with(self) -> str:
-        return self.origin.written_with
-
-    @property
     def ticket_options(self) -> dict[str, Any]:
         """Options for reopening; they include the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations also defines the keys; that of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.origin.settings
 
     def _tree(self) -> Node:
         if not self.lists:
@@ -256,54 +228,20 @@ class NeuroglancerDataSet(DataSet):
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
         """Return the only shard that may have the key; empty if this file, and therefore the key, does not exist."""
-        describe_route(key, self.origin, recorder)
+        recorder.record(Routed(key, self.origin), self.format)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
-            missing = self.origin.spec.shard_name(key.shard)
-            recorder.step(
-                "Shard not found",
-                f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
-                why="The shard of a key is computed, so no other file can have the key.",
-                inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
-                file=missing,
-                draw=lambda: self._route_drawing(key),
-            )
+            recorder.record(ShardMissing(key, self.origin, self.file_numbers), self.format)
             return ()
         return (name,)
 
-    def _route_drawing(self, key: KeyLocation) -> Drawing:
-        from shardcore.formats.neuroglancer.key_bits_drawings import route_drawing
-
-        return route_drawing(self.origin.spec, key, self._there)
-
     @property
-    def _there(self) -> tuple[int, ...]:
+    def file_numbers(self) -> tuple[int, ...]:
+        """Numbers of the existing shards, ascending; empty before the folder is listed."""
         return tuple(sorted(self._names)) if self.listed else ()
 
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
-        from shardcore.model.drawing import StaticSketch
-
-        place = None if trace is None else self.parse_key(trace.key)
-        key = None if place is None else place.key
-        # After a lookup, the shard of the key is open if it exists.
-        name = trace.member if trace is not None else self.first_member
-        inside = self.may_hold(name) and (trace is None or self.is_open(name))
-        sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
-        if place is None:
-            return self.placed_sketches((sketch,), name) if inside else ()
-        routing = StaticSketch("files", "Files", self._route_drawing(place))
-        return (*(self.placed_sketches((sketch,), name) if inside else (sketch,)), routing)
-
-    def _file_of(self, name: str) -> NeuroglancerFile:
+    def file_of(self, name: str) -> NeuroglancerFile:
         return cast(NeuroglancerShard, self.member(name)).file
-
-    def _open_files(self) -> OpenFiles:
-        if not self.listed:
-            return OpenFiles()
-        names = [member.name for member in self.members]
-        opened = [name for name in names if self.is_open(name)]
-        return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _open_by_name(self, number: int, minishard: int) -> str | None:
         """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
@@ -352,22 +290,20 @@ class NeuroglancerDataSet(DataSet):
         return super()._part(name)
 
 
-class NeuroglancerKeySpaces(DataSet):
+# --- several key spaces -----------------------------------------------------------------------------------------
+
+
+class NeuroglancerKeySpaces(VolumeFolder):
     """A folder with several key spaces, shown as a tree; lookups and verification require choosing one."""
 
     key_form = NUMBERS
-    meanings = MEANINGS
-
-    version = VERSION
-
     joins = False
 
     def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
-        super().__init__("neuroglancer", folder, ())
+        super().__init__(folder, (), open_space)
         self.spaces = spaces.spaces
         self.title = f"Neuroglancer {self.spaces[0].space.content}"
         self._info = info
-        self._others = OtherScales()
         self._unchosen, self._unusable = spaces.unchosen, spaces.others
 
     @property
@@ -379,14 +315,7 @@ class NeuroglancerKeySpaces(DataSet):
         scales = self._info.info.scales
         if not scales or self._info.folder:
             return None
-        return self._others.grid(scale or scales[0].name, self, self.folder, self._info.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
-
-    def _close(self) -> None:
-        self._others.close()
-        super()._close()
+        return self.scale_grid(scale or scales[0].name, self.folder, self._info.text)
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -395,13 +324,14 @@ class NeuroglancerKeySpaces(DataSet):
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     def _tree(self) -> Node:
+        # Specifications are nodes created on access, because there may be ten thousand key spaces.
         kids = tuple(
             Node(
                 each.folder or ".",
                 Span("", 0, 0),
                 text=each.space.title,
                 doc=each.space.details,
-                children=_spec_of(each),
+                children=Deferred(partial(_spec_of, each)),
             )
             for each in self.spaces
         )
@@ -438,12 +368,14 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
 
-    return ObjectFiles(folder, origin, root)
+    return ObjectFiles(folder, origin, open_space, root)
 
 
-def _spec_of(each: FolderSpace) -> Deferred:
-    """Return the specification as a node that is created on access, because there may be ten thousand key spaces."""
-    return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
+def _spec_of(each: FolderSpace) -> tuple[Node, ...]:
+    return (spec_node(each.origin),) if each.space.sharded else ()
+
+
+# --- detection and opening --------------------------------------------------------------------------------------
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
@@ -451,8 +383,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
     if found is None:
         reasons = reasons_text(useless_info(folder)) or "no `info`"
         return Verdict(Certainty.PARTLY, f"shards, but {reasons}") if _has_shards(folder) else None
-    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
-    what = space.name if space is not None else found.info.kind
+    what = found.space.name if found.space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
 
 
@@ -468,7 +399,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     found = find_info(folder, any_space=True)
     if found is None:
         raise NotAShard(f"{folder.uri}: no `info` of a data set in this folder or above it", remedy=Remedy.SPEC)
-    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
+    space = found.space
     spaces = FolderSpaces((FolderSpace(space, "", found),), ()) if space is not None else spaces_below(folder, found)
     if len(spaces.spaces) == 1:
         only = spaces.spaces[0]
@@ -517,10 +448,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
-        named = shard_number(name)
-        if named is None or not _is_shard(name, files):
-            continue
-        if named[1] != origin.spec.name_digits or named[0] >= origin.spec.shards:
+        if origin.spec.shard_of(name) is None or not _is_shard(name, files):
             continue
         stem, _, suffix = name.rpartition(".")
         members.append(Member(name, size + (files.get(f"{stem}.data", 0) if suffix == "index" else 0)))

@@ -7,16 +7,21 @@ by related object and by grid cell.
 from __future__ import annotations
 
 import functools
+import math
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
 from shardcore.errors import FormatError, SourceError
-from shardcore.formats.neuroglancer.morton import check_grid, grid_of
+from shardcore.formats.neuroglancer.morton import check_grid, decode, grid_of
 from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE, ShardingSpec
+from shardcore.model.chunk_grid import VoxelBox
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.sources.base import NAME_LIMIT, check_name
@@ -27,6 +32,7 @@ SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
 """`@type` of segment properties, which have no keys: all data is in the info."""
+DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 BESIDE = "../"
 """Prefix of a folder outside that of the info; opened only if the user agrees."""
 INFO_LIMIT = 16 << 20
@@ -35,6 +41,7 @@ AXES_LIMIT = 64
 TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)
+_BLOCK_SIZE = "compressed_segmentation_block_size"
 _FOLDER_MEMBERS = ("mesh", "skeletons")
 """Members of a volume's info that are names of folders."""
 
@@ -83,6 +90,21 @@ class VolumeScale:
     block_size: tuple[int, ...] = (8, 8, 8)
     capitals: tuple[str, ...] = ()
 
+    @property
+    def chunk_bytes(self) -> int:
+        """Size of a raw chunk that is not cut at the end of the volume; one byte per voxel of an unknown type."""
+        itemsize = np.dtype(self.data_type).itemsize if self.data_type in DATA_TYPES else 1
+        return math.prod(self.chunk_size) * self.num_channels * itemsize
+
+    def box_of(self, cell: Sequence[int]) -> VoxelBox:
+        """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
+        begin = [at * step for at, step in zip(cell, self.chunk_size, strict=True)]
+        end = [min(at + step, size) for at, step, size in zip(begin, self.chunk_size, self.size, strict=True)]
+        return VoxelBox(
+            tuple(at + offset for at, offset in zip(begin, self.voxel_offset, strict=True)),
+            tuple(at + offset for at, offset in zip(end, self.voxel_offset, strict=True)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class KeySpace:
@@ -99,6 +121,29 @@ class KeySpace:
     grid: tuple[int, ...] | None = None
     scale: VolumeScale | None = None
     sharded: bool = True
+
+    def cell_of(self, key: int) -> tuple[int, ...] | None:
+        """Return the grid cell of a key, None if keys are not Morton codes; raise FormatError for an invalid code."""
+        return None if self.grid is None else decode(key, self.grid)
+
+    def meaning_of(self, key: int) -> dict[str, object]:
+        """Return cell, voxel box and layout of a key that is a Morton code; empty for ids."""
+        try:
+            cell = self.cell_of(key)
+        except FormatError as error:
+            return {"error": error.message}
+        if cell is None or self.scale is None:
+            return {} if cell is None else {"cell": list(cell)}
+        scale, box = self.scale, self.scale.box_of(cell)
+        meaning: dict[str, object] = {
+            "cell": list(cell),
+            "voxel_begin": list(box.begin),
+            "voxel_end": list(box.end),
+            "shape": [*box.shape, scale.num_channels],
+            "encoding": scale.encoding,
+            "data_type": scale.data_type,
+        }
+        return meaning | ({"order": "F"} if scale.encoding == "raw" else {})
 
     @property
     def content(self) -> str:
@@ -173,7 +218,7 @@ def _parse_cached(text: bytes) -> Info | FormatError:
 def _info_of(members: Mapping[str, Any]) -> Info:
     kind = type_of(members)
     if kind == SHARDING_TYPE:
-        return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
+        return Info(kind, (unnamed_space(members),), ())
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"info of type {short(kind)} is not a volume, mesh, skeleton or annotation data set")
     spaces: list[KeySpace] = []
@@ -196,6 +241,18 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     return Info(str(kind), sharded, tuple(others), tuple(dict.fromkeys(folders)), files)
 
 
+def unnamed_space(sharding: Mapping[str, Any]) -> KeySpace:
+    """Return the key space of a sharding object without an info."""
+    return KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(sharding))
+
+
+@functools.lru_cache(maxsize=2)
+def info_members(text: bytes) -> Mapping[str, Any]:
+    """Return the members of an info that is read already; none if it is empty or not an object."""
+    members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig") if text else {}
+    return members if isinstance(members, Mapping) else {}
+
+
 def type_of(members: Mapping[str, Any]) -> object:
     """Return the `@type`; if missing, infer a volume or skeletons from the other members."""
     for kind, member in ((VOLUME_TYPE, "scales"), (SKELETON_TYPE, "vertex_attributes")):
@@ -207,64 +264,45 @@ def type_of(members: Mapping[str, Any]) -> object:
 _NO_SPEC = ShardingSpec(0, IDENTITY, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    kind: SpaceKind
-    name: str
-    part: object
-    in_folder: bool
-    top: Mapping[str, Any]
-
-    def __call__(self) -> KeySpace:
-        if not isinstance(self.part, Mapping):
-            raise FormatError(f"is {type(self.part).__name__}, not an object")
-        sharding = self.part.get("sharding")
-        spec = ShardingSpec.parse(sharding) if sharding is not None else _NO_SPEC
-        folder = _folder(self.part.get("key"), beside=True) if self.in_folder else ""
-        grid, scale = None, None
-        if self.kind is SpaceKind.VOLUME:
-            scale = _scale(self.part, self.top)
-            grid = grid_of(scale.size, scale.chunk_size)
-        elif self.kind is SpaceKind.ANNOTATION_SPATIAL:
-            grid = _lengths("grid_shape", self.part.get("grid_shape"))
-        if grid is not None and sharding is not None:
-            check_grid(grid)
-        return KeySpace(self.kind, self.name, folder, spec, grid, scale, sharding is not None)
+_Named = Iterator[tuple[str, Callable[[], KeySpace]]]
 
 
-_Named = Iterator[tuple[str, _Maker]]
+def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> KeySpace:
+    """Return the key space that `part` of the info `top` describes."""
+    if not isinstance(part, Mapping):
+        raise FormatError(f"is {type(part).__name__}, not an object")
+    sharding = part.get("sharding")
+    spec = ShardingSpec.parse(sharding) if sharding is not None else _NO_SPEC
+    folder = "" if part is top else _folder(part.get("key"), beside=True)
+    grid, scale = None, None
+    if kind is SpaceKind.VOLUME:
+        scale = _scale(part, top)
+        grid = grid_of(scale.size, scale.chunk_size)
+    elif kind is SpaceKind.ANNOTATION_SPATIAL:
+        grid = _lengths("grid_shape", part.get("grid_shape"))
+    if grid is not None and sharding is not None:
+        check_grid(grid)
+    return KeySpace(kind, name, folder, spec, grid, scale, sharding is not None)
 
 
-def _volume(top: Mapping[str, Any]) -> _Named:
-    for number, scale in enumerate(_list("scales", top.get("scales"))):
-        key = _title(scale.get("key", number) if isinstance(scale, Mapping) else number)
-        yield f"scale {key}", _Maker(SpaceKind.VOLUME, f"scale {key}", scale, True, top)
-
-
-def _meshes(top: Mapping[str, Any]) -> _Named:
-    yield "meshes", _Maker(SpaceKind.MESH, "meshes", top, False, top)
-
-
-def _skeletons(top: Mapping[str, Any]) -> _Named:
-    yield "skeletons", _Maker(SpaceKind.SKELETON, "skeletons", top, False, top)
+def _listed(top: Mapping[str, Any], member: str, title: str, prefix: str, kind: SpaceKind, parts: object) -> _Named:
+    for number, part in enumerate(_list(member, parts)):
+        name = f"{prefix} {_title(part.get(title, number) if isinstance(part, Mapping) else number)}"
+        yield name, partial(_space, kind, name, part, top)
 
 
 def _annotations(top: Mapping[str, Any]) -> _Named:
-    yield "by id", _Maker(SpaceKind.ANNOTATION_ID, "annotations by id", top.get("by_id"), True, top)
-    for number, part in enumerate(_list("relationships", top.get("relationships", []))):
-        title = _title(part.get("id", number) if isinstance(part, Mapping) else number)
-        name = f"annotations by relation {title}"
-        yield name, _Maker(SpaceKind.ANNOTATION_RELATION, name, part, True, top)
-    for number, part in enumerate(_list("spatial", top.get("spatial", []))):
-        title = _title(part.get("key", number) if isinstance(part, Mapping) else number)
-        name = f"annotations by cell {title}"
-        yield name, _Maker(SpaceKind.ANNOTATION_SPATIAL, name, part, True, top)
+    yield "by id", partial(_space, SpaceKind.ANNOTATION_ID, "annotations by id", top.get("by_id"), top)
+    related = top.get("relationships", [])
+    yield from _listed(top, "relationships", "id", "annotations by relation", SpaceKind.ANNOTATION_RELATION, related)
+    cells = top.get("spatial", [])
+    yield from _listed(top, "spatial", "key", "annotations by cell", SpaceKind.ANNOTATION_SPATIAL, cells)
 
 
-_READERS = {
-    VOLUME_TYPE: _volume,
-    MESH_TYPE: _meshes,
-    SKELETON_TYPE: _skeletons,
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], _Named]] = {
+    VOLUME_TYPE: lambda top: _listed(top, "scales", "key", "scale", SpaceKind.VOLUME, top.get("scales")),
+    MESH_TYPE: lambda top: iter([("meshes", partial(_space, SpaceKind.MESH, "meshes", top, top))]),
+    SKELETON_TYPE: lambda top: iter([("skeletons", partial(_space, SpaceKind.SKELETON, "skeletons", top, top))]),
     ANNOTATION_TYPE: _annotations,
 }
 
@@ -288,7 +326,7 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
         num_channels=channels,
         resolution=_resolution(part.get("resolution")),
         labels=top.get("type") == "segmentation",
-        block_size=_block_size(part.get("compressed_segmentation_block_size")),
+        block_size=_lengths(_BLOCK_SIZE, part[_BLOCK_SIZE]) if part.get(_BLOCK_SIZE) is not None else (8, 8, 8),
         capitals=tuple(f"{name} is {short(value)}" for name, value in names.items() if value != value.lower()),
     )
 
@@ -298,11 +336,6 @@ def _resolution(value: object) -> tuple[float, ...]:
         return ()
     numbers = [one for one in value if isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < 1e18]
     return tuple(map(float, numbers)) if len(numbers) == 3 else ()
-
-
-def _block_size(value: object) -> tuple[int, ...]:
-    name = "compressed_segmentation_block_size"
-    return (8, 8, 8) if value is None else _lengths(name, value)
 
 
 def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:

@@ -1,18 +1,24 @@
-"""Creating the `info` of a new data set."""
+"""The `info` of a new data set: from given infos, from a kind of data, or from a `.npy` array with its chunks."""
 
 from __future__ import annotations
 
 import json
+import math
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.find_spec import given_origin
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     BESIDE,
+    DATA_TYPES,
     MESH_TYPE,
     SKELETON_TYPE,
     VOLUME_TYPE,
@@ -21,8 +27,20 @@ from shardcore.formats.neuroglancer.info import (
     parse_info,
     type_of,
 )
+from shardcore.formats.neuroglancer.morton import decode_many, encode_many
+from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.model.number_text import plural
+from shardcore.writing.input_items import InputItem, check_unchanged
+
+CHUNK = "64,64,64"
+RESOLUTION = "1,1,1"
+LABELS = ("uint32", "uint64")
+"""Voxel types that are treated as a segmentation by default."""
+BLOCK = 1 << 16
+"""Number of chunks whose codes are computed at once."""
+
+Array = npt.NDArray[Any]
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
@@ -48,14 +66,13 @@ class SpaceDescription:
     place: Place = ()
     base: str = ""
 
-    def info(self, spec: ShardingSpec, *, beside: bool = False) -> dict[str, Any]:
+    def info(self, spec: ShardingSpec, members: Any = None, *, beside: bool = False) -> dict[str, Any]:
+        """Return `members` (default: the info) with the specification of this key space; `beside` puts it in a file."""
+        members = members or self.members or {}
         if self.kind is SpaceKind.UNKNOWN:
-            return dict(self.members or {})
+            return dict(members)
         more = {"sharding": spec.to_json()} | ({"key": "."} if beside and self.place else {})
-        return dict(_with(self.members or {}, self.place, more))
-
-    def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
-        return _text(self.info(spec, beside=beside))
+        return dict(_edited(members, self.place, lambda part: {**part, **more}))
 
     def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
         """Return a value of the option `spec` with which readers need no info."""
@@ -81,25 +98,25 @@ class SpaceDescription:
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
-def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]]) -> bytes:
-    members: Any = spaces[0][0].members or {}
+def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]], *, beside: bool = False) -> bytes:
+    """Return the info of key spaces; with `beside`, that of the only one, whose shard is in the same folder."""
+    members: Any = None
     for described, spec in spaces:
-        members = _with(members, described.place, {"sharding": spec.to_json()})
-    return _text(members)
-
-
-def _with(members: Any, place: Place, more: Mapping[str, Any]) -> Any:
-    if not place:
-        return {**members, **more}
-    at, rest = place[0], place[1:]
-    inner = _with(members[at], rest, more)
-    if isinstance(members, list):
-        return [inner if number == at else one for number, one in enumerate(members)]
-    return {**members, at: inner}
-
-
-def _text(members: Any) -> bytes:
+        members = described.info(spec, members, beside=beside)
     return json.dumps(members, indent=2).encode() + b"\n"
+
+
+def _edited(members: Any, place: Sequence[str | int], edit: Callable[[Any], Any]) -> Any:
+    """Return a copy of the info in which the part at `place` is edited."""
+    if not place:
+        return edit(members)
+    copied: Any = list(members) if isinstance(members, list) else dict(members)
+    copied[place[0]] = _edited(members[place[0]], place[1:], edit)
+    return copied
+
+
+def _without_sharding(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "sharding"}
 
 
 def of_kind(kind: str) -> SpaceDescription:
@@ -140,21 +157,11 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescripti
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
-        bare = _without_sharding(bare, place)
+        bare = _edited(bare, place, _without_sharding)
     found = [SpaceDescription(what, bare, place, base) for place, what in places]
     for one in found:
         one.space()
     return found
-
-
-def _without_sharding(members: Any, place: Place) -> Any:
-    if not place:
-        return {name: value for name, value in members.items() if name != "sharding"}
-    at, rest = place[0], place[1:]
-    inner = _without_sharding(members[at], rest)
-    if isinstance(members, list):
-        return [inner if number == at else one for number, one in enumerate(members)]
-    return {**members, at: inner}
 
 
 def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
@@ -213,3 +220,95 @@ def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: boo
     if folder and ("scales" in spec or bare or spec.get("sharding") is not None):
         return {"spec": spec}
     return {} if bare else {"template": spec}
+
+
+# --- a volume from an array --------------------------------------------------------------------------------------
+
+
+def describe_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> SpaceDescription:
+    """Return the description of a volume with one scale, without sharding specification.
+
+    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by voxel type.
+    """
+    array = load_npy(path)
+    if kind not in (None, "image", "segmentation"):
+        raise UsageError(f"kind={kind}: the kind of a volume must be image or segmentation")
+    nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
+    steps = [int(number) for number in _three("chunk_size", chunk_size or CHUNK, r"[0-9]{1,9}")]
+    if not all(steps) or not all(nanometres):
+        raise UsageError("chunk_size and resolution must be greater than 0")
+    plain = [int(number) if number.is_integer() else number for number in nanometres]
+    name = array.dtype.name
+    scale = {
+        "key": "_".join(map(str, plain)),
+        "size": list(array.shape[:3]),
+        "voxel_offset": [0, 0, 0],
+        "chunk_sizes": [steps],
+        "resolution": plain,
+        "encoding": "raw",
+    }
+    members = {
+        "@type": VOLUME_TYPE,
+        "type": kind or ("segmentation" if name in LABELS else "image"),
+        "data_type": name,
+        "num_channels": array.shape[3] if array.ndim == 4 else 1,
+        "scales": [scale],
+    }
+    return SpaceDescription(SpaceKind.VOLUME, members, ("scales", 0))
+
+
+def load_npy(path: str) -> Array:
+    try:
+        array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    except (ValueError, EOFError) as error:
+        raise UsageError(f"{path} is not a .npy array of numbers: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path} is not a .npy file with one array")
+    if array.ndim not in (3, 4) or not array.size:
+        raise UsageError(f"{path} has the shape {array.shape}; a volume has the axes x, y, z and optionally channel")
+    if array.dtype.name not in DATA_TYPES:
+        raise UsageError(f"{path} has the type {array.dtype}; voxels must be {', '.join(DATA_TYPES)}")
+    return array
+
+
+def npy_chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
+    """Yield the chunks in key order; raise SourceError if the file changes while it is read."""
+    array = load_npy(path)
+    try:
+        before = Path(path).stat()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    space = described.space()
+    scale, grid = space.scale, space.grid
+    if scale is None or grid is None:
+        return
+    dtype = array.dtype.newbyteorder("<")
+    for code, cell in _cells(grid):
+        box = scale.box_of(cell)
+        part = tuple(slice(begin, end) for begin, end in zip(box.begin, box.end, strict=True))
+        yield InputItem(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
+    check_unchanged(Path(path), path, before)
+
+
+def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> Any:
+    return lambda: array[part].astype(dtype).tobytes(order="F")
+
+
+def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the codes of all cells, ascending, and the cells."""
+    numbers = range(math.prod(grid))
+    blocks = [numbers[first : first + BLOCK] for first in range(0, len(numbers), BLOCK)]
+    cells = (np.stack(np.unravel_index(block, grid), axis=1).astype(np.uint64) for block in blocks)
+    codes = np.sort(np.concatenate([encode_many(some, grid) for some in cells]))
+    for block in blocks:
+        part = codes[block.start : block.stop]
+        yield from zip(part.tolist(), map(tuple, decode_many(part, grid)[0].tolist()), strict=True)
+
+
+def _three(name: str, text: str, form: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 3 or not all(re.fullmatch(form, part) for part in parts):
+        raise UsageError(f"{name}={text}: three numbers are required, such as 64,64,64")
+    return parts

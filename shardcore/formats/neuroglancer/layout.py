@@ -1,4 +1,4 @@
-"""Byte layout of shards: shard index, minishard index, mesh manifest.
+"""Byte layout of shards: shard index, minishard indices, mesh manifest.
 
 From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh manifest".
 """
@@ -6,7 +6,7 @@ From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh man
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -95,6 +95,11 @@ MANIFEST_HEAD = Record(
 
 ENTRY_SIZE = MINISHARD_INDEX.row_size
 """Bytes per key in a decoded minishard index."""
+WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
+"""Type of the numbers in a minishard index, the same in all three columns."""
+
+Numbers = npt.NDArray[np.uint64]
+Marks = npt.NDArray[np.bool_]
 
 
 class RangeFault(IntEnum):
@@ -105,7 +110,7 @@ class RangeFault(IntEnum):
     """The index is not within the file."""
 
 
-def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
+def range_faults(pairs: Numbers, index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
     """Return the `RangeFault` per row of `pairs`, which are relative to the end of the shard index, shape `(n, 2)`."""
     starts, ends = pairs[:, 0], pairs[:, 1]
     faults = np.zeros(len(pairs), np.uint8)
@@ -116,16 +121,16 @@ def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int)
 
 
 def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    fault = int(range_faults(np.array([[start, end]], np.uint64), index_size, file_size)[0])
-    return range_fault_text(fault, minishard, start, end, index_size, file_size)
-
-
-def range_fault_text(fault: int, minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    if fault == RangeFault.BACKWARD:
+    """Return the text of the fault of one range; empty if it is valid."""
+    if start > end:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
-    if fault == RangeFault.OUTSIDE:
+    if start < end and index_size + end > file_size:
         return f"minishard {minishard}: its index ends at byte {index_size + end:#x}; the file ends at {file_size:#x}"
     return ""
+
+
+def pair_span(minishard: int) -> Span:
+    return SHARD_INDEX_ENTRY.span("", minishard * SHARD_INDEX_ENTRY.size)
 
 
 class ShardIndex(PointerTable):
@@ -142,7 +147,7 @@ class ShardIndex(PointerTable):
         self.base = rows * SHARD_INDEX_ENTRY.size
         self.file_size = file_size
 
-    def links_of(self, pairs: npt.NDArray[np.uint64]) -> Links:
+    def links_of(self, pairs: Numbers) -> Links:
         fine = (pairs[:, 0] < pairs[:, 1]) & (range_faults(pairs, self.base, self.file_size) == RangeFault.NONE)
         edges = self.base + pairs[fine].astype(np.int64)
         return self.links(np.flatnonzero(fine), edges[:, 0], edges[:, 1])
@@ -168,34 +173,97 @@ class ShardIndex(PointerTable):
         return None
 
 
-def as_pairs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    return np.stack([rows["start_offset"], rows["end_offset"]], axis=1).astype(np.uint64)
+def as_pairs(rows: npt.NDArray[Any]) -> Numbers:
+    return np.ascontiguousarray(rows).view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
 
 
-def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    return np.asarray(index_sizes % ENTRY_SIZE == 0)
+def read_pairs(data: bytes) -> Numbers:
+    """Return the start and end of each minishard index, relative to the end of the shard index, shape `(n, 2)`."""
+    return as_pairs(SHARD_INDEX_ENTRY.read(data, count=len(data) // SHARD_INDEX_ENTRY.size))
+
+
+# --- minishard indices as columns -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MinishardEntries:
+    """Entries of one or more minishards; all arrays have the same length.
+
+    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped`: the sum of id deltas exceeds
+    2**64; `inside`: the value is between shard index and end of file.
+    """
+
+    ids: Numbers
+    starts: Numbers
+    sizes: Numbers
+    minishards: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    wrapped: Marks
+    inside: Marks
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def part(self, rows: range) -> MinishardEntries:
+        return MinishardEntries(*(getattr(self, one.name)[rows.start : rows.stop] for one in fields(self)))
 
 
 def entry_count(decoded_size: int) -> int:
     """Return the number of entries; raise FormatError if the size is not a multiple of 24."""
-    if not is_whole(np.array([decoded_size]))[0]:
+    if decoded_size % ENTRY_SIZE:
         raise FormatError(f"a minishard index has {plural(decoded_size, 'byte')}, not a multiple of {ENTRY_SIZE}")
     return decoded_size // ENTRY_SIZE
 
 
-def values_inside(
-    starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
-) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values between the end of the shard index and the end of the file."""
+def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
+    """Return running sums modulo 2**64, as in other readers, restarting after each `counts[j]` numbers."""
+    # Exact even if totals wrap, because subtraction is also modulo 2**64.
+    totals: Numbers = np.cumsum(deltas, dtype=np.uint64)
+    filled = counts[counts > 0]
+    firsts = np.cumsum(filled) - filled
+    before: Numbers = np.repeat(totals[firsts] - deltas[firsts], filled)
+    return totals - before
+
+
+def entries_of(
+    indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
+) -> MinishardEntries:
+    """Decode minishard indices; raise FormatError if a size is not a multiple of 24."""
+    counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
+    words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
+    firsts = np.cumsum(counts) - counts
+    slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(firsts, counts)
+    # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
+    at = np.repeat(3 * firsts, counts) + slots
+    rows = np.repeat(counts, counts)
+    id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
+    del at, rows, words  # frees as much memory as the result takes
+    ids = running_sums(id_deltas, counts)
+    starts = running_sums(gaps + sizes, counts) + np.uint64(index_size) - sizes
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
-    return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
+    inside = (starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room)
+    listed = np.repeat(np.asarray(minishards, dtype=np.int64), counts)
+    return MinishardEntries(ids, starts, sizes, listed, slots, ids < id_deltas, inside)
+
+
+def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> bytes:
+    """Return the decoded minishard index of entries; the inverse of `entries_of` for one minishard."""
+    ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
+    ends = np.append(np.uint64(index_size), starts + sizes)[: len(ids)]
+    return MINISHARD_INDEX.write(
+        {"chunk_ids": np.diff(ids, prepend=np.uint64(0)), "offsets": starts - ends, "sizes": sizes}
+    )
 
 
 def outside_text(start: int, size: int, file_size: int) -> str:
     return f"its value ({plural(size, 'byte')} at {start:#x}) is outside the file, which ends at {file_size:#x}"
 
 
+# --- mesh manifests ---------------------------------------------------------------------------------------------
+
+MANIFEST_LIMIT = 64 << 20
+"""Largest manifest in bytes that is read, which is enough for four million fragments."""
 LOD_SIZE = 20
 """Bytes per level of detail without its fragments: scale, three offsets, count."""
 FRAGMENT_SIZE = 16

@@ -6,7 +6,6 @@ manifest `<key>.index` and fragments `<key>`, which are concatenated as in a sha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
-from shardcore.codecs.json_text import parse_json
 from shardcore.errors import (
     FormatError,
     KeyAbsent,
@@ -29,19 +27,25 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
-from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
-from shardcore.formats.neuroglancer.compressed_files import ENDINGS, plain_name
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
-from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
+from shardcore.formats.neuroglancer.chunks import (
+    MANIFEST,
+    Found,
+    VolumeGrid,
+    cell_key,
+    chunk_array,
+    chunk_key,
+    chunk_layout,
+    chunk_parts,
+    plain_name,
+    split_name,
+)
+from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind, info_members
+from shardcore.formats.neuroglancer.lookup import FileNamed, FileRead
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener, SpaceShard
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.formats.neuroglancer.step_values import MEANINGS
-from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
-from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
@@ -56,19 +60,16 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.file_shard import FileShard
+from shardcore.shards.dataset import Member
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapper_sources import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.decoder_process import TaskRunner
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
+    from shardcore.shards.trace import LookupRecorder
 
 I64 = NDArray[np.int64]
 
@@ -79,16 +80,13 @@ MOST_HEAD = 8 << 20
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh, from the file <key>."
 _CONTENT = "The stored content of the object."
-FILE_WHY = "The folder serves as the index: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
     """Return the compression of a file from its suffix or first bytes; `plain_size` is the size of a raw chunk."""
-    ending = name[len(plain_name(name)) :]
-    if ending:
-        return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
+    codec = split_name(name)[1]
     # Stores that compress uploads do not change the file name.
-    return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
+    return "gzip" if codec == "none" and head.startswith(GZIP_MAGIC) and len(head) != plain_size else codec
 
 
 def decompress_file(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
@@ -104,11 +102,11 @@ def check_stored(size: int, limit: int, span: Span) -> None:
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
     """Return an error text if a file is too short for its chunk, else ""; uses only name and size."""
-    ending = name[len(plain_name(name)) :]
-    if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
+    plain, codec = split_name(name)
+    if space.scale is None or size >= LEAST_GZIP or codec not in ("none", "gzip"):
         return ""
-    layout = chunk_layout(space, int(chunk_key(plain_name(name), space) or 0))
-    if not ending and (layout.encoding != RAW or size == layout.nbytes):
+    layout = chunk_layout(space, int(chunk_key(plain, space) or 0))
+    if codec == "none" and (layout.encoding != RAW or size == layout.nbytes):
         return ""
     return f"the file has {plural(size, 'byte')}, too few for raw voxels or a gzip member"
 
@@ -140,7 +138,7 @@ class _ObjectFile:
 
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
         self.source, self.origin, self.space = source, origin, origin.space
-        self.name = name
+        self.name, self.base = name, 0
         self.span = Span("", start, source.size)
         self.kind = self.space.kind.object_kind
         places = ((FRAGMENTS, 0, start, _FRAGMENTS), (self.kind, start, source.size, _CONTENT))
@@ -181,7 +179,7 @@ class _ObjectFile:
             kind=self.kind,
             parts=(FRAGMENTS,) if self.space.kind is SpaceKind.MESH else (),
             error=fault,
-            extras=meaning_of(self.space, self.number),
+            extras=self.space.meaning_of(self.number),
         )
 
 
@@ -239,12 +237,8 @@ class _OneObject(Objects):
         return self._file.ref()
 
 
-class ObjectFileShard(FileShard):
+class ObjectFileShard(SpaceShard):
     file: _ObjectFile
-    format = "neuroglancer"
-    decodes_to_verify = True
-    meanings = MEANINGS
-    version = "1"
     byte_shares = Shard.byte_shares
     loads = Shard.loads
 
@@ -252,19 +246,11 @@ class ObjectFileShard(FileShard):
         super().__init__(file, _OneObject(file), _ObjectTree(file))
         self.title = f"Neuroglancer {file.kind}"
 
-    def _module(self, name: str) -> Any:
-        # Charts and references exist only for shards.
-        return None
-
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         if str(key) != self.file.key:
             raise KeyAbsent(str(key))
         ref = self.file.ref()
-        where = self.file.span
-        text = f"{plural(where.size, 'stored byte')}: the whole file is the {self.file.kind}."
-        recorder.step(
-            self.file.kind.capitalize(), text, where, why="A separate file requires no index; one request reads it."
-        )
+        recorder.record(FileRead(self.file.kind, self.file.span), self.format)
         return ref
 
     def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
@@ -281,16 +267,8 @@ class ObjectFileShard(FileShard):
         check_stored(self.file.span.start, limit, Span("", 0, self.file.span.start))
         return self.file.source.read(0, self.file.span.start)
 
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        return mesh_files(ref) if ref.parts else super().file_names(ref)
-
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         return self.file.layout
-
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
-
-        return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         file, findings = self.file, Findings()
@@ -302,9 +280,8 @@ class ObjectFileShard(FileShard):
                     code = "neuroglancer.chunk-size"
                     chunk_array(file.space, file.number, data)
                 else:
-                    ValueCheck(file.origin, 0, file.source, findings, self.decoder).check_one(
-                        file.key, file.number, file.span, data
-                    )
+                    check = ValueCheck(file.origin, 0, file.source, findings, self.decoder)
+                    check.check(file.key, file.number, file.span, data)
             except SourceError:
                 raise
             except LimitExceeded as error:
@@ -322,11 +299,6 @@ class ObjectFileShard(FileShard):
             found = tuple(replace(one, message=one.message + counted) if one.span else one for one in found)
         return Report(depth, 1, found, checked, int(file.codec != "gzip"))
 
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        return decode_chunk(layout, data, decoder=decoder, place=self.file.span)
-
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         file, layout = self.file, self.file.layout
         if not file.span.size:
@@ -339,25 +311,20 @@ class ObjectFileShard(FileShard):
         return (whole,) if layout is None or layout.encoding == RAW else chunk_parts(layout, whole, file.content)
 
 
-class ObjectFiles(DataSet):
+class ObjectFiles(KeySpaceFolder):
     """Key space with one file per object; `root` is the folder of the info if the files are not below it."""
 
     joins = False
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
-    decodes_to_verify = True
-    meanings = MEANINGS
-    version = "1"
 
-    def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
-        self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
-        self.title = f"Neuroglancer {origin.space.content}"
-        self._others = OtherScales(root)
+    def __init__(self, folder: Folder, origin: Origin, opener: Opener, root: Folder | None) -> None:
+        self.space = origin.space
         self._loaded = False
         self._fragments: dict[str, int] = {}
         # A folder is listed at once if that is cheap; otherwise objects are opened by name.
-        near = folder.lists_cheaply
-        super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
+        members = self._listed_members(folder) if folder.lists_cheaply else lambda: self._listed_members(folder)
+        super().__init__(folder, origin, members, opener, root)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
 
@@ -368,10 +335,7 @@ class ObjectFiles(DataSet):
     @property
     def object_head(self) -> int:
         """Number of bytes of an object to request first: a whole raw chunk, up to `MOST_HEAD`."""
-        return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
-
-    def _listed_later(self) -> Sequence[Member]:
-        return self._listed_members(self.folder)
+        return min(self.space.scale.chunk_bytes, MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_members(self, folder: Folder) -> Sequence[Member]:
         entries = [entry for entry in folder.list() if not entry.is_folder]
@@ -458,7 +422,7 @@ class ObjectFiles(DataSet):
     @property
     def settings(self) -> dict[str, Any]:
         alone = self.space.kind in (SpaceKind.MESH, SpaceKind.SKELETON)
-        return {"spec": parse_json(self.text, "the info", encoding="utf-8-sig", limits=INFO_LIMITS)} if alone else {}
+        return {"spec": dict(info_members(self.origin.text))} if alone else {}
 
     def row_of_member(self, name: str) -> int | None:
         return self._rows.get(object_key(name, self.space) or "") if self.listed else None
@@ -480,14 +444,8 @@ class ObjectFiles(DataSet):
                 name = None
             except ShardError:
                 pass  # the file exists; opening it again reports the error
-        about = (Span(INFO_NAME, 0, len(self.text)),)
-        if name is None:
-            text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
-            recorder.step("Which file", text, *about, why=FILE_WHY)
-            return ()
-        text = f"The key is the name of the file: {short(name)}."
-        recorder.step("Which file", text, *about, why=FILE_WHY, file=name)
-        return (name,)
+        recorder.record(FileNamed(self.origin, key, name), self.format)
+        return () if name is None else (name,)
 
     lookup_all = Shard.lookup_all
 
@@ -495,26 +453,16 @@ class ObjectFiles(DataSet):
         self.load_index()
         return np.array([self._rows.get(self.parse_key(key), -1) for key in keys], np.int64)
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        if self.space.scale is None:
-            return None
-        if scale in ("", self.space.name):
-            return FilesGrid(self)
-        return self._others.grid(scale, self, root_of(self.folder, self.space.folder), self.text)
-
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        return mesh_of_segment(self.folder, segment)
-
-    def _close(self) -> None:
-        self._others.close()
-        super()._close()
+    def own_grid(self) -> ChunkGrid:
+        return FilesGrid(self)
 
     def _part(self, name: SourceName) -> SourcePart:
         if name != SourceName(INFO_NAME):
             return super()._part(name)
-        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(self.text), "The info of the data set.")
-        node = Node(INFO_NAME, Span(INFO_NAME, 0, len(self.text)))
-        return SourcePart(BytesSource(self.text, INFO_NAME), (section,), lambda: node)
+        text = self.origin.text
+        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(text), "The info of the data set.")
+        node = Node(INFO_NAME, Span(INFO_NAME, 0, len(text)))
+        return SourcePart(BytesSource(text, INFO_NAME), (section,), lambda: node)
 
 
 class ObjectFileRows(Objects):
@@ -537,18 +485,20 @@ class ObjectFileRows(Objects):
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Return sizes from the folder listing; opens no file."""
-        members = [self._files.members[row] for row in rows.tolist()]
-        endings = [member.name[len(plain_name(member.name)) :] for member in members]
-        codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
+        members, space = [self._files.members[row] for row in rows.tolist()], self._files.space
+        codec = np.array([CODECS.index(split_name(member.name)[1]) for member in members], np.uint8)
         starts = np.array([self._files.fragments_size(member.name) for member in members], np.int64)
         stored = np.array([member.size for member in members], np.int64) - starts
-        size = [-1 if code else bytes_ for code, bytes_ in zip(codec, stored.tolist(), strict=True)]
-        space = self._files.space
         faults = [size_fault(one.name, size, space) for one, size in zip(members, stored.tolist(), strict=True)]
-        state = [State.DAMAGED if fault else State.LIVE for fault in faults]
-        shards = rows.astype(np.int32)
         return ObjectColumns.of(
-            rows, starts, starts + stored, size, stored_size=stored, codec=codec, state=state, shard=shards
+            rows,
+            starts,
+            starts + stored,
+            np.where(codec > 0, -1, stored),
+            stored_size=stored,
+            codec=codec,
+            state=[State.DAMAGED if fault else State.LIVE for fault in faults],
+            shard=rows.astype(np.int32),
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
@@ -564,7 +514,7 @@ class ObjectFileRows(Objects):
 
 class FilesGrid(VolumeGrid):
     def __init__(self, files: ObjectFiles) -> None:
-        super().__init__(files, files.space, files.text)
+        super().__init__(files, files.space, files.origin.text)
         self._files = files
 
     def cell(self, at: tuple[int, ...]) -> GridCell:
@@ -615,13 +565,3 @@ class FilesGrid(VolumeGrid):
                 return ElementLocation(tuple(index), cell)
             raise
         return self.located_in(cell, tuple(index), located(member.objects.ref(0), found.shard, max(found.row, 0)))
-
-
-def chunk_bytes(space: KeySpace) -> int:
-    scale = space.scale
-    assert scale is not None
-    try:
-        itemsize = np.dtype(scale.data_type).itemsize
-    except TypeError:
-        itemsize = 1
-    return math.prod(scale.chunk_size) * scale.num_channels * itemsize

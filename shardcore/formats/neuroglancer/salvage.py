@@ -6,7 +6,7 @@ unlisted bytes, and accepted only directly after its values, if all its keys bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -14,17 +14,15 @@ import numpy as np
 from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
-from shardcore.formats.neuroglancer.minishard import WORDS, MinishardEntries, entries_of
+from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences
 from shardcore.sources.base import read_pieces
 
 _BY_CRC = "the crc32 of its gzip member"
-_ENTRY = 24
 _MOST_INDEX = 1 << 26
 """Largest minishard index searched, in uncompressed bytes."""
 _FIRST = 1 << 10
@@ -35,54 +33,41 @@ _TRY = 1 << 12
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Yield the objects of readable indices, then of recovered indices, then unlisted gzip members."""
-    shard, source = damaged.shard, damaged.source
-    covered = Covered()
-    spec: ShardingSpec | None = None
-    if isinstance(shard, NeuroglancerShard):
-        spec = shard.spec
-        by = _BY_CRC if spec.data_encoding == "gzip" else ""
-
-        def checked(_: ObjectRef) -> str:
-            return by
-
-        seen: set[str | None] = set()
-        for found in indexed(damaged, checked):
-            seen.add(found.key)
-            if found.pieces is not None:
-                covered.add(found.spans[0].start, found.spans[0].stop)
-            yield found
-        _cover_indices(shard, covered)
+    shard, size, covered = damaged.shard, damaged.source.size, Covered()
+    spec = shard.spec if isinstance(shard, NeuroglancerShard) else None
     base = spec.index_size if spec is not None else 0
-    members = list(_members(damaged, list(covered.gaps(base, source.size))))
+    zipped = spec.data_encoding == "gzip" if spec is not None else None
+    if isinstance(shard, NeuroglancerShard):
+        yield from _covering(covered, indexed(damaged, lambda _: _BY_CRC if zipped else ""))
+        table = shard.file.levels.table()
+        for start, end in table.pairs[np.unique(table.entries.minishards)].tolist():
+            covered.add(base + start, base + end)
+    members = list(_members(damaged, list(covered.gaps(base, size))))
+    indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is None:
         damaged.notes.append(
             "raw minishard indices are not searched, because the specification is unknown: pass --spec, or put "
             "the info file into the same folder"
         )
-    indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
-    if spec is not None and spec.minishard_index_encoding == "raw":
-        for gap in list(covered.gaps(base, source.size)):
+    elif spec.minishard_index_encoding == "raw":
+        for gap in list(covered.gaps(base, size)):
             indices += _plain_indices(damaged, gap, spec)
-    zipped = spec.data_encoding == "gzip" if spec is not None else None
     whole = {(member.start, member.stop) for member in members}
     for place, entries in indices:
         covered.add(place.start, place.stop)
-        for found in _listed(damaged, entries, whole, zipped):
-            if found.pieces is not None:
-                covered.add(found.spans[0].start, found.spans[0].stop)
-            yield found
+        yield from _covering(covered, _listed(damaged, entries, whole, zipped))
     for member in members:
         if any(start <= member.start < stop for start, stop in covered.gaps(member.start, member.stop)):
             pieces = partial(_plain, damaged, "gzip", member)
             yield SalvagedObject(None, f"gzip-member-at-{member.start}", (member,), pieces, _BY_CRC, without_index=True)
 
 
-def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
-    table = shard.file.levels.table()
-    known = np.unique(table.entries.minishards)
-    for minishard in known.tolist():
-        start, end = (int(one) for one in table.pairs[minishard])
-        covered.add(shard.file.base + start, shard.file.base + end)
+def _covering(covered: Covered, objects: Iterable[SalvagedObject]) -> Iterator[SalvagedObject]:
+    """Yield objects, and mark the bytes of those that are readable."""
+    for found in objects:
+        if found.pieces is not None:
+            covered.add(found.spans[0].start, found.spans[0].stop)
+        yield found
 
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
@@ -111,7 +96,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
         if longest < readable:
             _leave_out(damaged, member.start, longest)
         return None
-    if not data or len(data) % _ENTRY:
+    if not data or len(data) % ENTRY_SIZE:
         return None
     sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
     for size in sizes:
@@ -138,25 +123,25 @@ def _index_before(
     damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
 ) -> tuple[Span, MinishardEntries] | None:
     """Return the raw minishard index that ends at `stop` and directly follows its values; None if there is none."""
-    longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
+    longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // ENTRY_SIZE, 0
     while tried < longest:
         most = min(max(tried * 16, _FIRST), longest)
-        if not damaged.affords(start, _ENTRY * most):
+        if not damaged.affords(start, ENTRY_SIZE * most):
             return None
-        data = damaged.source.read(stop - _ENTRY * most, stop)
+        data = damaged.source.read(stop - ENTRY_SIZE * most, stop)
         for count in _counts(data, start, stop, spec.index_size, tried, in_order):
-            if not damaged.affords(start, 8 * _ENTRY * count):
+            if not damaged.affords(start, 8 * ENTRY_SIZE * count):
                 return None
-            at = stop - _ENTRY * count
-            entries = entries_of([data[-_ENTRY * count :]], [0], spec.index_size, damaged.source.size)
+            at = stop - ENTRY_SIZE * count
+            entries = entries_of([data[-ENTRY_SIZE * count :]], [0], spec.index_size, damaged.source.size)
             if not _is_index(entries, spec):
                 continue
             first, last = int(entries.starts.min()), int((entries.starts + entries.sizes).max())
             if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
                 return Span("", at, stop), entries
         tried = most
-    if in_order and longest < (stop - start) // _ENTRY:
-        _leave_out(damaged, start, _ENTRY * longest)
+    if in_order and longest < (stop - start) // ENTRY_SIZE:
+        _leave_out(damaged, start, ENTRY_SIZE * longest)
     return None
 
 
@@ -167,8 +152,8 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_
     """
     words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
     sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))
-    counts = np.arange(tried + 1, len(data) // _ENTRY + 1)
-    at = (stop - _ENTRY * counts).astype(np.uint64)
+    counts = np.arange(tried + 1, len(data) // ENTRY_SIZE + 1)
+    at = (stop - ENTRY_SIZE * counts).astype(np.uint64)
     sizes, ends, firsts = sums[counts], sums[2 * counts] + index_size, words[2 * counts - 1] + index_size
     fits = (sizes <= at - start) & (ends <= at) & (firsts >= start) & (firsts <= at)
     fits &= zeros[3 * counts - 1] == zeros[2 * counts]  # chunk IDs ascend

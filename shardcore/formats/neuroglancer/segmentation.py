@@ -1,4 +1,4 @@
-"""Chunks of the encoding `compressed_segmentation`: checked, decoded, and located per voxel.
+"""Chunks of the encoding `compressed_segmentation`: checked, decoded, and located in the file.
 
 A chunk starts with one uint32 per channel, its offset. A channel starts with two uint32 per block, x fastest: offset of
 the label table (24 bits), bits per voxel (8 bits), offset of the encoded values. A value is an index into the table.
@@ -48,19 +48,6 @@ class ChannelBlocks:
     def block_at(self, cell: Sequence[int]) -> int:
         x, y, z = cell
         return x + self.grid[0] * (y + self.grid[1] * z)
-
-
-@dataclass(frozen=True, slots=True)
-class VoxelSpans:
-    """Byte ranges in a chunk that store a voxel: header and values of its block, the voxel's own bits, its label.
-
-    `values` is empty if the block has only one label.
-    """
-
-    header: tuple[int, int]
-    values: tuple[int, int]
-    value: tuple[int, int]
-    label: tuple[int, int]
 
 
 def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
@@ -169,26 +156,6 @@ def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, An
     except (compressed_segmentation.DecodeError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise FormatError(f"invalid compressed_segmentation: {error}") from error
     return {}, labels.astype(header["dtype"], copy=False).tobytes(order="F")
-
-
-def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> VoxelSpans:
-    """Return the byte ranges that store a voxel; `index` is x, y, z and channel in the chunk."""
-    blocks = channel_blocks(data, layout)[index[3]]
-    axes = list(zip(index[:3], layout.block, strict=True))
-    block = blocks.block_at([at // edge for at, edge in axes])
-    x, y, z = (at % edge for at, edge in axes)
-    nth = x + layout.block[0] * (y + layout.block[1] * z)
-    bits, values, size = int(blocks.bits[block]), int(blocks.values[block]), int(blocks.sizes[block])
-    value, stored = (values, values), 0
-    if bits:
-        value = values + nth * bits // 8, values + -(-(nth + 1) * bits // 8)
-        stored = int.from_bytes(data[slice(*value)], "little") >> nth * bits % 8 & (1 << bits) - 1
-    else:
-        values = int(blocks.tables[block])
-        value = values, values
-    header, width = blocks.start + 8 * block, layout.dtype.itemsize
-    label = int(blocks.tables[block]) + stored * width
-    return VoxelSpans((header, header + 8), (values, values + size), value, (label, label + width))
 
 
 class SegmentationParts(ContentParts):

@@ -1,8 +1,9 @@
-"""Detecting and opening shards, and the shard object."""
+"""A shard, what folders of shards have in common, detection and opening."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,29 +20,40 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.byte_regions import SHARD_INDEX
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import Origin, inference_of, info_of, origin_of
-from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.file import SHARD_INDEX, NeuroglancerFile
+from shardcore.formats.neuroglancer.index import KEPT_WHOLE
+from shardcore.formats.neuroglancer.info import BESIDE, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, pair_span
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
-from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
-from shardcore.formats.neuroglancer.step_values import MEANINGS
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
+from shardcore.formats.neuroglancer.origin import (
+    Origin,
+    find_info,
+    inference_of,
+    info_of,
+    origin_from,
+    origin_of,
+    read_info,
+)
+from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
+from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress
+from shardcore.shards.cache import OnceEach
+from shardcore.shards.dataset import DataSet, Members
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.base import Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.wrapper_sources import ConcatSource
 
@@ -50,16 +62,284 @@ if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.content_part import ContentPart
-    from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
-    from shardcore.shards.trace import Trace
-    from shardcore.sources.base import Source
+
+VERSION = "1"
 
 MOST_FIRST = 1 << 20
 """Largest index requested before the size of the file is known, in bytes."""
 
 OTHER_PART = {"index": "data", "data": "index"}
+
+
+Opener = Callable[[Folder, Origin, Folder | None], DataSet]
+
+
+class OriginDetails(Shard):
+    """Parameters with which shards were written, and the evidence for them, as their origin gives them."""
+
+    origin: Origin
+
+    @property
+    def parameters(self) -> str:
+        return self.origin.parameters
+
+    @property
+    def written_with(self) -> str:
+        return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.origin.settings
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return self.origin.evidence
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        return self.origin.ambiguity
+
+
+class SpaceShard(FileShard):
+    """Base class of a shard, and of the file of one object: how their contents are decoded."""
+
+    format = "neuroglancer"
+    version = VERSION
+    decodes_to_verify = True
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.file.origin, self.file.base, next(iter(ref.spans), None), ref.key, data)
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
+    ) -> tuple[ArrayLayout, bytes]:
+        from shardcore.formats.neuroglancer.chunks import decode_chunk
+
+        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the file names of an unsharded mesh: `<id>.index` for the manifest and `<id>` for the fragments."""
+        if FRAGMENTS not in ref.parts:
+            return super().file_names(ref)
+        return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
+
+
+class NeuroglancerShard(OriginDetails, SpaceShard):
+    """Shard: one file, or both files of the split form."""
+
+    file: NeuroglancerFile
+    _lookup: NeuroglancerLookup
+    key_form = NUMBERS
+
+    def __init__(self, file: NeuroglancerFile) -> None:
+        objects = NeuroglancerObjects(file)
+        super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
+        self.title = f"Neuroglancer shard v{VERSION}, {file.space.content}"
+        self.origin, self.spec, self.why = file.origin, file.spec, file.origin.why
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        space = self.file.space
+        if space.scale is None or ref.key is None:
+            return None
+        from shardcore.formats.neuroglancer.chunks import chunk_layout
+
+        return chunk_layout(space, int(ref.key))
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
+        space = self.file.space
+        if space.scale is None:
+            return None
+        if scale not in ("", space.name):
+            raise UsageError(f"{self.file.source.name} has only chunks of {space.name}; open the folder")
+        from shardcore.formats.neuroglancer.chunks import ShardedGrid
+
+        number, here = self.file.number, ("", self.file, self._objects)
+        grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
+        grid.whole = number is None or not self.spec.shard_bits
+        return grid
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
+        parts = super().content_parts(ref)
+        layout = self.array_layout(ref)
+        if layout is None or layout.encoding == RAW or not parts:
+            return parts
+        from shardcore.formats.neuroglancer.chunks import chunk_parts
+
+        return chunk_parts(layout, parts[0], lambda: self.read(ref))
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        file = self.file
+        found = self.origin.fields
+        found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": file.base}
+        pairs = file.levels.known_pairs
+        if pairs is not None:
+            found["shard_index.used"] = int((pairs[:, 0] != pairs[:, 1]).sum())
+        if file.number is not None:
+            found["shard.number"] = file.number
+        found["shard.split"] = file.split
+        return found
+
+    @property
+    def declared_objects(self) -> int | None:
+        table = self.file.levels.known_table
+        return None if table is None else len(table.entries)
+
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
+        from shardcore.formats.neuroglancer.verify import verify
+
+        # Raw values that the info does not describe cannot be checked, so they are not read.
+        reads = self.spec.data_encoding == "gzip" or self.file.decodes
+        with self.verifying(depth if reads else Depth.INDEX):
+            return verify(self.file, depth, progress, self.decoder)
+
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
+
+    def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return self._lookup.find_many(keys)
+
+    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        return self.file.stream(_content(ref))
+
+    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+        return self.file.contents(rows)
+
+    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
+        if ref.codec != "none":
+            return super()._read_range(ref, start, stop, limit)
+        span = _content(ref)
+        first, last = (min(span.start + at, span.stop) for at in (start, stop))
+        if last - first > limit:
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
+        return self.file.source.read(first, last)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        if part != FRAGMENTS or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        manifest = _content(ref)
+        span = fragments_span(self.file.manifest(manifest), manifest.start, self.file.base)
+        if span.size > limit:
+            raise LimitExceeded(f"the fragments of {ref.key} have {plural(span.size, 'byte')}; the limit is {limit:,}")
+        return self.file.source.read(span.start, span.stop)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------
+
+
+def folder_of_key(root: Folder, key: str) -> Folder:
+    """Return the folder named by a key of an info, below the info's folder or next to it."""
+    if not key.startswith(BESIDE):
+        return root.folder(key)
+    around = root.parent()
+    if around is None:
+        raise SourceError(f"cannot open {key!r}: {root.uri} has no parent folder")
+    return around.folder(key.removeprefix(BESIDE))
+
+
+def root_of(folder: Folder, below: str) -> Folder | None:
+    """Return the parent folder relative to which `folder` has the name `below`."""
+    found: Folder | None = folder
+    for _ in range(below.count("/") + 1 if below else 0):
+        found = found.parent() if found is not None else None
+    return found
+
+
+def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
+    """Return the address of the mesh key space, and the key of a segment's mesh, which may not exist.
+
+    Reads only the info of the volume and of its meshes. None for the background (0), without an info, or if the info
+    has no multi-resolution meshes.
+    """
+    found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
+    root = root_of(folder, found.folder) if found is not None else None
+    if found is None or root is None:
+        return None
+    for name in found.info.folders:
+        below = root.folder(name)
+        try:
+            text = read_info(below)
+            info = parse_info(text) if text is not None else None
+        except FormatError:
+            continue
+        except SourceError as error:
+            if not says_absent(error):
+                raise
+            continue
+        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
+            return below.uri, str(segment)
+    return None
+
+
+class VolumeFolder(DataSet):
+    """Base class of folders with key spaces, which may be those of a volume with other scales, and meshes.
+
+    `opener` opens the key spaces of other scales. `root` is the folder of the info, if the user agreed to open folders
+    next to it.
+    """
+
+    version = VERSION
+
+    def __init__(self, folder: Folder, members: Members, opener: Opener, root: Folder | None = None) -> None:
+        super().__init__("neuroglancer", folder, members)
+        self._opener, self._root = opener, root
+        self._scales: OnceEach[str, DataSet] = OnceEach()
+
+    def scale_grid(self, name: str, root: Folder | None, text: bytes) -> ChunkGrid:
+        """Return the chunk grid of a scale; `root` is the folder of the info `text` if it is above the open scale."""
+        info = parse_info(text) if text else None
+        space = next((one for one in info.scales if one.name == name), None) if info is not None else None
+        above = self._root or root
+        if info is None or space is None or above is None:
+            raise UsageError(f"the volume has no {short(name)}")
+        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
+        origin = origin_from(space, info, text, space.name)
+        found = self._scales.get(name, lambda: self._opener(place, origin, self._root))
+        found.jobs = self.jobs
+        if self.isolated is not None:
+            found.isolate(self.isolated)
+        grid = found.chunk_grid()
+        assert grid is not None
+        return grid
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        return mesh_of_segment(self.folder, segment)
+
+    def _close(self) -> None:
+        for opened in self._scales.clear():
+            opened.close()
+        super()._close()
+
+
+class KeySpaceFolder(VolumeFolder):
+    """Base class of folders with one key space."""
+
+    decodes_to_verify = True
+
+    def __init__(self, folder: Folder, origin: Origin, members: Members, opener: Opener, root: Folder | None) -> None:
+        super().__init__(folder, members, opener, root)
+        self.origin, self.space, self.why = origin, origin.space, origin.why
+        self.title = f"Neuroglancer {origin.space.content}"
+
+    @abstractmethod
+    def own_grid(self) -> ChunkGrid:
+        """Return the chunks of this scale."""
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
+        if self.space.scale is None:
+            return None
+        if scale in ("", self.space.name):
+            return self.own_grid()
+        return self.scale_grid(scale, root_of(self.folder, self.space.folder), self.origin.text)
+
+
+# --- detection and opening --------------------------------------------------------------------------------------
 
 
 def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
@@ -85,166 +365,12 @@ def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Sour
 
 
 def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    start = minishard * SHARD_INDEX_ENTRY.size
-    head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
-    if len(head) < SHARD_INDEX_ENTRY.size:
+    place = pair_span(minishard)
+    head = index.head(place.stop)
+    if len(head) < place.stop:
         return None
-    entry = SHARD_INDEX_ENTRY.read_one(head)
-    first, last = int(entry["start_offset"]), int(entry["end_offset"])
+    first, last = SHARD_INDEX_ENTRY.read_one(head, place.start).values()
     return (first, last) if 0 < last - first <= MOST_FIRST else None
-
-
-VERSION = "1"
-
-
-class NeuroglancerShard(FileShard):
-    """Shard: one file, or both files of the split form."""
-
-    file: NeuroglancerFile
-    _lookup: NeuroglancerLookup
-    key_form = NUMBERS
-    decodes_to_verify = True
-    meanings = MEANINGS
-
-    format = "neuroglancer"
-    version = VERSION
-
-    def __init__(self, file: NeuroglancerFile) -> None:
-        objects = NeuroglancerObjects(file)
-        super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
-        self.title = f"Neuroglancer shard v{VERSION}, {file.origin.space.content}"
-        self.why = file.origin.why
-
-    @property
-    def spec(self) -> ShardingSpec:
-        return self.file.spec
-
-    @property
-    def origin(self) -> Origin:
-        return self.file.origin
-
-    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        space = self.origin.space
-        if space.scale is None or ref.key is None:
-            return None
-        from shardcore.formats.neuroglancer.chunks import chunk_layout
-
-        return chunk_layout(space, int(ref.key))
-
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
-        space = self.origin.space
-        if space.scale is None:
-            return None
-        if scale not in ("", space.name):
-            raise UsageError(f"{self.file.source.name} has only chunks of {space.name}; open the folder")
-        from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
-
-        number, here = self.file.number, ("", self.file, self._objects)
-        grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
-        grid.whole = number is None or not self.spec.shard_bits
-        return grid
-
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        from shardcore.formats.neuroglancer.decode_geometry import geometry_of
-
-        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
-
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
-
-        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
-
-    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        parts = super().content_parts(ref)
-        layout = self.array_layout(ref)
-        if layout is None or layout.encoding == RAW or not parts:
-            return parts
-        from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts
-
-        return chunk_parts(layout, parts[0], lambda: self.read(ref))
-
-    @property
-    def parameters(self) -> str:
-        return self.origin.parameters
-
-    @property
-    def written_with(self) -> str:
-        return self.origin.written_with
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.origin.settings
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        return self.origin.evidence
-
-    @property
-    def ambiguity(self) -> tuple[str, ...]:
-        return self.origin.ambiguity
-
-    @property
-    def fields(self) -> dict[str, Value]:
-        file = self.file
-        found = self.origin.fields
-        found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": file.base}
-        pairs = file.levels.known_pairs()
-        if pairs is not None:
-            found["shard_index.used"] = int((pairs[:, 0] != pairs[:, 1]).sum())
-        if file.number is not None:
-            found["shard.number"] = file.number
-        found["shard.split"] = file.split
-        return found
-
-    @property
-    def declared_objects(self) -> int | None:
-        table = self.file.levels.known_table
-        return None if table is None else len(table.entries)
-
-    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        key = None if trace is None else parse_key(trace.key)
-        from shardcore.formats.neuroglancer.key_bits_sketch import BitsSketch
-
-        return (BitsSketch(self.origin, key, lambda: self.file),)
-
-    def _verify(self, depth: Depth, progress: Progress) -> Report:
-        from shardcore.formats.neuroglancer.verify import verify
-
-        # Raw values that the info does not describe cannot be checked, so they are not read.
-        reads = self.spec.data_encoding == "gzip" or self.file.decodes
-        with self.verifying(depth if reads else Depth.INDEX):
-            return verify(self.file, depth, progress, self.decoder)
-
-    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
-
-    def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        return self._lookup.find_many(keys)
-
-    def _stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        return self.file.stream(_content(ref))
-
-    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        return self.file.contents(rows)
-
-    def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
-        if ref.codec != "none":
-            return super()._read_range(ref, start, stop, limit)
-        return self.file.read_range(_content(ref), start, stop, limit)
-
-    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        if part != FRAGMENTS or part not in ref.parts:
-            return super().read_part(ref, part, limit=limit)
-        span = self.file.fragments_of(_content(ref))
-        if span.size > limit:
-            raise LimitExceeded(f"the fragments of {ref.key} have {plural(span.size, 'byte')}; the limit is {limit:,}")
-        return self.file.source.read(span.start, span.stop)
-
-    def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        return mesh_files(ref) if FRAGMENTS in ref.parts else super().file_names(ref)
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
@@ -284,9 +410,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
     # The number is unknown for a name not used in the data set, or with an inferred specification.
-    named = shard_number(probe.name)
-    fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
-    number = named[0] if named is not None and fits and origin.inference is None else None
+    number = origin.spec.shard_of(probe.name) if origin.inference is None else None
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
 
 

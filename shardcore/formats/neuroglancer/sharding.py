@@ -6,7 +6,7 @@ Keys are uint64: Python ints one at a time, `uint64` arrays for many, never floa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,9 @@ _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
 _MEMBERS = ("@type", "preshift_bits", "hash", "minishard_bits", "shard_bits", *_ENCODING_MEMBERS)
 _KEY = re.compile(r"[0-9]{1,20}")
+_KEY_OR_HEX = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
+_DIGITS = 19
+"""Numbers of up to this many digits are below 2**64."""
 _SHARD_NAME = re.compile(r"([0-9a-f]{1,16})\.(shard|index|data)")
 
 Keys = npt.NDArray[np.uint64]
@@ -43,41 +46,7 @@ def murmur_low64(key: int) -> int:
     return int(low)
 
 
-def mixing_steps(number: int) -> list[tuple[str, str, int]]:
-    """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
-    low, high, length = number & 0xFFFFFFFF, number >> 32, 8
-
-    def rotated(word: int, bits: int) -> int:
-        return (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
-
-    def mixed(word: int) -> int:
-        return int(_mix(np.array([word], np.uint32))[0])
-
-    a = low * 0x239B961B & 0xFFFFFFFF
-    b = high * 0xAB0E9789 & 0xFFFFFFFF
-    h1 = rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ length
-    h2 = rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ length
-    sum1 = (h1 + h2 + 2 * length) & 0xFFFFFFFF
-    sum2, sum3 = (h2 + sum1) & 0xFFFFFFFF, (length + sum1) & 0xFFFFFFFF
-    m1, m2, m3 = map(mixed, (sum1, sum2, sum3))
-    end = (m1 + m2 + 2 * m3) & 0xFFFFFFFF
-    return [
-        ("a", "lower half · 0x239b961b", a),
-        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1),
-        ("b", "upper half · 0xab0e9789", b),
-        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2),
-        ("s1", "h1 + h2 + 16", sum1),
-        ("s2", "h2 + s1", sum2),
-        ("s3", "8 + s1", sum3),
-        ("m1", "mix(s1)", m1),
-        ("m2", "mix(s2)", m2),
-        ("m3", "mix(s3)", m3),
-        ("h1 at the end", "m1 + m2 + 2 · m3", end),
-        ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
-    ]
-
-
-def _mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return word ^ (word >> np.uint32(16))
@@ -101,8 +70,8 @@ def murmur_low64_many(keys: Keys) -> Keys:
         # For such a short input, words 3 and 4 of the state are both the length.
         h1 = h1 + h2 + length + length
         h2 = h2 + h1
-        h3 = h4 = _mix(h1 + length)
-        h1, h2 = _mix(h1), _mix(h2)
+        h3 = h4 = mix(h1 + length)
+        h1, h2 = mix(h1), mix(h2)
         h1 = h1 + h2 + h3 + h4
         h2 = h2 + h1
     return h1.astype(np.uint64) | (h2.astype(np.uint64) << np.uint64(32))
@@ -164,7 +133,9 @@ class ShardingSpec:
         Unknown members are ignored, missing encodings mean `raw`, and capitals are accepted, as are numbers as `3.0` or
         `"3"`. With `strict`, everything in `strict_faults` is an error.
         """
-        members = _as_mapping(value)
+        members = parse_json(value, "sharding") if isinstance(value, (str, bytes)) else value
+        if not isinstance(members, Mapping):
+            raise FormatError(f"sharding is not an object but {type(members).__name__}")
         if strict and (faults := strict_faults(members)):
             raise FormatError("sharding: " + "; ".join(faults))
         if members.get("@type", SHARDING_TYPE) != SHARDING_TYPE:
@@ -177,15 +148,7 @@ class ShardingSpec:
         return cls(preshift, members["hash"], minishard, shard, *encodings)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "@type": SHARDING_TYPE,
-            "preshift_bits": self.preshift_bits,
-            "hash": self.hash,
-            "minishard_bits": self.minishard_bits,
-            "shard_bits": self.shard_bits,
-            "minishard_index_encoding": self.minishard_index_encoding,
-            "data_encoding": self.data_encoding,
-        }
+        return {"@type": SHARDING_TYPE, **{name: getattr(self, name) for name in _MEMBERS[1:]}}
 
     @property
     def minishards(self) -> int:
@@ -222,7 +185,8 @@ class ShardingSpec:
 
     @property
     def name_digits(self) -> int:
-        return name_digits(self.shard_bits)
+        """Number of hex digits in the names of shards: `ceil(shard_bits / 4)`, at least 1."""
+        return max(1, -(-self.shard_bits // 4))
 
     def shard_stem(self, shard: int) -> str:
         """Return the name of a shard without suffix: lower-case hex digits, zero-padded."""
@@ -230,6 +194,11 @@ class ShardingSpec:
 
     def shard_name(self, shard: int) -> str:
         return self.shard_stem(shard) + ".shard"
+
+    def shard_of(self, name: str) -> int | None:
+        """Return the number of a shard by its file name; None for a name to which no key is routed."""
+        named = shard_number(name)
+        return named[0] if named is not None and named[1] == self.name_digits and named[0] < self.shards else None
 
 
 def parse_key(text: str) -> int:
@@ -240,9 +209,23 @@ def parse_key(text: str) -> int:
     return number
 
 
-def name_digits(shard_bits: int) -> int:
-    """Return the number of hex digits in shard file names: `ceil(shard_bits / 4)`, at least 1."""
-    return max(1, -(-shard_bits // 4))
+def key_number(text: str, who: str = "") -> int:
+    """Return the key in a text that is given to a writer: decimal, or hexadecimal with 0x.
+
+    Raises UsageError, its message starting with `who`, if it is not a uint64.
+    """
+    number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _KEY_OR_HEX.fullmatch(text) else KEY_LIMIT
+    if number >= KEY_LIMIT:
+        prefix = f"{who}: " if who else ""
+        raise UsageError(f"{prefix}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
+    return number
+
+
+def key_numbers(texts: Sequence[str]) -> Keys:
+    together = "".join(texts)
+    if together.isascii() and together.isdigit() and min(map(len, texts)) > 0 and max(map(len, texts)) <= _DIGITS:
+        return np.fromiter(map(int, texts), np.uint64, len(texts))
+    return np.fromiter(map(key_number, texts), np.uint64, len(texts))
 
 
 def shard_number(name: str) -> tuple[int, int] | None:
@@ -273,14 +256,6 @@ def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(minishard_bits, int) and minishard_bits > 32:
         faults.append(f"minishard_bits is {short(minishard_bits)}; some readers support at most 32")
     return tuple(faults)
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    if isinstance(value, (str, bytes)):
-        value = parse_json(value, "sharding")
-    if not isinstance(value, Mapping):
-        raise FormatError(f"sharding is not an object but {type(value).__name__}")
-    return value
 
 
 def _whole_number(name: str, value: object) -> int:

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.formats.neuroglancer.byte_regions import (
-    REGION_SECTIONS,
-    SHARD_INDEX,
-    WORD,
-    RegionKind,
-    Regions,
-    paint,
-    regions_of,
-)
-from shardcore.formats.neuroglancer.chunks import box_of, cell_of
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.index_levels import MinishardTable
+from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, NeuroglancerFile, RegionKind, Regions
+from shardcore.formats.neuroglancer.index import MinishardTable
 from shardcore.formats.neuroglancer.layout import (
+    ENTRY_SIZE,
     MANIFEST_HEAD,
     MINISHARD_INDEX,
+    WORDS,
+    MinishardEntries,
+    entries_of,
     entry_count,
-    is_whole,
     manifest_arrays,
-    read_manifest,
 )
-from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
-from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
-from shardcore.formats.neuroglancer.minishard_damage import MinishardDamage
-from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped, section_nodes
-from shardcore.model.node import Children, Node
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.model.computed_children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
+from shardcore.model.node import Node
 from shardcore.model.number_text import number_text, plural
-from shardcore.model.record import FieldRole
+from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.role_runs import Runs
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
@@ -44,100 +36,7 @@ from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
-
-class ColumnCells(Children):
-    """Cells of one column of a minishard index.
-
-    `values` returns the stored numbers `[first, last)` and their texts; `first_row` is the row of the first object.
-    """
-
-    def __init__(
-        self,
-        start: int,
-        role: FieldRole,
-        values: Callable[[int, int], tuple[Sequence[int], Sequence[str]]],
-        rows: int,
-        source: str,
-        doc: str,
-        first_row: int | None = None,
-    ) -> None:
-        self.start = start
-        self.role = role
-        self.values = values
-        self.rows = rows
-        self.source = source
-        self.doc = doc
-        self.first_row = first_row
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def make(self, start: int, stop: int) -> list[Node]:
-        stored, texts = self.values(start, stop)
-        return [
-            Node(
-                f"[{number}]",
-                self.span_of(number),
-                value=stored[number - start],
-                text=texts[number - start],
-                role=self.role,
-                doc=self.doc,
-                row=None if self.first_row is None else self.first_row + number,
-            )
-            for number in range(start, stop)
-        ]
-
-    def span_of(self, number: int) -> Span:
-        return Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1))
-
-    def overlap(self, start: int, stop: int) -> range:
-        first, last = max(start - self.start, 0) // WORD, -(-max(stop - self.start, 0) // WORD)
-        return range(min(first, self.rows), min(last, self.rows))
-
-    def runs(self, start: int, stop: int) -> Runs | None:
-        inside = self.overlap(start, stop)
-        numbers = np.arange(inside.start, inside.stop, dtype=np.int64)
-        at = self.start + WORD * numbers
-        return Runs.of(at, at + WORD, self.role, numbers & 1).clip(start, stop)
-
-
-def column_nodes(
-    read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
-) -> tuple[Node, ...]:
-    """Return the three columns of a decoded minishard index; texts show the running sums that readers use."""
-    # Summed up once, because each group of rows requests its first and last number.
-    summed: Once[MinishardEntries] = Once()
-
-    def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
-        data = read()
-        entries = summed.get(lambda: entries_of([data], [0], base, 0))
-        stored: list[int] = MINISHARD_INDEX.read(data, count)[column][first:last].tolist()
-        shown = {"chunk_ids": ("key {}", entries.ids), "offsets": ("at {:#x}", entries.starts)}
-        form, numbers = shown.get(column, ("{}", entries.sizes))
-        return stored, [form.format(number) for number in numbers[first:last].tolist()]
-
-    nodes = []
-    for field, at in zip(MINISHARD_INDEX.fields, MINISHARD_INDEX.starts(count).values(), strict=True):
-        span = Span(source, start + at, start + at + WORD * count)
-
-        def values(first: int, last: int, column: str = field.name) -> tuple[list[int], list[str]]:
-            return texts(column, first, last)
-
-        cells = ColumnCells(start + at, field.role, values, count, source, field.doc, first_row)
-        text = plural(count, "number")
-        nodes.append(
-            Node(
-                field.name,
-                span,
-                text=text,
-                role=field.role,
-                doc=field.doc,
-                children=grouped(cells),
-                spec=MINISHARD_INDEX.source,
-                differs=field.differs,
-            )
-        )
-    return tuple(nodes)
+SHOWN_NUMBERS = 12
 
 
 class NeuroglancerTree:
@@ -148,184 +47,220 @@ class NeuroglancerTree:
     def root(self) -> Node:
         """Return the root; values and indices appear once they are loaded."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
-        return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
+        return self._roots.get((table is not None, meshes is not None), lambda: self._root(table))
 
     def part(self, name: SourceName) -> SourcePart:
-        if name == SourceName(INFO_NAME) and self._file.origin.text:
-            return info_part(self._file.origin)
+        file = self._file
+        if name == SourceName(INFO_NAME) and file.origin.text:
+            return info_part(file.origin)
         if name.path or len(name.stretches) != 1:
             raise UsageError(f"unknown source {short(str(name))}")
         start, stop = name.stretches[0]
-        data = self._file.decoded(start, stop)
+        data = file.decoded(start, stop)
         source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))
-        if self._file.levels.lists(start, stop):
-            return self._index_part(source, span, self._file.levels.lister(start, stop))
+        if (number := file.levels.lister(start, stop)) is not None:
+            columns = MINISHARD_INDEX.starts(entry_count(span.size))
+            stops = [*columns.values(), span.size][1:]
+            sections = tuple(
+                Section(field.name, SectionRole.INDEX, columns[field.name], end, field.doc)
+                for field, end in zip(MINISHARD_INDEX.fields, stops, strict=True)
+            )
+            kids = self._columns(lambda: data, span, number, file.levels.known_table)
+            return SourcePart(source, sections, lambda: Node(span.source, span, children=kids))
         section = Section("value", SectionRole.DATA, 0, len(data), "The value of a key, decompressed.")
-        row = self._file.row_at(start, stop)
-        root = Node(span.source, span, children=self._value_nodes(data, span), row=row)
+        value = Node("value", span, text=plural(span.size, "byte"), role=FieldRole.DATA)
+        nodes = tuple(manifest_nodes(data, span.source, 0)) if file.is_mesh else (value,)
+        root = Node(span.source, span, children=nodes, row=file.row_at(start, stop))
         return SourcePart(source, (section,), lambda: root)
 
-    def _index_part(self, source: BytesSource, span: Span, number: int | None) -> SourcePart:
-        count = entry_count(span.size)
-        starts = [*MINISHARD_INDEX.starts(count).values(), span.size]
-        sections = tuple(
-            Section(field.name, SectionRole.INDEX, first, last, field.doc)
-            for field, first, last in zip(MINISHARD_INDEX.fields, starts, starts[1:], strict=False)
-        )
-        row = self._first_row(number, self._file.levels.known_table)
-        kids = column_nodes(lambda: source.read(0, span.size), span.source, 0, count, self._file.base, row)
-        return SourcePart(source, sections, lambda: Node(span.source, span, children=kids))
-
-    def _value_nodes(self, data: bytes, span: Span) -> tuple[Node, ...]:
-        if self._file.is_mesh:
-            return tuple(manifest_nodes(data, span.source, 0))
-        return (Node("value", span, text=plural(span.size, "byte"), role=FieldRole.DATA),)
-
-    @staticmethod
-    def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
-        """Return the row of the first entry of a minishard; None if it is damaged or not all indices are loaded."""
-        if minishard is None or table is None or minishard in table.damage:
-            return None
-        return table.rows_of(minishard).start
-
-    def _root(self, table: MinishardTable | None, meshes: Meshes | None) -> Node:
-        size = self._file.source.size
-        if table is not None:
-            regions = regions_of(table, meshes, self._file.base, size)
-        else:
-            regions = self._known_indices()
-        makers: dict[str, Callable[[Section], Node]] = {SHARD_INDEX: self._shard_index}
-        makers |= dict.fromkeys(REGION_SECTIONS, lambda section: self._regions(section, regions, table))
-        kids = (spec_node(self._file.origin), *section_nodes(self._file.sections, makers))
-        name = self._file.source.name
+    def _root(self, table: MinishardTable | None) -> Node:
+        file = self._file
+        regions, index = file.regions(), grouped(file.levels.shard_index)
+        makers: dict[str, Callable[[Section], Node]] = {
+            SHARD_INDEX: lambda one: Node(one.name, Span("", one.start, one.stop), doc=one.doc, children=index),
+            **dict.fromkeys(REGION_SECTIONS, lambda section: self._section(section, regions, table)),
+        }
         return Node(
-            name,
-            Span("", 0, size),
-            text=f"Neuroglancer precomputed shard, {self._file.origin.space.name}",
-            children=kids,
+            file.source.name,
+            Span("", 0, file.source.size),
+            text=f"Neuroglancer precomputed shard, {file.space.name}",
+            children=(spec_node(file.origin), *section_nodes(file.sections, makers)),
         )
 
-    def _known_indices(self) -> Regions:
-        pairs = self._file.levels.known_pairs()
-        if pairs is None:
-            pairs = np.zeros((0, 2), np.uint64)
-        size = self._file.source.size
-        none = MinishardDamage(pairs[:0], self._file.base, size)
-        empty = MinishardTable(pairs, entries_of([], [], self._file.base, size), none)
-        return regions_of(empty, None, self._file.base, size, unlisted=False)
-
-    def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
-        span = Span("", section.start, section.stop)
+    def _section(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
         part = regions.between(section.start, section.stop)
-        describe = _Describer(self, part, table)
         plain = self._file.spec.minishard_index_encoding != "gzip"
 
-        def runs(first: int, last: int) -> Runs:
-            return paint(part, first, last, plain=plain)
+        def nodes(first: int, last: int) -> list[Node]:
+            return [self._region(part, at, table) for at in range(first, last)]
 
         # Manifests have fields, so the colours of mesh shards are computed node by node.
-        kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self._file.is_mesh else runs))
-        role = FieldRole.GROUP if table is None else FieldRole.DATA
-        return Node(section.name, span, role=role, doc=section.doc, children=kids)
+        runs = None if self._file.is_mesh else partial(paint, part, plain=plain)
+        return Node(
+            section.name,
+            Span("", section.start, section.stop),
+            role=FieldRole.GROUP if table is None else FieldRole.DATA,
+            doc=section.doc,
+            children=grouped(Extents(part.starts, part.stops, nodes, paint=runs)),
+        )
 
-    def _shard_index(self, section: Section) -> Node:
-        span = Span("", section.start, section.stop)
-        return Node(section.name, span, doc=section.doc, children=grouped(self._file.levels.shard_index))
+    def _region(self, regions: Regions, at: int, table: MinishardTable | None) -> Node:
+        span, number = Span("", int(regions.starts[at]), int(regions.stops[at])), int(regions.numbers[at])
+        kind = RegionKind(int(regions.kinds[at]))
+        if kind is RegionKind.INDEX or table is None:
+            return self._index(number, span, table)
+        if kind is RegionKind.VALUE:
+            return self._value(number, span, int(table.entries.ids[number]))
+        if kind is RegionKind.FRAGMENTS:
+            return self._fragments(number, span, table.entries)
+        doc = "No minishard index lists these bytes, so no lookup reads them."
+        return Node("unlisted bytes", span, text=plural(span.size, "byte"), role=FieldRole.UNKNOWN, doc=doc)
 
-    def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
-        span = Span("", start, stop)
+    def _index(self, number: int, span: Span, table: MinishardTable | None) -> Node:
         error = table.damage[number].message if table is not None and number in table.damage else ""
-        doc = "Keys, offsets and sizes of the values of this minishard."
-        name = f"minishard index {number}"
+        name, doc = f"minishard index {number}", "Keys, offsets and sizes of the values of this minishard."
         if self._file.spec.minishard_index_encoding == "gzip":
-            decoded = "" if error else decoded_name(start, stop)
+            decoded = "" if error else decoded_name(span.start, span.stop)
             return Node(name, span, text="gzip", role=FieldRole.OFFSET, doc=doc, error=error, decoded=decoded)
-        if not is_whole(np.array([stop - start]))[0]:
+        if span.size % ENTRY_SIZE:
             return Node(name, span, role=FieldRole.UNKNOWN, doc=doc, error=error)
-        count, row = entry_count(stop - start), self._first_row(number, table)
-        kids = column_nodes(lambda: self._file.source.read(start, stop), "", start, count, self._file.base, row)
-        return Node(name, span, text=plural(count, "key"), doc=doc, error=error, children=kids)
+        kids = self._columns(lambda: self._file.source.read(span.start, span.stop), span, number, table)
+        text = plural(span.size // ENTRY_SIZE, "key")
+        return Node(name, span, text=text, doc=doc, error=error, children=kids)
 
-    def value_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        key = int(table.entries.ids[row])
-        span = Span("", start, stop)
-        name = f"{self._file.origin.space.kind.object_kind} {key}"
-        text, error = self.meaning(key)
-        if self._file.spec.data_encoding == "gzip":
-            decoded = decoded_name(start, stop)
+    def _columns(
+        self, read: Callable[[], bytes], span: Span, number: int, table: MinishardTable | None
+    ) -> tuple[Node, ...]:
+        """Return the columns of a decoded minishard index; their texts show the running sums that readers use."""
+        count, base = entry_count(span.size), self._file.base
+        first_row = None if table is None or number in table.damage else table.rows_of(number).start
+        # Summed up once, because each group of rows requests its first and last number.
+        summed: Once[MinishardEntries] = Once()
+
+        def entries() -> MinishardEntries:
+            return summed.get(lambda: entries_of([read()], [0], base, 0))
+
+        shown: dict[str, Callable[[int], str]] = {
+            "chunk_ids": lambda at: f"key {entries().ids[at]}",
+            "offsets": lambda at: f"at {int(entries().starts[at]):#x}",
+            "sizes": lambda at: str(entries().sizes[at]),
+        }
+        nodes = []
+        for field, at in zip(MINISHARD_INDEX.fields, MINISHARD_INDEX.starts(count).values(), strict=True):
+            start = span.start + at
+            cells = _Column(field, start, count, read, shown[field.name], span.source, first_row)
+            node = Node(
+                field.name,
+                Span(span.source, start, start + WORDS.itemsize * count),
+                text=plural(count, "number"),
+                role=field.role,
+                doc=field.doc,
+                children=grouped(cells),
+                spec=MINISHARD_INDEX.source,
+                differs=field.differs,
+            )
+            nodes.append(node)
+        return tuple(nodes)
+
+    def _value(self, row: int, span: Span, key: int) -> Node:
+        name, text, error = f"{self._file.space.kind.object_kind} {key}", "", ""
+        try:
+            if (cell := self._file.space.cell_of(key)) is not None:
+                scale = self._file.space.scale
+                text = f"cell {', '.join(map(str, cell))}"
+                text += f": voxels {scale.box_of(cell)}" if scale is not None else ""
+        except FormatError as fault:
+            error = fault.message
+        if self._file.codec == "gzip":
+            decoded = decoded_name(span.start, span.stop)
             return Node(name, span, text=text or "gzip", role=FieldRole.DATA, error=error, decoded=decoded, row=row)
         if self._file.is_mesh:
-            kids = Deferred(lambda: manifest_nodes(self._file.source.read(start, stop), "", start))
+            read = self._file.source.read
+            kids = Deferred(lambda: manifest_nodes(read(span.start, span.stop), "", span.start))
             return Node(name, span, text="manifest", role=FieldRole.DATA, children=kids, row=row)
-        return Node(name, span, text=text or plural(stop - start, "byte"), role=FieldRole.DATA, error=error, row=row)
+        return Node(name, span, text=text or plural(span.size, "byte"), role=FieldRole.DATA, error=error, row=row)
 
-    def fragments_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        key = int(table.entries.ids[row])
-        at, size = int(table.entries.starts[row]), int(table.entries.sizes[row])
+    def _fragments(self, row: int, span: Span, entries: MinishardEntries) -> Node:
+        at = int(entries.starts[row])
+        place = Span("", at, at + int(entries.sizes[row]))
+
+        def fragments() -> list[Node]:
+            manifest, start, nodes = self._file.manifest(place), span.start, []
+            for lod, (positions, sizes) in enumerate(zip(manifest.positions, manifest.sizes, strict=True)):
+                for number, (size, cell) in enumerate(zip(sizes.tolist(), positions.T.tolist(), strict=True)):
+                    name, text = f"lod {lod} fragment {number}", f"cell {', '.join(map(str, cell))}"
+                    doc = "A Draco mesh, one cell of one level of detail."
+                    nodes.append(Node(name, Span("", start, start + size), text=text, role=FieldRole.DATA, doc=doc))
+                    start += size
+            return nodes
+
         return Node(
-            f"fragments of {key}",
-            Span("", start, stop),
-            text=plural(stop - start, "byte"),
+            f"fragments of {entries.ids[row]}",
+            span,
+            text=plural(span.size, "byte"),
             role=FieldRole.DATA,
             doc="Draco meshes; the manifest after them has their sizes, and no index lists them.",
-            children=Deferred(lambda: self._fragments(Span("", at, at + size), start)),
+            children=Deferred(fragments),
             row=row,
         )
 
-    def _fragments(self, place: Span, start: int) -> list[Node]:
-        stored = self._file.source.read(place.start, place.stop)
-        manifest = read_manifest(decode_manifest(self._file.spec, stored, place), place)
-        nodes = []
-        for lod, (positions, sizes) in enumerate(zip(manifest.positions, manifest.sizes, strict=True)):
-            for number, (size, cell) in enumerate(zip(sizes.tolist(), positions.T.tolist(), strict=True)):
-                span = Span("", start, start + size)
-                where = ", ".join(map(str, cell))
-                name = f"lod {lod} fragment {number}"
-                nodes.append(
-                    Node(
-                        name,
-                        span,
-                        text=f"cell {where}",
-                        role=FieldRole.DATA,
-                        doc="A Draco mesh, one cell of one level of detail.",
-                    )
-                )
-                start += size
-        return nodes
 
-    def meaning(self, key: int) -> tuple[str, str]:
-        try:
-            cell = cell_of(self._file.origin.space, key)
-        except FormatError as error:
-            return "", error.message
-        if cell is None:
-            return "", ""
-        scale = self._file.origin.space.scale
-        where = f"cell {', '.join(map(str, cell))}"
-        return (f"{where}: voxels {box_of(scale, cell)}" if scale is not None else where), ""
+class _Column(RecordTable):
+    """The numbers of one column of a minishard index; `first_row` is the row of the first object."""
+
+    def __init__(
+        self,
+        field: Field,
+        start: int,
+        count: int,
+        read: Callable[[], bytes],
+        text: Callable[[int], str],
+        source: str,
+        first_row: int | None,
+    ) -> None:
+        self._field, self._text, self._first_row = field, text, first_row
+
+        def cells(first: int, last: int) -> NDArray[Any]:
+            return MINISHARD_INDEX.read(read(), count)[field.name][first:last]
+
+        record = Record(field.name, source=MINISHARD_INDEX.source, fields=(field,))
+        super().__init__(record, start, count, cells, source=source)
+
+    def row_node(self, number: int, row: Any) -> Node:
+        return Node(
+            f"[{number}]",
+            self.span_of(number),
+            value=int(row),
+            text=self._text(number),
+            role=self._field.role,
+            doc=self._field.doc,
+            row=None if self._first_row is None else self._first_row + number,
+        )
 
 
-class _Describer:
-    def __init__(self, tree: NeuroglancerTree, regions: Regions, table: MinishardTable | None) -> None:
-        self._tree = tree
-        self._regions = regions
-        self._table = table
+_KIND_ROLES = np.array([FieldRole.UNKNOWN, FieldRole.DATA, FieldRole.DATA, FieldRole.OFFSET], np.uint8)
+_COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.uint8)
 
-    def __call__(self, first: int, last: int) -> list[Node]:
-        return [self._node(at) for at in range(first, last)]
 
-    def _node(self, at: int) -> Node:
-        regions, tree = self._regions, self._tree
-        start, stop, number = int(regions.starts[at]), int(regions.stops[at]), int(regions.numbers[at])
-        kind = RegionKind(int(regions.kinds[at]))
-        if kind is RegionKind.INDEX or self._table is None:
-            return tree.index_node(number, start, stop, self._table)
-        if kind is RegionKind.VALUE:
-            return tree.value_node(number, start, stop, self._table)
-        if kind is RegionKind.FRAGMENTS:
-            return tree.fragments_node(number, start, stop, self._table)
-        span, doc = Span("", start, stop), "No minishard index lists these bytes, so no lookup reads them."
-        return Node("unlisted bytes", span, text=plural(span.size, "byte"), role=FieldRole.UNKNOWN, doc=doc)
+def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
+    """Return the colour runs of the regions `[first, last)`, each cut at the next; `plain` means raw indices."""
+    part = slice(first, last)
+    starts, lengths = regions.starts[part], (regions.stops - regions.starts)[part]
+    bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]
+    stops = np.minimum(regions.stops[part], bounds)
+    listed = (regions.kinds[part] == RegionKind.INDEX) & plain
+    whole = listed & (lengths % ENTRY_SIZE == 0)
+    roles = np.where(listed, FieldRole.UNKNOWN, _KIND_ROLES[regions.kinds[part]]).astype(np.uint8)
+    parity = np.arange(first, last) & 1
+    runs = Runs.of(starts[~whole], stops[~whole], roles[~whole], parity[~whole])
+    # The numbers of raw indices are painted one by one, by their columns.
+    words = lengths[whole] // WORDS.itemsize
+    inside = np.arange(int(words.sum()), dtype=np.int64) - np.repeat(np.cumsum(words) - words, words)
+    counts = np.maximum(np.repeat(words // len(MINISHARD_INDEX.fields), words), 1)
+    at = np.repeat(starts[whole], words) + WORDS.itemsize * inside
+    ends = np.minimum(at + WORDS.itemsize, np.repeat(stops[whole], words))
+    numbers = Runs.of(at, ends, _COLUMN_ROLES[inside // counts], (inside % counts) & 1)
+    return Runs.join([runs, numbers]).sorted()
 
 
 def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
@@ -336,11 +271,14 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
         return [Node("manifest", place, role=FieldRole.DATA, error=error.message)]
     nodes = list(field_nodes(MANIFEST_HEAD, MANIFEST_HEAD.read(data)[0], start, source))
     for array in arrays:
-        shown = ", ".join(map(number_text, array.values[:12]))
-        text = shown + (", …" if len(array.values) > 12 else "")
+        text = ", ".join(map(number_text, array.values[:SHOWN_NUMBERS]))
+        text += ", …" if len(array.values) > SHOWN_NUMBERS else ""
         span = Span(source, start + array.start, start + array.stop)
         nodes.append(Node(array.name, span, text=text, role=array.role, doc=array.doc))
     return nodes
+
+
+# --- the info ---------------------------------------------------------------------------------------------------
 
 
 def info_part(origin: Origin) -> SourcePart:
@@ -350,33 +288,17 @@ def info_part(origin: Origin) -> SourcePart:
     return SourcePart(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
 
 
-def _power(name: str, value: object) -> str:
-    nouns = {"minishard_bits": "minishard", "shard_bits": "shard"}
-    if name not in nouns or not isinstance(value, int):
-        return ""
-    return f"2^{value} = {plural(1 << value, nouns[name])}"
-
-
 def spec_node(origin: Origin) -> Node:
     place = origin.place or Span("", 0, 0)
     nothing = Span(place.source, place.start, place.start)
-    kids = [
-        Node(
-            name,
-            nothing,
-            value=value,
-            text=str(value),
-            role=FieldRole.NUMBER,
-            doc=_SPEC_DOCS[name],
-            sum=_power(name, value),
-        )
-        for name, value in origin.spec.to_json().items()
-    ]
-    if origin.inference is not None:
-        lines = [("evidence", line) for line in origin.inference.evidence()]
-        best = origin.inference.best
-        lines += [("open", line) for line in (best.ambiguity() if best is not None else ())]
-        kids += [Node(name, nothing, text=line, role=FieldRole.TEXT) for name, line in lines]
+    kids = []
+    for name, value in origin.spec.to_json().items():
+        noun = {"minishard_bits": "minishard", "shard_bits": "shard"}.get(name)
+        power = f"2^{value} = {plural(1 << value, noun)}" if noun else ""
+        doc = _SPEC_DOCS[name]
+        kids.append(Node(name, nothing, value=value, text=str(value), role=FieldRole.NUMBER, doc=doc, sum=power))
+    lines = [*(("evidence", line) for line in origin.evidence), *(("open", line) for line in origin.ambiguity)]
+    kids += [Node(name, nothing, text=line, role=FieldRole.TEXT) for name, line in lines]
     doc = "Parameters that map a key to its shard and minishard."
     return Node("sharding specification", place, text=origin.why, role=FieldRole.TEXT, doc=doc, children=tuple(kids))
 

@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
-from shardcore.formats.neuroglancer.byte_regions import RegionKind, regions_of
-from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
-from shardcore.formats.neuroglancer.chunks import chunk_layout, chunk_sizes
-from shardcore.formats.neuroglancer.decode_geometry import (
+from shardcore.formats.neuroglancer.chunks import PICTURES, check_chunk, chunk_layout, chunk_sizes
+from shardcore.formats.neuroglancer.file import I64, NeuroglancerFile, RegionKind
+from shardcore.formats.neuroglancer.geometry import (
     fragment_fault,
     geometry_of,
-    info_members,
     mesh_info_faults,
     mesh_layout,
     order_fault,
 )
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.index_levels import MinishardTable, pair_span
-from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
+from shardcore.formats.neuroglancer.info import SpaceKind, info_members
+from shardcore.formats.neuroglancer.layout import (
+    Marks,
+    RangeFault,
+    outside_text,
+    pair_span,
+    range_fault,
+    range_faults,
+)
 from shardcore.formats.neuroglancer.morton import decode_many
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.model.array_layout import RAW
 from shardcore.model.budget import raised
@@ -41,36 +43,39 @@ PROGRESS_EVERY = 256
 LISTED = 1000
 """Findings per code that are listed one by one."""
 
+_RANGE_CODES = {
+    RangeFault.BACKWARD: "neuroglancer.backward-range",
+    RangeFault.OUTSIDE: "neuroglancer.range-outside",
+}
+
 
 def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: TaskRunner = run_task) -> Report:
     findings = Findings()
     progress(0, 1)
     _check_origin(file, findings)
-    table = file.levels.table(progress)
-    _check_shard_index(file, table, findings)
+    checks = _ShardChecks(file, findings, progress)
+    checks.shard_index()
     if depth.reaches(Depth.INDEX):
-        _check_minishards(file, table, findings)
-        _check_entries(file, table, findings)
-        _check_places(file, table, findings)
-        _check_space(file, table, findings)
-    checked = without = 0
+        checks.minishards()
+        checks.entries()
+        checks.overlaps()
+        checks.places()
+        checks.cells()
+    checked, count = 0, len(checks.table.entries)
     if depth.reaches(Depth.CONTENT):
-        if file.is_mesh:
-            _check_meshes(file, table, findings, progress)
-        else:
-            _check_unlisted(file, table, findings)
-        checked = _check_values(file, table, findings, progress, decoder)
-        # A gzip member ends with a crc32; raw values have no checksum.
-        without = 0 if file.spec.data_encoding == "gzip" else len(table.entries) - checked
+        checks.unlisted()
+        checked = checks.values(decoder)
     progress(1, 1)
-    return Report(depth, len(table.entries), findings.all(), checked, without)
+    # A gzip member ends with a crc32; raw values have no checksum.
+    unchecked = count - checked if depth.reaches(Depth.CONTENT) and file.codec != "gzip" else 0
+    return Report(depth, count, findings.all(), checked, unchecked)
 
 
 def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
-    origin = file.origin
+    origin, spec = file.origin, file.spec
     for fault in strict_faults(origin.sharding) if origin.sharding is not None else ():
         findings.warning("neuroglancer.info", origin.place, f"sharding: {fault}; strict readers reject it")
-    for text in origin.space.scale.capitals if origin.space.scale is not None else ():
+    for text in file.space.scale.capitals if file.space.scale is not None else ():
         findings.warning("neuroglancer.info", None, f"{text}, in capitals; strict readers (tensorstore) reject it")
     if file.is_mesh and origin.text:
         for fault in mesh_info_faults(info_members(origin.text)):
@@ -79,234 +84,238 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         if not other.endswith("not sharded"):
             findings.warning("neuroglancer.info", None, other)
     if origin.inference is not None:
-        findings.note(
-            "neuroglancer.inferred",
-            None,
-            f"no usable info; the specification was inferred: {origin.why.removeprefix('inferred, ')}",
-        )
-        best = origin.inference.best
-        for sentence in best.ambiguity() if best is not None else ():
+        how = origin.why.removeprefix("inferred, ")
+        findings.note("neuroglancer.inferred", None, f"no usable info; the specification was inferred: {how}")
+        for sentence in origin.ambiguity:
             findings.note("neuroglancer.open", None, sentence)
-    named = shard_number(file.source.name)
-    if named is None or origin.inference is not None:
-        return
-    if named[1] != file.spec.name_digits or named[0] >= file.spec.shards:
-        findings.error(
-            "neuroglancer.file-name",
-            None,
-            f"readers do not open {file.source.name}; shards are named {file.spec.shard_name(0)} "
-            f"to {file.spec.shard_name(file.spec.shards - 1)}",
-        )
+    elif shard_number(file.source.name) is not None and spec.shard_of(file.source.name) is None:
+        names = f"{spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        text = f"readers do not open {file.source.name}; shards are named {names}"
+        findings.error("neuroglancer.file-name", None, text)
 
 
-def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    base, size = file.base, file.source.size
-    faults = range_faults(table.pairs, base, size)
-    for fault, code in _RANGE_CODES.items():
-        wrong = np.flatnonzero(faults == fault)
-        for number in wrong[:MAX_PER_CODE].tolist():
-            start, end = (int(edge) for edge in table.pairs[number])
-            text = range_fault_text(fault, number, start, end, base, size)
-            findings.error(code, pair_span(number), text)
-        findings.more(Severity.ERROR, code, len(wrong) - MAX_PER_CODE)
-    starts, ends = table.pairs[:, 0], table.pairs[:, 1]
-    used = np.flatnonzero((starts < ends) & (faults == RangeFault.NONE))
-    order = used[np.argsort(starts[used], kind="stable")]
-    reach = np.maximum.accumulate(ends[order]) if len(order) else ends[order]
-    shared = np.flatnonzero(starts[order][1:] < reach[:-1])
-    for at in shared[:MAX_PER_CODE].tolist():
-        first, second = int(order[at]), int(order[at + 1])
-        message = f"the indices of minishards {first} and {second} overlap"
-        findings.error("neuroglancer.shared-index", pair_span(second), message)
-    findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
-    if not (starts != ends).any():
-        findings.note("neuroglancer.empty", None, "every minishard is empty; writers omit such files")
+class _ShardChecks:
+    def __init__(self, file: NeuroglancerFile, findings: Findings, progress: Progress) -> None:
+        self._file, self._findings, self._progress = file, findings, progress
+        self.table = file.levels.table(progress)
 
+    # --- structure -------------------------------------------------------------------------------------------------
 
-_RANGE_CODES = {
-    RangeFault.BACKWARD: "neuroglancer.backward-range",
-    RangeFault.OUTSIDE: "neuroglancer.range-outside",
-}
+    def shard_index(self) -> None:
+        findings, pairs = self._findings, self.table.pairs
+        base, size = self._file.base, self._file.source.size
+        faults = range_faults(pairs, base, size)
+        for fault, code in _RANGE_CODES.items():
+            wrong = np.flatnonzero(faults == fault)
+            for number in wrong[:MAX_PER_CODE].tolist():
+                start, end = map(int, pairs[number])
+                findings.error(code, pair_span(number), range_fault(number, start, end, base, size))
+            findings.more(Severity.ERROR, code, len(wrong) - MAX_PER_CODE)
+        starts, ends = pairs[:, 0], pairs[:, 1]
+        used = np.flatnonzero((starts < ends) & (faults == RangeFault.NONE))
+        order = used[np.argsort(starts[used], kind="stable")]
+        shared = np.flatnonzero(starts[order][1:] < np.maximum.accumulate(ends[order])[:-1])
+        for at in shared[:MAX_PER_CODE].tolist():
+            first, second = int(order[at]), int(order[at + 1])
+            message = f"the indices of minishards {first} and {second} overlap"
+            findings.error("neuroglancer.shared-index", pair_span(second), message)
+        findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
+        if not (starts != ends).any():
+            findings.note("neuroglancer.empty", None, "every minishard is empty; writers omit such files")
 
+    # --- indices ---------------------------------------------------------------------------------------------------
 
-def _check_minishards(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    # Invalid entries of the shard index are reported already.
-    damage = table.damage
-    numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
-    for number in numbers[:MAX_PER_CODE].tolist():
-        error = damage[number]
-        findings.error("neuroglancer.minishard-index", error.span, error.message)
-    findings.more(Severity.ERROR, "neuroglancer.minishard-index", len(numbers) - MAX_PER_CODE)
+    def minishards(self) -> None:
+        # Invalid entries of the shard index are reported already.
+        damage = self.table.damage
+        numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
+        for number in numbers[:MAX_PER_CODE].tolist():
+            error = damage[number]
+            self._findings.error("neuroglancer.minishard-index", error.span, error.message)
+        self._findings.more(Severity.ERROR, "neuroglancer.minishard-index", len(numbers) - MAX_PER_CODE)
 
+    def entries(self) -> None:
+        entries, key = self.table.entries, self._key
 
-def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    entries = table.entries
+        def overflows(row: int) -> str:
+            return f"the running sum of chunk_ids exceeds 2^64 and wraps to {key(row)}"
 
-    def overflows(row: int) -> str:
-        return f"the running sum of chunk_ids exceeds 2^64 and wraps to {_key(table, row)}"
+        def repeats(row: int) -> str:
+            return f"key {key(row)} is listed twice: some readers return the first value, some the last"
 
-    def repeats(row: int) -> str:
-        return f"key {_key(table, row)} is listed twice: some readers return the first value, some the last"
+        def outside(row: int) -> str:
+            place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), self._file.source.size)
+            return f"key {key(row)}: {place}"
 
-    def outside(row: int) -> str:
-        place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)
-        return f"key {_key(table, row)}: {place}"
+        self._add(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
+        order = np.lexsort((np.arange(len(entries)), entries.ids, entries.minishards))
+        ids, minishards = entries.ids[order], entries.minishards[order]
+        same = np.zeros(len(entries), np.bool_)
+        same[order[1:][(ids[1:] == ids[:-1]) & (minishards[1:] == minishards[:-1])]] = True
+        self._add(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
+        falling = np.zeros(len(entries), np.bool_)
+        falling[1:] = (entries.ids[1:] < entries.ids[:-1]) & (entries.slots[1:] > 0)
+        for number in np.unique(entries.minishards[falling & ~entries.wrapped]).tolist()[:LISTED]:
+            text = f"the keys of minishard {number} do not ascend"
+            self._findings.note("neuroglancer.id-order", self._index_span(number), text)
+        self._add(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
 
-    rows_found = _RowFindings(file, table, findings)
-    rows_found.add(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
-    same = np.zeros(len(entries), np.bool_)
-    order = np.lexsort((np.arange(len(entries)), entries.ids, entries.minishards))
-    ids, minishards = entries.ids[order], entries.minishards[order]
-    same[order[1:][(ids[1:] == ids[:-1]) & (minishards[1:] == minishards[:-1])]] = True
-    rows_found.add(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
-    falling = np.zeros(len(entries), np.bool_)
-    falling[1:] = (entries.ids[1:] < entries.ids[:-1]) & (entries.slots[1:] > 0)
-    for number in np.unique(entries.minishards[falling & ~entries.wrapped]).tolist()[:LISTED]:
-        findings.note(
-            "neuroglancer.id-order", _index_span(file, table, number), f"the keys of minishard {number} do not ascend"
-        )
-    rows_found.add(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
-    _check_overlaps(file, table, findings)
+    def overlaps(self) -> None:
+        regions = self._file.regions(fragments=False, unlisted=False)
+        reach = np.maximum.accumulate(regions.stops)
+        for at in np.flatnonzero(regions.starts[1:] < reach[:-1]).tolist()[:LISTED]:
+            span = Span("", int(regions.starts[at + 1]), int(min(regions.stops[at + 1], reach[at])))
+            values = RegionKind.INDEX not in (regions.kinds[at], regions.kinds[at + 1])
+            text = "two values" if values else "a value and a minishard index, or two indices,"
+            self._findings.warning("neuroglancer.overlap", span, f"{text} overlap at these bytes")
 
+    def places(self) -> None:
+        entries, spec, number, key = self.table.entries, self._file.spec, self._file.number, self._key
+        minishards, shards = spec.place_many(entries.ids)
 
-def _check_overlaps(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    regions = regions_of(table, None, file.base, file.source.size, unlisted=False)
-    reach = np.maximum.accumulate(regions.stops) if len(regions.stops) else regions.stops
-    for at in np.flatnonzero(regions.starts[1:] < reach[:-1]).tolist()[:LISTED]:
-        span = Span("", int(regions.starts[at + 1]), int(min(regions.stops[at + 1], reach[at])))
-        values = RegionKind.INDEX not in (regions.kinds[at], regions.kinds[at + 1])
-        text = "two values" if values else "a value and a minishard index, or two indices,"
-        findings.warning("neuroglancer.overlap", span, f"{text} overlap at these bytes")
+        def in_wrong_minishard(row: int) -> str:
+            where = f"is listed in minishard {entries.minishards[row]}, but belongs in {minishards[row]}"
+            return f"key {key(row)} {where}: lookups do not find it"
 
+        def in_wrong_shard(row: int) -> str:
+            name = spec.shard_name(int(shards[row]))
+            return f"key {key(row)} belongs in {name}: lookups do not find it in this file"
 
-def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    entries = table.entries
-    minishards, shards = file.spec.place_many(entries.ids)
+        wrong = minishards != entries.minishards.astype(np.uint64)
+        self._add(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
+        if number is not None:
+            self._add(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(number), in_wrong_shard)
 
-    def in_wrong_minishard(row: int) -> str:
-        listed, right = int(entries.minishards[row]), int(minishards[row])
-        return f"key {_key(table, row)} is listed in minishard {listed}, but belongs in {right}: lookups do not find it"
+    def cells(self) -> None:
+        grid, ids = self._file.space.grid, self.table.entries.ids
+        if grid is None:
+            return
+        _, valid = decode_many(ids, grid)
 
-    def in_wrong_shard(row: int) -> str:
-        name = file.spec.shard_name(int(shards[row]))
-        return f"key {_key(table, row)} belongs in {name}: lookups do not find it in this file"
+        def without_cell(row: int) -> str:
+            return f"key {self._key(row)} is not the Morton code of a cell in the grid {', '.join(map(str, grid))}"
 
-    rows_found = _RowFindings(file, table, findings)
-    wrong = minishards != entries.minishards.astype(np.uint64)
-    rows_found.add(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
-    if file.number is not None:
-        rows_found.add(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(file.number), in_wrong_shard)
+        self._add(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
+        if valid.all():
+            return
+        # `2**i <= grid[axis]` was once the rule of the specification.
+        wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
+        try:
+            cells, valid = decode_many(ids, wider)
+        except FormatError:
+            return
+        if valid.all() and (cells < np.array(grid, np.uint64)).all():
+            text = (
+                "all keys are Morton codes of an older rule, with an extra bit for axes whose length is a power of two"
+            )
+            self._findings.note("neuroglancer.older-codes", None, text)
 
+    # --- contents --------------------------------------------------------------------------------------------------
 
-def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    grid = file.origin.space.grid
-    if grid is None:
-        return
-    _, valid = decode_many(table.entries.ids, grid)
-    shape = ", ".join(map(str, grid))
+    def unlisted(self) -> None:
+        """Report damaged manifests, and bytes that nothing refers to."""
+        file, findings = self._file, self._findings
+        if file.is_mesh:
+            damaged = sorted(file.meshes(self._progress).damage.items())
+            findings.more(Severity.ERROR, "neuroglancer.manifest", len(damaged) - LISTED)
+            for row, error in damaged[:LISTED]:
+                key = self._key(row)
+                findings.error("neuroglancer.manifest", error.span, f"key {key}: {error.message}", key=key)
+        regions = file.regions()
+        if gaps := int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum()):
+            text = f"{plural(gaps, 'byte of the file is', 'bytes of the file are')} not listed by any index"
+            if file.is_mesh:
+                text = f"{plural(gaps, 'byte belongs', 'bytes belong')} to no value, index or mesh fragment"
+            findings.note("neuroglancer.unlisted", None, text)
 
-    def without_cell(row: int) -> str:
-        return f"key {_key(table, row)} is not the Morton code of a cell in the grid {shape}"
+    def values(self, decoder: TaskRunner) -> int:
+        """Decompress gzip values, compare sizes of raw chunks, and decode other contents.
 
-    _RowFindings(file, table, findings).add(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
-    if not valid.all() and _fits_older_rule(table, grid):
-        text = "all keys are Morton codes of an older rule, with an extra bit for axes whose length is a power of two"
-        findings.note("neuroglancer.older-codes", None, text)
-
-
-def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
-    """Return True if all keys are codes of the older rule `2**i <= grid[axis]`, which was once in the specification."""
-    wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
-    try:
-        cells, valid = decode_many(table.entries.ids, wider)
-    except FormatError:
-        return False
-    return bool(valid.all()) and bool((cells < np.array(grid, np.uint64)).all())
-
-
-def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
-    meshes = file.meshes(progress)
-    damaged = sorted(meshes.damage.items(), key=lambda item: item[0])
-    findings.more(Severity.ERROR, "neuroglancer.manifest", len(damaged) - LISTED)
-    for row, error in damaged[:LISTED]:
-        message = f"key {_key(table, row)}: {error.message}"
-        findings.error("neuroglancer.manifest", error.span, message, key=_key(table, row))
-    regions = regions_of(table, meshes, file.base, file.source.size)
-    gaps = int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum())
-    if gaps:
-        text = f"{plural(gaps, 'byte belongs', 'bytes belong')} to no value, index or mesh fragment"
-        findings.note("neuroglancer.unlisted", None, text)
-
-
-def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    regions = regions_of(table, None, file.base, file.source.size)
-    gaps = int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum())
-    if gaps:
-        findings.note(
-            "neuroglancer.unlisted",
-            None,
-            f"{plural(gaps, 'byte of the file is', 'bytes of the file are')} not listed by any index",
-        )
-
-
-def _check_values(
-    file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: TaskRunner
-) -> int:
-    """Decompress gzip values, compare sizes of raw chunks, and decode other contents.
-
-    Returns the number of values that were checked by crc32, including those outside the file.
-    """
-    entries, work = table.entries, ContentBudget(file.source.size)
-    checked = int(np.count_nonzero(~entries.inside))
-    sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
-    readable = entries.inside.copy()
-    if file.spec.data_encoding == "gzip":
-        for done, (row, value) in enumerate(file.content_sizes(work)):
+        Returns the number of values that were checked by crc32, including those outside the file.
+        """
+        file, entries, findings = self._file, self.table.entries, self._findings
+        work = ContentBudget(file.source.size)
+        checked = int(np.count_nonzero(~entries.inside))
+        sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
+        readable = entries.inside.copy()
+        for done, (row, value) in enumerate(file.content_sizes(work) if file.codec == "gzip" else ()):
             if done % PROGRESS_EVERY == 0:
-                progress(done, len(entries))
+                self._progress(done, len(entries))
             checked += value is not None
             findings.verified = done + 1
-            if value is None:
-                readable[row] = False
-            elif isinstance(value, ShardError):
-                message = f"key {_key(table, row)}: {value.message}"
-                findings.error("neuroglancer.value", value.span, message, key=_key(table, row))
-                readable[row] = False
-            else:
+            if isinstance(value, int):
                 sizes[row] = value
-    scale = file.origin.space.scale
-    if scale is not None and scale.encoding == RAW:
-        _check_sizes(file, table, findings, readable, sizes)
-    elif file.decodes:
-        check = ValueCheck(file.origin, file.base, file.source, findings, decoder)
-        check.check(file, table, readable, sizes, progress)
-    work.report(findings, "neuroglancer.unchecked")
-    return checked
+                continue
+            readable[row] = False
+            if value is not None:
+                key = self._key(row)
+                findings.error("neuroglancer.value", value.span, f"key {key}: {value.message}", key=key)
+        scale = file.space.scale
+        if scale is not None and scale.encoding == RAW:
+            self._chunk_sizes(readable, sizes)
+        elif file.decodes:
+            self._decode(ValueCheck(file.origin, file.base, file.source, findings, decoder), readable, sizes)
+        work.report(findings, "neuroglancer.unchecked")
+        return checked
 
+    def _chunk_sizes(self, readable: Marks, sizes: I64) -> None:
+        try:
+            expected = chunk_sizes(self._file.space, self.table.entries.ids)
+        except FormatError as error:
+            self._findings.warning("neuroglancer.voxels", None, error.message)
+            return
 
-def _check_sizes(
-    file: NeuroglancerFile,
-    table: MinishardTable,
-    findings: Findings,
-    readable: npt.NDArray[np.bool_],
-    sizes: npt.NDArray[np.int64],
-) -> None:
-    entries = table.entries
-    try:
-        expected = chunk_sizes(file.origin.space, entries.ids)
-    except FormatError as error:
-        findings.warning("neuroglancer.voxels", None, error.message)
-        return
+        def of_other_size(row: int) -> str:
+            return f"chunk {self._key(row)} has {plural(sizes[row], 'byte')}, but its voxels take {expected[row]:,}"
 
-    def of_other_size(row: int) -> str:
-        return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}, but its voxels take {expected[row]:,}"
+        wrong = readable & (expected >= 0) & (sizes != expected)
+        self._add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, self._value_span)
 
-    def stored(row: int) -> Span:
-        start = int(entries.starts[row])
-        return Span("", start, start + int(entries.sizes[row]))
+    def _decode(self, check: ValueCheck, readable: Marks, sizes: I64) -> None:
+        file, entries = self._file, self.table.entries
+        if file.space.grid is not None:
+            readable = readable & decode_many(entries.ids, file.space.grid)[1]
+        if file.is_mesh:
+            readable[list(file.meshes().damage)] = False
+        rows = np.flatnonzero(readable)
+        rows = rows[np.argsort(entries.starts[rows], kind="stable")]
+        fits = check.affordable(rows, sizes)
+        for done, (row, data) in enumerate(file.contents(np.array(fits, np.int64))):
+            if done % PROGRESS_EVERY == 0:
+                self._progress(done, len(fits))
+            if not isinstance(data, ShardError):
+                check.check(self._key(row), int(entries.ids[row]), self._value_span(row), data)
+        check.work.report(self._findings, "neuroglancer.unchecked")
 
-    wrong = readable & (expected >= 0) & (sizes != expected)
-    _RowFindings(file, table, findings).add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
+    # --- rows ------------------------------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        marked: Marks,
+        describe: Callable[[int], str],
+        place: Callable[[int], Span] | None = None,
+    ) -> None:
+        """Add a finding each for the first `LISTED` of the marked rows, and one with the total."""
+        rows = np.flatnonzero(marked)
+        if len(rows) > LISTED:
+            text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
+            self._findings.add(Finding(severity, code, None, text))
+        for row in rows[:LISTED].tolist():
+            span = place(row) if place else self._index_span(int(self.table.entries.minishards[row]))
+            self._findings.add(Finding(severity, code, span, describe(row), self._key(row)))
+
+    def _key(self, row: int) -> str:
+        return str(self.table.entries.ids[row])
+
+    def _index_span(self, minishard: int) -> Span:
+        start, end = self.table.pairs[minishard].tolist()
+        return Span("", self._file.base + start, self._file.base + end)
+
+    def _value_span(self, row: int) -> Span:
+        start = int(self.table.entries.starts[row])
+        return Span("", start, start + int(self.table.entries.sizes[row]))
 
 
 class ValueCheck:
@@ -318,42 +327,19 @@ class ValueCheck:
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
-        self._work = ContentBudget(source.size)
+        self.work = ContentBudget(source.size)
         # An uncompressed value takes at most as much memory as the file has bytes.
         self._most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 
-    def check(
-        self,
-        file: NeuroglancerFile,
-        table: MinishardTable,
-        readable: npt.NDArray[np.bool_],
-        sizes: npt.NDArray[np.int64],
-        progress: Progress,
-    ) -> None:
-        entries = table.entries
-        grid = file.origin.space.grid
-        if grid is not None:
-            readable = readable & decode_many(entries.ids, grid)[1]
-        if file.is_mesh:
-            readable = readable.copy()
-            readable[list(file.meshes().damage)] = False
-        rows = np.flatnonzero(readable)
-        rows = rows[np.argsort(entries.starts[rows], kind="stable")]
-        fits = [row for row in rows.tolist() if sizes[row] <= self._most and self._work.takes(int(sizes[row]))]
+    def affordable(self, rows: I64, sizes: I64) -> list[int]:
+        """Return the rows that are small enough to be decoded, until the work is used up; report the others."""
         if large := int((sizes[rows] > self._most).sum()):
             text = f"not checked: {plural(large, 'object')} of more than {self._most:,} bytes"
             self._findings.leave_out("neuroglancer.unchecked", None, text, count=large)
-        for done, (row, data) in enumerate(file.contents(np.array(fits, np.int64))):
-            if done % PROGRESS_EVERY == 0:
-                progress(done, len(fits))
-            if not isinstance(data, ShardError):
-                start = int(entries.starts[row])
-                number = int(entries.ids[row])
-                self.check_one(str(number), number, Span("", start, start + int(entries.sizes[row])), data)
-        self._work.report(self._findings, "neuroglancer.unchecked")
+        return [row for row in rows.tolist() if sizes[row] <= self._most and self.work.takes(int(sizes[row]))]
 
-    def check_one(self, name: str, key: int, place: Span, data: bytes) -> None:
+    def check(self, name: str, key: int, place: Span, data: bytes) -> None:
         findings = self._findings
         try:
             self._decode(name, key, place, data)
@@ -371,7 +357,7 @@ class ValueCheck:
         origin = self._origin
         if origin.space.scale is not None:
             layout = chunk_layout(origin.space, key)
-            self._work.spend(layout.nbytes if layout.encoding in PICTURES else 0)
+            self.work.spend(layout.nbytes if layout.encoding in PICTURES else 0)
             check_chunk(layout, data, self._decoder, place)
         elif origin.space.kind is SpaceKind.MESH:
             for text in self._mesh_faults(place, data):
@@ -388,44 +374,9 @@ class ValueCheck:
         for number, level in enumerate(layout.levels):
             if order := order_fault(level.positions):
                 yield f"cells of level {number} {order}"
-            if level.nbytes and not self._work.takes(level.nbytes):
+            if level.nbytes and not self.work.takes(level.nbytes):
                 return
             for one in decode_fragments(layout, number, self._source.read, self._decoder, most=self._most):
-                self._work.spend(one.vertices.nbytes + one.triangles.nbytes)
+                self.work.spend(one.vertices.nbytes + one.triangles.nbytes)
                 if not fault and (fault := fragment_fault(one, layout.bits)):
                     yield f"fragment {one.number} of level {number} {fault}"
-
-
-class _RowFindings:
-    """Adds findings for many rows: one each for the first `LISTED` rows, and one with the total."""
-
-    def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-        self._file = file
-        self._table = table
-        self._findings = findings
-
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        marked: npt.NDArray[np.bool_],
-        describe: Callable[[int], str],
-        place: Callable[[int], Span] | None = None,
-    ) -> None:
-        rows = np.flatnonzero(marked)
-        if len(rows) > LISTED:
-            text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
-            self._findings.add(Finding(severity, code, None, text))
-        for row in rows[:LISTED].tolist():
-            minishard = int(self._table.entries.minishards[row])
-            span = place(row) if place else _index_span(self._file, self._table, minishard)
-            self._findings.add(Finding(severity, code, span, describe(row), _key(self._table, row)))
-
-
-def _key(table: MinishardTable, row: int) -> str:
-    return str(table.entries.ids[row])
-
-
-def _index_span(file: NeuroglancerFile, table: MinishardTable, minishard: int) -> Span:
-    start, end = table.pairs[minishard].tolist()
-    return Span("", file.base + start, file.base + end)

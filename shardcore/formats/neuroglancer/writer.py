@@ -11,34 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.byte_regions import sections_of
-from shardcore.formats.neuroglancer.file import CODECS
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME
-from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
+from shardcore.formats.neuroglancer.arrangement import ShardArrangement, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.file import CODECS, sections_of
+from shardcore.formats.neuroglancer.index import KEPT_WHOLE
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
     SpaceDescription,
     check_kind,
+    describe_volume,
     info_text,
     of_info,
     of_kind,
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.key_arrangement import ShardArrangement, ShardOrder, ValueColumns
-from shardcore.formats.neuroglancer.npy_volume import describe_volume
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
-from shardcore.formats.neuroglancer.pending_values import SpaceValues
+from shardcore.formats.neuroglancer.objects import FRAGMENTS
+from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.spool import Spool
+from shardcore.formats.neuroglancer.space_values import SpaceValues, Spool
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
 from shardcore.model.safe_text import short
-from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.sources.local import read_side_file
-from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile
@@ -46,14 +43,10 @@ from shardcore.writing.writer import Data, More, Writer
 
 
 def planned_file(name: str, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> PlannedFile:
-    return PlannedFile(name, shard.size, _sections(shard), _PlannedObjects(shard, columns.take(shard.rows), space))
-
-
-def _sections(shard: ShardArrangement) -> tuple[Section, ...]:
     # Readers do not cache a larger shard index, so fewer sections are shown.
-    head = shard.head() if shard.spec.index_size <= KEPT_WHOLE else b""
-    levels = IndexLevels(BytesSource(b""), shard.spec, head)
-    return tile(sections_of(levels, shard.size), shard.size)[0]
+    pairs = shard.pairs.astype(np.uint64) if shard.spec.index_size <= KEPT_WHOLE else None
+    sections = sections_of(shard.spec.index_size, pairs, shard.size)
+    return PlannedFile(name, shard.size, sections, _PlannedObjects(shard, columns.take(shard.rows), space))
 
 
 class _PlannedObjects(ColumnObjects):
@@ -102,7 +95,7 @@ class _PlannedObjects(ColumnObjects):
             codec=CODECS[int(one.codec[0])],
             kind=self.kinds[0],
             parts=(FRAGMENTS,) if mesh else (),
-            extras=place | meaning_of(self._space, key),
+            extras=place | self._space.meaning_of(key),
         )
 
 
@@ -286,25 +279,18 @@ class NeuroglancerWriter(Writer):
                 f"the keys belong in {plural(len(shards), 'shard')}; pass a folder as output: a name that ends with /"
             )
         target = self.output.target
-        named = shard_number(target.name) if target is not None else None
-        if named is None:
+        if target is None or shard_number(target.name) is None:
             return
-        if named[1] != spec.name_digits or named[0] >= spec.shards:
+        if (number := spec.shard_of(target.name)) is None:
             # Verification reports the file name that the user chose.
             self.expected.add(FILE_NAME)
-        elif named[0] != shards[0].number and len(self._first):
+        elif number != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
 
     def _info_text(self, base: str) -> bytes:
-        here = [
-            (values.described, values.arrangement()[0])
-            for values in self._values.values()
-            if values.described.base == base
-        ]
-        if len(here) == 1:
-            described, spec = here[0]
-            return described.text(spec, beside=self._single is not None)
-        return info_text(here)
+        here = [values for values in self._values.values() if values.described.base == base]
+        written = [(values.described, values.arrangement()[0]) for values in here]
+        return info_text(written, beside=self._single is not None)
 
     def _name(self, folder: str, shard: ShardArrangement) -> str:
         if self._single is not None:

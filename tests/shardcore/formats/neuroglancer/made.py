@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.formats.neuroglancer.minishard import index_of
+from shardcore.formats.neuroglancer.layout import index_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 
 Rows = list[tuple[int, bytes]]

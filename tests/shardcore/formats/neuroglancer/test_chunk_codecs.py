@@ -6,6 +6,8 @@ import io
 import itertools
 import multiprocessing
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from PIL import Image
 import shardcore
 from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
-from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
-from shardcore.formats.neuroglancer.segmentation import voxel_spans
+from shardcore.formats.neuroglancer.chunks import chunk_parts, decode_chunk
+from shardcore.formats.neuroglancer.segmentation import channel_blocks
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.content_part import ContentPart, part_at, part_stored_at
 from shardcore.model.span import Span
@@ -30,6 +32,39 @@ BLOCK = (8, 8, 4)
 X, Y, Z = np.indices(SHAPE)
 # Blocks of one label, of two, of many: all numbers of bits up to 8 occur.
 LABELS = np.where(X < 8, 7, np.where(Y < 8, X // 14, X + 100 * Y + 10_000 * Z)).astype("<u8")
+
+
+@dataclass(frozen=True, slots=True)
+class VoxelSpans:
+    """Byte ranges in a chunk that store a voxel: header and values of its block, the voxel's own bits, its label.
+
+    `values` is empty if the block has only one label.
+    """
+
+    header: tuple[int, int]
+    values: tuple[int, int]
+    value: tuple[int, int]
+    label: tuple[int, int]
+
+
+def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> VoxelSpans:
+    """Return the byte ranges that store a voxel; `index` is x, y, z and channel in the chunk."""
+    blocks = channel_blocks(data, layout)[index[3]]
+    axes = list(zip(index[:3], layout.block, strict=True))
+    block = blocks.block_at([at // edge for at, edge in axes])
+    x, y, z = (at % edge for at, edge in axes)
+    nth = x + layout.block[0] * (y + layout.block[1] * z)
+    bits, values, size = int(blocks.bits[block]), int(blocks.values[block]), int(blocks.sizes[block])
+    value, stored = (values, values), 0
+    if bits:
+        value = values + nth * bits // 8, values + -(-(nth + 1) * bits // 8)
+        stored = int.from_bytes(data[slice(*value)], "little") >> nth * bits % 8 & (1 << bits) - 1
+    else:
+        values = int(blocks.tables[block])
+        value = values, values
+    header, width = blocks.start + 8 * block, layout.dtype.itemsize
+    label = int(blocks.tables[block]) + stored * width
+    return VoxelSpans((header, header + 8), (values, values + size), value, (label, label + width))
 
 
 def labels_layout(dtype: str = "<u8", channels: int = 1) -> ArrayLayout:

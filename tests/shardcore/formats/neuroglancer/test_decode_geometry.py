@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardcore import FormatError, Span, Truncated, Unsupported
-from shardcore.formats.neuroglancer.decode_geometry import annotation, annotation_list, mesh_layout, skeleton
+from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.operations.content.geometry import AnnotationsContent
 from shardcore.operations.content.scene import scene_of

@@ -20,7 +20,7 @@ from shardcore.formats.neuroglancer import FORMAT
 from shardcore.formats.neuroglancer.info import parse_info
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.object_files import file_codec
-from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
+from shardcore.formats.neuroglancer.shard import mesh_of_segment
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.testing.dataset_contract import DataSetContract
 from tests.samples.__main__ import RESOURCES

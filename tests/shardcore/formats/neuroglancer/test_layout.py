@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.neuroglancer import layout
-from shardcore.formats.neuroglancer.layout import MeshManifest, RangeFault, read_manifest, write_manifest
-from shardcore.formats.neuroglancer.minishard import entries_of, index_of
+from shardcore.formats.neuroglancer.layout import (
+    MeshManifest,
+    RangeFault,
+    entries_of,
+    index_of,
+    read_manifest,
+    write_manifest,
+)
 from shardcore.formats.neuroglancer.morton import bit_owners, decode, decode_many, encode, encode_many, grid_of
 
 # One level with two fragments, a coarser one with none.

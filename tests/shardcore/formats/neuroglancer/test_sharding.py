@@ -15,7 +15,7 @@ import pytest
 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer import sharding
-from shardcore.formats.neuroglancer.find_spec import infer
+from shardcore.formats.neuroglancer.inference import infer
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec, murmur_low64
 from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows

@@ -20,7 +20,7 @@ import pytest
 import shardcore
 from shardcore import FormatError, PackageMissing, Severity, cli
 from shardcore.codecs.decoder_process import IsolatedDecoder, run_task
-from shardcore.formats.neuroglancer import file, index_levels
+from shardcore.formats.neuroglancer import file, index
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
@@ -91,14 +91,14 @@ def test_codes_by_the_older_rule(tmp_path: Path) -> None:
 
 def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     expanded: list[int] = []
-    real = index_levels.decompress
+    real = index.decompress
 
     def counting(codec: str, data: bytes, **options: Any) -> bytes:
         expanded.append(options["limit"])
         return real(codec, data, **options)
 
-    monkeypatch.setattr(index_levels, "decompress", counting)
-    monkeypatch.setattr(index_levels, "TOTAL_FLOOR", 1 << 20)
+    monkeypatch.setattr(index, "decompress", counting)
+    monkeypatch.setattr(index, "TOTAL_FLOOR", 1 << 20)
     stored = gzip.compress(bytes(24 * 12_000))
     spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
     data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored

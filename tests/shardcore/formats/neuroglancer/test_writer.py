@@ -14,7 +14,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.formats.neuroglancer import spool
+from shardcore.formats.neuroglancer import space_values
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.operations.pack import pack
 from shardcore.testing import WriterContract
@@ -196,7 +196,7 @@ def test_values_that_no_memory_can_be_mapped_for(tmp_path: Path, monkeypatch: py
 
     for name in ("mapped", "read"):
         if name == "read":
-            monkeypatch.setattr(spool.mmap, "mmap", refused)
+            monkeypatch.setattr(space_values.mmap, "mmap", refused)
         with shardcore.create(tmp_path / f"{name}.bin", format="neuroglancer") as writer:
             writer.spool.room = 10
             for key in (5, 1, 9, 3):

@@ -21,7 +21,6 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.formats.neuroglancer.sharding import mixing_steps
 from shardcore.operations.offset_expression import calculate
 from shardcore.shards.shard import Shard
 from shardcore.teaching import resource_paths
@@ -30,6 +29,7 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep
 from shardcore.teaching.lessons.lesson_list import lessons, missions, sample_key
 from shardcore.teaching.lessons.lesson_step import staged
 from shardcore.teaching.lessons.placeholders import LessonScene
+from shardcore.teaching.neuroglancer.key_figures import mixing_steps
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")

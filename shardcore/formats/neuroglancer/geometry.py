@@ -6,7 +6,6 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.codecs.draco import Fragment
-from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, Truncated, Unsupported
-from shardcore.formats.neuroglancer.find_spec import Origin
-from shardcore.formats.neuroglancer.info import INFO_LIMITS, SpaceKind
+from shardcore.formats.neuroglancer.info import SpaceKind, info_members
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.morton import encode_many
+from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.model.geometry import (
     IDENTITY,
     POLYLINE,
@@ -79,12 +77,6 @@ def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, 
     if kind in (SpaceKind.ANNOTATION_RELATION, SpaceKind.ANNOTATION_SPATIAL):
         return annotation_list(info_members(origin.text), data, place)
     return None
-
-
-@lru_cache(maxsize=2)
-def info_members(text: bytes) -> Mapping[str, Any]:
-    members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig") if text else {}
-    return members if isinstance(members, Mapping) else {}
 
 
 # --- meshes ---

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.find_spec import Origin
-from shardcore.formats.neuroglancer.key_bits_drawings import (
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, pair_span
+from shardcore.formats.neuroglancer.lookup import KeySearched, MinishardLocated, MinishardRead
+from shardcore.formats.neuroglancer.morton import CODE_BITS
+from shardcore.formats.neuroglancer.origin import Origin
+from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, Keys, ShardingSpec
+from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen, window
+from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
+from shardcore.teaching.neuroglancer.key_figures import (
+    FILES,
+    MINISHARDS,
     chosen_text,
     file_item,
     files_figure,
-    files_shown,
     hash_figure,
     index_figure,
     key_figure,
     minishard_item,
-    minishard_span,
     minishards_figure,
-    minishards_shown,
     morton_figure,
-    row_spans,
 )
-from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
-from shardcore.formats.neuroglancer.minishard import MinishardEntries
-from shardcore.formats.neuroglancer.morton import CODE_BITS
-from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, ShardingSpec
-from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.span import Span
-from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
 """Maximum number of keys whose routes are computed again when a number of bits changes."""
@@ -51,11 +48,20 @@ _DOCS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyMinishard:
-    entries: MinishardEntries
-    span: Span
-    at: int
-    found: bool
+class OpenFiles:
+    """The open shards of a key space; `all` is True if these are all of its shards."""
+
+    files: Sequence[NeuroglancerFile] = ()
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CachedKeys:
+    """Keys in memory: the first keys, the number of keys, and True if these are all keys of the data set."""
+
+    ids: Keys
+    count: int
+    complete: bool
 
 
 class BitsSketch:
@@ -118,33 +124,32 @@ class BitsSketch:
         if file is None or not here:
             return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not in this file."
         fault = ""
-        listed: _KeyMinishard | None = None
+        listed: KeySearched | None = None
         try:
             listed = self._minishard_of(place)
         except FormatError as error:
             fault = error.message
-        shown = minishards_shown(spec, place)
-        load = len(listed.entries) if listed is not None else 0
+        shown = window(spec.minishards, place.minishard, MINISHARDS)
+        load = len(listed.read.entries) if listed is not None else 0
         items = [self._minishard_item(file, n, place, load, fault) for n in shown]
         figures.append(minishards_figure(spec, place, items, shown))
-        if listed is None or not len(listed.entries):
+        if listed is None or not len(listed.read.entries):
             end = f"The minishard is damaged: {fault}." if fault else "The minishard is empty: key not found."
             return 0, f"{rule} {end}"
-        gzipped = spec.minishard_index_encoding == "gzip"
-        rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
-        table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
+        table = index_figure(listed)
         figures.append(table)
         end = (
             f"summed up from the left, entry {listed.at} is {place.key}"
-            if listed.found
+            if len(listed.found)
             else f"no sum is {place.key}, so it is not found"
         )
         listing = f"The minishard stores its keys as differences: {end}."
-        return len(listed.entries) - len(table.headings) + 1, f"{rule} {listing}"
+        return len(listed.read.entries) - len(table.headings) + 1, f"{rule} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
-        loads = loads_of(self._open_files())
-        shown = files_shown(spec, place)
+        tables = [(file.number, file.levels.known_table) for file in self._open_files().files]
+        loads = {number: len(table.entries) for number, table in tables if number is not None and table is not None}
+        shown = window(spec.shards, place.shard, FILES)
         items = []
         for number in shown:
             load, mine = loads.get(number), number == place.shard
@@ -159,7 +164,9 @@ class BitsSketch:
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
-        return minishard_item(number, load, here=here, span=minishard_span(number), fault=fault)
+        return minishard_item(
+            number, load, here=here, span=pair_span(number), fault=fault
+        )
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
@@ -167,7 +174,7 @@ class BitsSketch:
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
-        if file.levels.known_pairs() is None:
+        if file.levels.known_pairs is None:
             return None, ""
         try:
             start, stop = file.levels.pair(number, file.source)
@@ -177,17 +184,17 @@ class BitsSketch:
             return (stop - start) // ENTRY_SIZE, ""
         return None, ""
 
-    def _minishard_of(self, place: KeyLocation) -> _KeyMinishard | None:
+    def _minishard_of(self, place: KeyLocation) -> KeySearched | None:
         file = self._file
         if file is None:
             return None
         start, stop = file.levels.pair(place.minishard, file.source)
         if start == stop:
             return None
-        entries, _ = file.levels.minishard(place.minishard, file.source, (start, stop))
-        found = np.flatnonzero(entries.ids == np.uint64(place.key))
-        at = int(found[0]) if len(found) else int(np.searchsorted(entries.ids, np.uint64(place.key)))
-        return _KeyMinishard(entries, Span("", start, stop), at, len(found) > 0)
+        entries, size = file.levels.minishard(place.minishard, file.source, (start, stop))
+        located = MinishardLocated(place, file.base, start, stop)
+        read = MinishardRead(located, entries, size, file.spec.minishard_index_encoding)
+        return KeySearched(read, np.flatnonzero(entries.ids == np.uint64(place.key)))
 
     # --- what if -----------------------------------------------------------------------------------------------------
 
@@ -196,7 +203,8 @@ class BitsSketch:
         known = self._cached_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
-        files, shown = files_shown(spec, place), minishards_shown(spec, place)
+        files = window(spec.shards, place.shard, FILES)
+        shown = window(spec.minishards, place.minishard, MINISHARDS)
         own = minishards[shards == np.uint64(place.shard)]
         loads = [int(np.count_nonzero(shards == np.uint64(number))) for number in files]
         file_items = [
@@ -230,14 +238,17 @@ class BitsSketch:
 
     def _cached_keys(self) -> CachedKeys:
         """Return the keys in memory; if no index is loaded, the keys of the minishard of the drawn key."""
-        known = cached_keys(self._open_files(), MOVED_KEYS)
-        if known.count:
-            return known
+        opened = self._open_files()
+        tables = [file.levels.known_table for file in opened.files]
+        known = [table.entries.ids for table in tables if table is not None]
+        if count := sum(map(len, known)):
+            complete = opened.all and len(known) == len(tables)
+            return CachedKeys(np.concatenate([ids[:MOVED_KEYS] for ids in known])[:MOVED_KEYS], count, complete)
         try:
             listed = self._minishard_of(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
-        ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)
+        ids = listed.read.entries.ids if listed is not None else np.array([self._key()], np.uint64)
         return CachedKeys(ids[:MOVED_KEYS], len(ids), False)
 
     def _open_files(self) -> OpenFiles:

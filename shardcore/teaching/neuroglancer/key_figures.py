@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shardcore.formats.neuroglancer.byte_regions import WORD
-from shardcore.formats.neuroglancer.index_levels import pair_span
-from shardcore.formats.neuroglancer.minishard import MinishardEntries
+import numpy as np
+
+from shardcore.formats.neuroglancer.layout import WORDS
+from shardcore.formats.neuroglancer.lookup import KeySearched
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
-from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mixing_steps
+from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mix
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
 from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 MOST_AXES = 10
@@ -41,6 +41,40 @@ def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] 
     )
     items = _hash_fields(spec, 0, spans, "hash", grips=grips)
     return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
+
+
+def mixing_steps(number: int) -> list[tuple[str, str, int]]:
+    """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
+    low, high, length = number & 0xFFFFFFFF, number >> 32, 8
+
+    def rotated(word: int, bits: int) -> int:
+        return (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
+
+    def mixed(word: int) -> int:
+        return int(mix(np.array([word], np.uint32))[0])
+
+    a = low * 0x239B961B & 0xFFFFFFFF
+    b = high * 0xAB0E9789 & 0xFFFFFFFF
+    h1 = rotated(a, 15) * 0xAB0E9789 & 0xFFFFFFFF ^ length
+    h2 = rotated(b, 16) * 0x38B34AE5 & 0xFFFFFFFF ^ length
+    sum1 = (h1 + h2 + 2 * length) & 0xFFFFFFFF
+    sum2, sum3 = (h2 + sum1) & 0xFFFFFFFF, (length + sum1) & 0xFFFFFFFF
+    m1, m2, m3 = map(mixed, (sum1, sum2, sum3))
+    end = (m1 + m2 + 2 * m3) & 0xFFFFFFFF
+    return [
+        ("a", "lower half · 0x239b961b", a),
+        ("h1", "(rotl(a, 15) · 0xab0e9789) xor 8", h1),
+        ("b", "upper half · 0xab0e9789", b),
+        ("h2", "(rotl(b, 16) · 0x38b34ae5) xor 8", h2),
+        ("s1", "h1 + h2 + 16", sum1),
+        ("s2", "h2 + s1", sum2),
+        ("s3", "8 + s1", sum3),
+        ("m1", "mix(s1)", m1),
+        ("m2", "mix(s2)", m2),
+        ("m3", "mix(s3)", m3),
+        ("h1 at the end", "m1 + m2 + 2 · m3", end),
+        ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
+    ]
 
 
 def mixing_figure(place: KeyLocation) -> Table:
@@ -155,92 +189,67 @@ def minishard_item(number: int, load: int | None, *, here: bool, span: Span | No
     return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{keys}.", name=name, here=here)
 
 
-def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    return window(spec.shards, place.shard, FILES)
-
-
-def minishards_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    return window(spec.minishards, place.minishard, MINISHARDS)
-
-
-def minishard_span(number: int) -> Span:
-    return pair_span(number)
-
-
-def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
-    """Return the bytes of the three rows of a minishard index, in its decoded source if it is gzip."""
-    source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
-    length = WORD * entries
-    at = [first + row * length for row in range(4)]
-    return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
-
-
-def columns_shown(entries: MinishardEntries, at: int) -> range:
-    """Return the numbers of the drawn entries: some before `at`, and the one after it; fewer for long keys."""
+def columns_shown(searched: KeySearched) -> range:
+    """Return the numbers of the drawn entries: some before that of the key, one after it; fewer for long keys."""
+    entries = searched.read.entries
     if not len(entries):
         return range(0)
-    at = min(at, len(entries) - 1)
+    at = min(searched.at, len(entries) - 1)
     most = next(most for least, most in COLUMNS if int(entries.ids[at]) >= least)
     return window(len(entries), at - most // 2 + 1, most)
 
 
-def keys_rows(
-    entries: MinishardEntries, rows: tuple[Span, Span, Span], shown: range, at: int | None
-) -> list[tuple[Item, ...]]:
-    """Return the stored id deltas of a minishard index, and their running sums; `at` is the key's entry, or None."""
-    ids = entries.ids
-    first = [Item("chunk_ids", (rows[0],), doc="First row of the index, as stored: each key minus the key before it.")]
+def keys_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
+    """Return the stored id deltas of a minishard index, and their running sums."""
+    ids, column = searched.read.entries.ids, searched.read.columns[0]
+    first = [Item("chunk_ids", (column,), doc="First row of the index, as stored: each key minus the key before it.")]
     sums = [Item("key = sum", doc="Computed by readers: the key before it plus the difference.")]
     for stage, number in enumerate(shown, 1):
         before = int(ids[number - 1]) if number else 0
         key = int(ids[number])
         difference = (key - before) % (1 << CODE_BITS)
-        first.append(Item(f"+{difference}", (_word(rows[0], number),), tone=Tone.KEY, doc=f"Stored: {difference}."))
+        first.append(Item(f"+{difference}", (_word(column, number),), tone=Tone.KEY, doc=f"Stored: {difference}."))
         doc = f"{before} + {difference} = {key}" if number else f"The first key, {key}"
-        found = number == at
+        found = len(searched.found) > 0 and number == searched.at
         tone = Tone.HIT if found else Tone.PLAIN
         name = "found" if found else ""
         sums.append(Item(str(key), tone=tone, doc=f"{doc}.", name=name, here=found, stage=stage))
     return [tuple(first), tuple(sums)]
 
 
-def places_rows(
-    entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
-) -> list[tuple[Item, ...]]:
-    gaps = [Item("offsets", (rows[1],), doc="Second row of the index, as stored: the gap before each value.")]
+def places_rows(searched: KeySearched, shown: range) -> list[tuple[Item, ...]]:
+    entries, base = searched.read.entries, searched.read.located.base
+    _, offsets, lengths = searched.read.columns
+    gaps = [Item("offsets", (offsets,), doc="Second row of the index, as stored: the gap before each value.")]
     starts = [Item("offset = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
-    sizes = [Item("sizes", (rows[2],), doc="Third row of the index: stored sizes in bytes.")]
+    sizes = [Item("sizes", (lengths,), doc="Third row of the index: stored sizes in bytes.")]
     for stage, number in enumerate(shown, 1):
         before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
         start, size = int(entries.starts[number]), int(entries.sizes[number])
         gap = (start - before) % (1 << CODE_BITS)
-        found = number == at
-        gaps.append(Item(f"+{gap}", (_word(rows[1], number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
+        found = len(searched.found) > 0 and number == searched.at
+        gaps.append(Item(f"+{gap}", (_word(offsets, number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
         sum_text = f"{before} + {gap} = {start}."
         tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
         starts.append(Item(str(start), tone=tone, doc=sum_text, name=name, here=found, stage=stage))
         doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
-        sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
+        sizes.append(Item(str(size), (_word(lengths, number),), tone=Tone.SIZE, doc=doc, here=found))
     return [tuple(gaps), tuple(starts), tuple(sizes)]
 
 
-def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
-    shown = columns_shown(entries, at)
-    mark = at if found else None
-    body = [*keys_rows(entries, rows, shown, mark), *places_rows(entries, rows, base, shown, mark)]
-    return index_table(body, shown, len(entries))
-
-
-def index_table(body: Sequence[tuple[Item, ...]], shown: range, count: int) -> Table:
+def index_figure(searched: KeySearched, *, keys: bool = True, places: bool = True) -> Table:
+    """Return the columns of a minishard index around an entry, with the running sums of keys, of offsets, or both."""
+    shown, count = columns_shown(searched), len(searched.read.entries)
+    rows = [*(keys_rows(searched, shown) if keys else ()), *(places_rows(searched, shown) if places else ())]
     part = plural(count, "entry")
     if 0 < len(shown) < count:
         part = f"entries {shown.start} to {shown.stop - 1} of {count}"
     title = f"Minishard index: {part}, with running sums"
-    return Table(title, ("entry", *map(str, shown)), tuple(body))
+    return Table(title, ("entry", *map(str, shown)), tuple(rows))
 
 
 def _word(row: Span, number: int) -> Span:
-    return Span(row.source, row.start + WORD * number, row.start + WORD * (number + 1))
+    return Span(row.source, row.start + WORDS.itemsize * number, row.start + WORDS.itemsize * (number + 1))
 
 
 def chosen_text(spec: ShardingSpec) -> str:
@@ -251,16 +260,6 @@ def chosen_text(spec: ShardingSpec) -> str:
     bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
     first = f"The low {bits} dropped, so that neighbouring keys stay together. " if spec.preshift_bits else ""
     return f"{first}Of the hash, {minishard}; {shard}."
-
-
-def keys_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], at: int, *, found: bool) -> Table:
-    shown = columns_shown(entries, at)
-    return index_table(keys_rows(entries, rows, shown, at if found else None), shown, len(entries))
-
-
-def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int) -> Table:
-    shown = columns_shown(entries, at)
-    return index_table(places_rows(entries, rows, base, shown, at), shown, len(entries))
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:

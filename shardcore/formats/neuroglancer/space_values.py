@@ -1,71 +1,48 @@
-"""Values of one key space, collected until they are written into shards."""
+"""Values of one key space, collected in memory or in a temporary file until they are written into shards."""
 
 from __future__ import annotations
 
-import math
+import errno
+import mmap
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
-from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.chunks import DATA_TYPES
-from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
-from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.info_writer import SpaceDescription
-from shardcore.formats.neuroglancer.key_arrangement import (
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.formats.neuroglancer.arrangement import (
+    COMPRESSED,
+    WHOLE,
     Rows,
     ShardArrangement,
     ShardOrder,
     ValueColumns,
     arrange_shards,
+    for_grid,
+    for_ids,
+    gzip_member,
+    gzip_stream,
 )
-from shardcore.formats.neuroglancer.keys import key_number, key_numbers
-from shardcore.formats.neuroglancer.layout import read_manifest
-from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
+from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
+from shardcore.formats.neuroglancer.layout import MANIFEST_LIMIT, read_manifest
 from shardcore.formats.neuroglancer.morton import decode_many
-from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
-from shardcore.formats.neuroglancer.spool import KEPT, Spool
-from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
+from shardcore.formats.neuroglancer.objects import FRAGMENTS
+from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec, key_number, key_numbers
 from shardcore.model.number_text import plural
+from shardcore.system import read_at
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
-from shardcore.writing.temporary import Draining
+from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Sized, pieces_of
 
-
-def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """Return a manifest; raise UsageError if it is invalid or does not declare `fragments` bytes in total."""
-    parts, size = [], 0
-    for piece in pieces_of(data, who):
-        size += len(piece)
-        if size > MANIFEST_LIMIT:
-            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
-        parts.append(bytes(piece))
-    joined = b"".join(parts)
-    try:
-        manifest = read_manifest(joined)
-    except FormatError as error:
-        raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
-    if manifest.fragments_size != fragments:
-        declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest declares {declared} of fragments, but the fragments have {there}")
-    return joined
-
-
-def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
-    rest = pieces_of(data, who)
-    parts, size = [], 0
-    for piece in rest:
-        parts.append(bytes(piece))
-        size += len(piece)
-        if size > WHOLE:
-            return b"".join(parts), rest
-    return parts[0] if len(parts) == 1 else b"".join(parts), None
-
-
-FRAGMENTS = "fragments"
+KEPT = 32 << 20
+"""Maximum number of bytes kept in memory."""
+PIECE = 4 << 20
+"""Approximate size of the pieces read back, in bytes."""
+RELEASED = 32 << 20
+"""Bytes read after which mapped pages are released."""
 MEMBER_SIZE = 20
 """Size of an empty gzip member in bytes; a plan adds it to the size of content that is not read."""
 JOINED = 1 << 14
@@ -180,7 +157,7 @@ class SpaceValues:
             size = self._copy(data, who)
             return size, size
         begun = self.spool.at
-        head, rest = read_small(data, who)
+        head, rest = read_up_to(WHOLE, data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
@@ -212,13 +189,10 @@ class SpaceValues:
             return self._spec
         encoding = "gzip" if self._compressed else "raw"
         scale, grid = self.space.scale, self.space.grid
-        single = self._in_one
         if scale is not None and grid is not None:
-            voxel = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
-            size = math.prod(scale.chunk_size) * scale.num_channels * voxel
-            found = for_grid(grid, size, data_encoding=encoding, single=single)
+            found = for_grid(grid, scale.chunk_bytes, data_encoding=encoding, single=self._in_one)
         else:
-            found = for_ids(len(self._keys), data_encoding=encoding, single=single)
+            found = for_ids(len(self._keys), data_encoding=encoding, single=self._in_one)
         self.why = found.why
         return found.spec
 
@@ -252,15 +226,155 @@ class SpaceValues:
 
     def write(self, file: Draining, shard: ShardArrangement, bounds: tuple[Rows, Rows]) -> None:
         starts, stops = bounds
+        parts = [(shard.rows, shard.indices)]
+        if shard.order is ShardOrder.BY_MINISHARD:
+            rows = np.split(shard.rows, shard.bounds[1:-1])
+            parts = [(some, (index,)) for some, index in zip(rows, shard.indices, strict=False)]
         file.write(shard.head())
-        if shard.order is ShardOrder.INDICES_LAST:
-            for piece in self.spool.pieces(starts[shard.rows], stops[shard.rows]):
+        for some, indices in parts:
+            for piece in chain(self.spool.pieces(starts[some], stops[some]), indices):
                 file.write(piece)
-            for index in shard.indices:
-                file.write(index)
+
+
+def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
+    """Return a manifest; raise UsageError if it is invalid or does not declare `fragments` bytes in total."""
+    joined, more = read_up_to(MANIFEST_LIMIT, data, who)
+    if more is not None:
+        raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes, too many for a mesh manifest")
+    try:
+        manifest = read_manifest(joined)
+    except FormatError as error:
+        raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
+    if manifest.fragments_size != fragments:
+        declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
+        raise UsageError(f"{who}: the manifest declares {declared} of fragments, but the fragments have {there}")
+    return joined
+
+
+def read_up_to(most: int, data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+    """Return a content of up to `most` bytes and None, or of a larger one the beginning and the other pieces."""
+    rest = pieces_of(data, who)
+    parts, size = [], 0
+    for piece in rest:
+        parts.append(bytes(piece))
+        size += len(piece)
+        if size > most:
+            return b"".join(parts), rest
+    return parts[0] if len(parts) == 1 else b"".join(parts), None
+
+
+class Spool:
+    """Store for bytes that are later read in any order; above `room` bytes they are in a temporary file."""
+
+    def __init__(self, output: Output, room: int = KEPT) -> None:
+        self.at = 0
+        self._output = output
+        self.room = room
+        self._kept = bytearray()
+        self._file: Draining | None = None
+        self._map: mmap.mmap | None = None
+        self._touched = 0
+
+    @property
+    def spilled(self) -> bool:
+        return self._file is not None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.at += len(data)
+        if self._output.planning:
             return
-        for at, index in enumerate(shard.indices):
-            rows = shard.rows[shard.bounds[at] : shard.bounds[at + 1]]
-            for piece in self.spool.pieces(starts[rows], stops[rows]):
-                file.write(piece)
-            file.write(index)
+        if self._file is None and self.at > self.room:
+            # If the process is killed, the file remains; later runs recognise it by its name and remove it.
+            target = self._output.target
+            self._file = self._output.spool("values" if self._output.folder or target is None else target.name)
+            self._file.write(self._kept)
+            self._kept = bytearray()
+        if self._file is not None:
+            self._file.write(data)
+        else:
+            self._kept += data
+
+    def skip(self, size: int) -> None:
+        """Advance by `size` bytes without data; only used for plans."""
+        self.at += size
+
+    def rewind(self, at: int) -> None:
+        """Drop all bytes from offset `at` on."""
+        self.at = at
+        if self._file is not None:
+            self._file.rewind(at)
+        elif not self._output.planning:
+            del self._kept[at:]
+
+    def pieces(self, starts: Rows, stops: Rows) -> Iterator[bytes]:
+        """Yield the bytes of ranges, concatenated, in pieces of about `PIECE` bytes."""
+        if not len(starts):
+            return
+        # Adjacent ranges are merged.
+        cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
+        starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
+        read = self._source()
+        ends = np.cumsum(stops - starts)
+        first = 0
+        while first < len(starts):
+            done = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
+            if last == first + 1:
+                start, stop = int(starts[first]), int(stops[first])
+                for at in range(start, stop, PIECE):
+                    yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
+            else:
+                parts = map(slice, starts[first:last].tolist(), stops[first:last].tolist())
+                yield self._handed(b"".join(map(read.__getitem__, parts)))
+            first = last
+
+    def _handed(self, piece: bytes) -> bytes:
+        self._touched += len(piece)
+        if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+        return piece
+
+    def drop(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        if self._file is not None:
+            self._output.drop(self._file)
+            self._file = None
+        self._kept = bytearray()
+
+    def _source(self) -> memoryview | mmap.mmap | _Ranges:
+        if not isinstance(self._file, TemporaryFile):
+            return memoryview(self._kept)
+        if self._map is None:
+            try:
+                self._file.file.flush()
+                self._map = _mapped(self._file.file.fileno())
+            except (OSError, ValueError) as error:
+                raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
+        return self._map if self._map is not None else _Ranges(self._file)
+
+
+class _Ranges:
+    def __init__(self, file: TemporaryFile) -> None:
+        self._file = file
+
+    def __getitem__(self, part: slice) -> bytes:
+        try:
+            found = read_at(self._file.file.fileno(), part.stop - part.start, part.start)
+        except OSError as error:
+            raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
+        if len(found) != part.stop - part.start:
+            raise SourceError(f"cannot write {self._file.final}: its temporary file was truncated")
+        return found
+
+
+def _mapped(descriptor: int) -> mmap.mmap | None:
+    """Map the file into memory; return None if the address space is limited (`ulimit -v`)."""
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        return None

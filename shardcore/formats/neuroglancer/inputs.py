@@ -1,19 +1,20 @@
-"""Unsharded data sets as inputs: their files, infos and keys."""
+"""Inputs of a data set: files named by key, chunks of an array, or an unsharded data set."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.chunks import box_of
-from shardcore.formats.neuroglancer.compressed_files import content_of, plain_name
-from shardcore.formats.neuroglancer.find_spec import INFO_NAME, LEVELS_ABOVE
+from shardcore.errors import FormatError, ShardError, SourceError, UsageError
+from shardcore.formats.neuroglancer.chunks import ENDINGS, MANIFEST, cell_key, chunk_key, plain_name
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     INFO_LIMIT,
@@ -27,26 +28,125 @@ from shardcore.formats.neuroglancer.info import (
     parse_info,
     type_of,
 )
-from shardcore.formats.neuroglancer.info_writer import SpaceDescription, spaces_of
-from shardcore.formats.neuroglancer.keys import key_number
-from shardcore.formats.neuroglancer.morton import encode
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription, describe_volume, npy_chunks, of_spec, spaces_of
+from shardcore.formats.neuroglancer.origin import INFO_NAME, LEVELS_ABOVE
+from shardcore.formats.neuroglancer.sharding import key_number
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
 from shardcore.sources.local import read_side_file
 from shardcore.system import is_link
-from shardcore.writing.input_items import InputItem
+from shardcore.writing.input_items import Content, FormatInputs, InputItem, opened
 from shardcore.writing.inputs import LeftOut, input_files
+from shardcore.writing.writer import OddName, UnreadableInput, pieces_of
 
-MANIFEST = ".index"
 LISTED = 3
 """Number of skipped files named as examples."""
 
-_CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
-_CELL = re.compile(r"[0-9]{1,19}")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _LEGACY = re.compile(r"[0-9]{1,20}:[0-9]+(:.*)?")
 _LEGACY_TYPE = "neuroglancer_legacy_mesh"
 _LEGACY_TEXT = "a mesh in the legacy form; only multi-resolution meshes can be sharded"
+
+
+def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
+    """Return the objects of the inputs; skipped files are reported to `left_out`."""
+    volume = options.get("volume")
+    if volume is not None:
+        if paths:
+            raise UsageError("volume cannot be combined with other inputs")
+        described = describe_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
+        return FormatInputs(npy_chunks(volume, described))
+    sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
+    if not sets:
+        return _files(paths, options, left_out)
+    if len(paths) > 1:
+        raise UsageError(f"{sets[0].folder} is a data set and cannot be combined with other inputs")
+    items, notes = sets[0].items()
+    return FormatInputs(items, {"template": dict(sets[0].infos)}, notes)
+
+
+def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
+    files = list(input_files(paths, left_out))
+    items: list[InputItem] = []
+    space = _space(options)
+    if any(plain_name(name).endswith(MANIFEST) for _, name in files):
+        items, files = pairs(files)
+        space = None
+    return FormatInputs(chain(items, _items(files, space, left_out)))
+
+
+def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: LeftOut) -> Iterator[InputItem]:
+    for path, name in files:
+        plain = plain_name(name)
+        try:
+            key = chunk_key(plain.rpartition("/")[2], space) if space is not None else None
+            key = key if key is not None else key_of_name(plain)
+        except UsageError as error:
+            left_out.fail(str(path), error)
+        else:
+            yield InputItem(key, content_of(path), str(path), name)
+
+
+def _space(options: Mapping[str, Any]) -> KeySpace | None:
+    if options.get("spec") is None:
+        return None
+    _, described = of_spec(options["spec"])
+    return described.space() if described.kind is not SpaceKind.UNKNOWN else None
+
+
+def checked_key(text: str) -> str:
+    return str(key_number(text))
+
+
+def key_of_name(name: str) -> str:
+    """Return the key in a file name, which is its stem; raise OddName if that is not a number."""
+    last = PurePosixPath(name).name
+    stem = last.rpartition(".")[0] or last
+    try:
+        return str(key_number(stem))
+    except UsageError:
+        raise OddName(f"{name}: the file name must be the key, a decimal or 0x number") from None
+
+
+# --- compressed files --------------------------------------------------------------------------------------------
+
+
+def content_of(path: Path) -> Content:
+    codec = ENDINGS.get(path.suffix)
+    return path if codec is None else lambda: _decoded(path, codec)
+
+
+def _decoded(path: Path, codec: str) -> Iterator[bytes]:
+    with opened(path) as stream:
+        pieces = pieces_of(stream, str(path))
+        try:
+            if codec == "brotli":
+                yield from _without_brotli(path, pieces)
+            else:
+                yield from decompress_stream(codec, pieces, limit=1 << 62)
+        except UsageError:
+            raise
+        except ShardError as error:
+            reason = error.message.removeprefix(f"cannot read {path}: ")
+            raise UnreadableInput(f"cannot read {path}: {reason}") from error
+
+
+def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]) -> Iterator[bytes]:
+    try:
+        brotli = import_module("brotli")
+    except ImportError as error:
+        raise UsageError("decompressing .br files requires the Python package brotli (pip install brotli)") from error
+    engine = brotli.Decompressor()
+    try:
+        for piece in pieces:
+            yield engine.process(piece)
+    except brotli.error as error:
+        raise SourceError(f"cannot read {path}: brotli: {error}") from error
+    if not engine.is_finished():
+        raise SourceError(f"cannot read {path}: brotli: the compressed data is truncated")
+
+
+# --- unsharded data sets -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +158,10 @@ class Unsharded:
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
         """Return the objects, and notes on files left out; the names of the objects start with `above`."""
-        names, links = _names(self.folder)
+        left_out = LeftOut()
+        listed = [path.name for path, _ in input_files([self.folder], left_out, deep=False)]
+        links = [f"{self.folder}: {note}" for note in left_out.notes()]
+        names = [name for name in listed if name != INFO_NAME and not name.startswith(".")]
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
             return taken, (*links, *self._left_out(path.name for path, _ in rest))
@@ -93,9 +196,9 @@ class UnshardedSet:
     """Data set with one or more key spaces; `infos` maps folders to infos, "" to that of the data set."""
 
     folder: Path
-    parts: tuple[Unsharded, ...]
+    parts: Sequence[Unsharded]
     infos: Mapping[str, Mapping[str, Any]]
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
     def items(self) -> tuple[list[InputItem], tuple[str, ...]]:
         found: list[InputItem] = []
@@ -126,7 +229,7 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
             return None
         if members.get("sharding") is not None:
             raise _sharded_already(folder)
-        return _set(folder, [(folder, one) for one in _described(folder, members)], {"": members}, [])
+        return UnshardedSet(folder, [Unsharded(folder, one) for one in _described(folder, members)], {"": members})
     whole = folder.absolute()
     inside = ""
     for above in whole.parents[:LEVELS_ABOVE]:
@@ -169,36 +272,6 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
     return items, rest
 
 
-def chunk_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of a chunk file such as `0-64_64-128_0-30`, None for other names.
-
-    Raises UsageError if the volume has no such chunk.
-    """
-    match = _CHUNK.fullmatch(name)
-    scale, grid = space.scale, space.grid
-    if match is None or scale is None or grid is None:
-        return None
-    numbers = [int(number) for number in match.groups()]
-    begin, end = tuple(numbers[::2]), tuple(numbers[1::2])
-    steps = zip(begin, scale.voxel_offset, scale.chunk_size, strict=True)
-    cell = tuple((at - offset) // step for at, offset, step in steps)
-    inside = all(0 <= at < length for at, length in zip(cell, grid, strict=True))
-    if not inside or box_of(scale, cell).begin != begin or box_of(scale, cell).end != end:
-        raise UsageError(f"{name} is not a chunk of {space.name}: size, offset or chunk size in the info differ")
-    return str(encode(cell, grid))
-
-
-def cell_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of a cell file such as `1_0_2`, None for other names; raise UsageError outside the grid."""
-    parts, grid = name.split("_"), space.grid or ()
-    if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
-        return None
-    cell = tuple(map(int, parts))
-    if any(at >= length for at, length in zip(cell, grid, strict=True)):
-        raise UsageError(f"{name} is not a cell of {space.name}: its grid is {', '.join(map(str, grid))}")
-    return str(encode(cell, grid))
-
-
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     """Return the unsharded scales of a volume, and the meshes and skeletons that its info names."""
     scales = _scales(members)
@@ -216,7 +289,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
     taken = {**members, "scales": plain}
     parts = [
-        (folder / str(scale["key"]), described)
+        Unsharded(folder / str(scale["key"]), described)
         for scale, described in zip(plain, _described(folder, taken), strict=True)
     ]
     infos: dict[str, Mapping[str, Any]] = {"": taken}
@@ -227,29 +300,27 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         if not _is_below(folder, below):
             notes.append(f"{below} is left out: {_why_not_below(folder, below)}")
             continue
-        why, inner = _along(folder, below)
-        if inner is None:
+        inner = _info(folder / below) or {}
+        if why := _why_not_packed(inner):
             notes.append(f"{folder / below} is left out: {why}; the new info refers to it, so copy it manually")
             continue
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
             continue
-        parts += [(folder / below, described) for described in _described(folder / below, inner, below)]
-    return _set(folder, parts, infos, notes)
+        parts += [Unsharded(folder / below, described) for described in _described(folder / below, inner, below)]
+    return UnshardedSet(folder, parts, infos, notes)
 
 
-def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
-    members = _info(root / below)
-    if members is None:
-        return "it has no readable info", None
-    kind = members.get("@type")
+def _why_not_packed(info: Mapping[str, Any]) -> str:
+    """Return why the objects of a folder with an info cannot be packed along with the volume; "" if they can."""
+    if not info:
+        return "it has no readable info"
+    kind = info.get("@type")
     if kind == _LEGACY_TYPE:
-        return _LEGACY_TEXT, None
+        return _LEGACY_TEXT
     if kind not in (MESH_TYPE, SKELETON_TYPE, PROPERTIES_TYPE):
-        return f"its info is of type {short(kind)}", None
-    if members.get("sharding") is not None:
-        return "it is sharded already", None
-    return "", members
+        return f"its info is of type {short(kind)}"
+    return "it is sharded already" if info.get("sharding") is not None else ""
 
 
 def _why_not_below(root: Path, below: object) -> str:
@@ -277,7 +348,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         if space.folder in sharded:
             raise _sharded_already(folder)
         if _is_below(folder, space.folder):
-            parts.append((folder / space.folder, one))
+            parts.append(Unsharded(folder / space.folder, one))
         else:
             # Without annotations the folder is missing; it becomes a shard without keys.
             why = "it is a link" if is_link(folder / space.folder) else ""
@@ -285,7 +356,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             notes.append(f"{space.name}: {why}, so it has no objects")
     if not parts:
         raise UsageError(f"{folder} has the info of annotations, but no folders of its indices")
-    return _set(folder, parts, {"": members}, notes)
+    return UnshardedSet(folder, parts, {"": members}, notes)
 
 
 def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> UnshardedSet:
@@ -297,16 +368,7 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
             notes.append(f"{root / str(members[name])} is not packed with a single scale; pack it separately")
     alone = {**members, "scales": [scale]}
-    return _set(folder, [(folder, one) for one in _described(root, alone)], {"": alone}, notes)
-
-
-def _set(
-    folder: Path,
-    parts: Sequence[tuple[Path, SpaceDescription]],
-    infos: Mapping[str, Mapping[str, Any]],
-    notes: Sequence[str],
-) -> UnshardedSet:
-    return UnshardedSet(folder, tuple(Unsharded(where, described) for where, described in parts), infos, tuple(notes))
+    return UnshardedSet(folder, [Unsharded(folder, one) for one in _described(root, alone)], {"": alone}, notes)
 
 
 def _sharded_already(folder: Path) -> UsageError:
@@ -337,10 +399,3 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
         # A file of another format with the same name.
         return None
     return members if isinstance(members, Mapping) else None
-
-
-def _names(folder: Path) -> tuple[list[str], tuple[str, ...]]:
-    left_out = LeftOut()
-    names = [path.name for path, _ in input_files([folder], left_out, deep=False)]
-    notes = tuple(f"{folder}: {note}" for note in left_out.notes())
-    return [name for name in names if name != INFO_NAME and not name.startswith(".")], notes

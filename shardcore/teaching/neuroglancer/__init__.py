@@ -1,0 +1,161 @@
+"""Drawings of Neuroglancer shards: the bits of a key, the steps of a lookup, and charts of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, NeuroglancerFile, RegionKind
+from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.lookup import KeySearched, MeaningFound, MinishardLocated, Routed, ShardMissing
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
+from shardcore.formats.neuroglancer.sharding import IDENTITY, parse_key
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.drawing import Drawing, StaticSketch
+from shardcore.model.section import Section
+from shardcore.model.slot_usage import Load, LoadSource, counts_of
+from shardcore.progress import Progress
+from shardcore.shards.step_content import Fields
+from shardcore.teaching.neuroglancer.bits_sketch import BitsSketch, OpenFiles
+from shardcore.teaching.neuroglancer.key_figures import (
+    cell_figure,
+    curve_figure,
+    hash_figure,
+    index_figure,
+    key_figure,
+    mixing_figure,
+    morton_figure,
+    route_drawing,
+)
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.shards.dataset import DataSet
+    from shardcore.shards.shard import Shard
+    from shardcore.shards.step_content import Shown
+    from shardcore.shards.trace import Trace
+
+_NAMES = (
+    (RegionKind.VALUE, Use.DATA, "values", "The stored values of the keys."),
+    (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "Stored before their manifests; not listed in any index."),
+    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, offsets and sizes of the values."),
+    (RegionKind.GAP, Use.DEAD, "unlisted bytes", "No index refers to them."),
+)
+
+
+def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
+    """Return the shares of the sections; those after the shard index are known only once all indices are loaded."""
+    inside: dict[str, Sequence[Share]] = {}
+    if (pairs := file.levels.known_pairs) is not None:
+        inside[SHARD_INDEX] = file.levels.shard_index.shares(pairs[:, 0] != pairs[:, 1])
+    names = [section.name for section in file.sections]
+    for section in file.sections if file.levels.known_table is not None else ():
+        # Values may be before and after the indices; then there are two such sections.
+        if section.name in REGION_SECTIONS and names.count(section.name) == 1:
+            inside[section.name] = _after(file, section)
+    return budget(file.sections, inside)
+
+
+def _after(file: NeuroglancerFile, section: Section) -> list[Share]:
+    regions = file.regions()
+    cut = np.append(regions.starts[1:], np.iinfo(np.int64).max)
+    starts = np.clip(regions.starts, section.start, section.stop)
+    stops = np.clip(np.minimum(regions.stops, cut[: len(starts)]), section.start, section.stop)
+    return [
+        share_of(use, name, starts[regions.kinds == kind], stops[regions.kinds == kind], doc)
+        for kind, use, name, doc in _NAMES
+    ]
+
+
+def loads(file: NeuroglancerFile) -> tuple[LoadSource, ...]:
+    reads = 0 if file.levels.known_table is not None else file.index_bytes
+    return (LoadSource("minishards", "Keys in the minishards", reads, partial(_minishards, file)),)
+
+
+def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
+    table = file.levels.table(progress)
+    counts = counts_of(table.entries.minishards, file.spec.minishards)
+    starts, ends = table.pairs[:, 0], table.pairs[:, 1]
+    fine = (starts <= ends) & (ends <= np.uint64(max(file.source.size - file.base, 0)))
+    hashed = file.spec.hash != IDENTITY
+    spread = "A hash distributes the keys over the minishards" if hashed else "The bits of a key select its minishard"
+    return Load(
+        "Keys in the minishards",
+        "minishard",
+        "key",
+        counts,
+        f"{spread}; a lookup reads the index of one minishard, so it is cheapest if keys are evenly distributed.",
+        int(counts.sum()) / max(len(counts), 1),
+        by_chance=hashed,
+        row_bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        starts=np.where(fine, starts, 0).astype(np.int64) + file.base,
+        stops=np.where(fine, ends, 0).astype(np.int64) + file.base,
+    )
+
+
+__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
+
+
+def sketches(shard: Shard, trace: Trace | None) -> tuple[Sketch, ...]:
+    if not isinstance(shard, NeuroglancerShard):
+        return ()
+    key = None if trace is None else parse_key(trace.key)
+    return (BitsSketch(shard.origin, key, lambda: shard.file),)
+
+
+def folder_sketches(data_set: DataSet, trace: Trace | None) -> tuple[Sketch, ...]:
+    if not isinstance(data_set, NeuroglancerDataSet):
+        return ()
+    # After a lookup, the shard of the key is open if it exists.
+    name = data_set.first_member if trace is None else trace.member
+    inside = data_set.may_hold(name) and (trace is None or data_set.is_open(name))
+    key = None if trace is None else parse_key(trace.key)
+
+    def file() -> NeuroglancerFile | None:
+        return data_set.file_of(name) if inside else None
+
+    sketch = BitsSketch(data_set.origin, key, file, lambda: _open_files(data_set))
+    drawn = data_set.placed_sketches((sketch,), name) if inside else (sketch,)
+    if key is None:
+        return drawn if inside else ()
+    spec = data_set.origin.spec
+    return (*drawn, StaticSketch("files", "Files", route_drawing(spec, spec.place(key), data_set.file_numbers)))
+
+
+def _open_files(data_set: NeuroglancerDataSet) -> OpenFiles:
+    names = [member.name for member in data_set.members] if data_set.listed else []
+    opened = [name for name in names if data_set.is_open(name)]
+    return OpenFiles([data_set.file_of(name) for name in opened], data_set.listed and len(opened) == len(names))
+
+
+def step_drawing(fact: Any, title: str) -> Drawing | None:
+    return route_drawing(fact.origin.spec, fact.place, fact.there) if isinstance(fact, ShardMissing) else None
+
+
+def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
+    if isinstance(fact, Routed):
+        return _route_figures(fact, title)
+    if isinstance(fact, MinishardLocated):
+        offsets = {"start_offset": fact.start - fact.base, "end_offset": fact.stop - fact.base}
+        return (Fields(SHARD_INDEX_ENTRY, fact.entry.start, offsets, relative=True),)
+    if isinstance(fact, KeySearched):
+        return (index_figure(fact, keys=title == "Keys", places=title != "Keys"),)
+    if isinstance(fact, MeaningFound) and fact.cell is not None and fact.space.grid is not None:
+        grid, curve = fact.space.grid, curve_figure(fact.cell, fact.space.grid)
+        figures = morton_figure(int(fact.ref.key or 0), grid), cell_figure(fact.cell, grid)
+        return figures if curve is None else (*figures, curve)
+    return ()
+
+
+def _route_figures(fact: Routed, title: str) -> tuple[Shown, ...]:
+    spec, place = fact.spec, fact.place
+    if title == "Specification":
+        return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)
+    if title == "Drop low bits":
+        return (key_figure(spec, place),)
+    mixed = (mixing_figure(place),) if title == "Hash" and spec.hash != IDENTITY else ()
+    return (*mixed, hash_figure(spec, place))
