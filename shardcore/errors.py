@@ -328,7 +328,7 @@ class BudgetSpent(RemoteError):
 
 
 class LargeRead(BudgetSpent):
-    """A read needs `size` bytes, more than may be fetched without asking the user; see `read_purpose.at_most`."""
+    """A read needs `size` bytes, more than may be fetched without asking the user; see `sources.base.at_most`."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, record_lookup
 from shardcore.shards.whole_file_reads import WholeFiles
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
+from shardcore.sources.base import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

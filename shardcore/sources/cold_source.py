@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
-from shardcore.sources.base import FAR_GAP, Entry, Folder, Source, merged, range_cuts
+from shardcore.sources.base import FAR_GAP, Entry, Folder, ReadPurpose, Source, merged, purpose, range_cuts
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
-from shardcore.sources.read_purpose import ReadPurpose, purpose
 
 FIRST = 1 << 16
 """First range of a file, as in `RemoteFile`."""

@@ -128,14 +128,30 @@ class FileSource(Source):
         return _identity_text(self.uri, self.status)
 
     def _read(self, start: int, stop: int) -> bytes:
+        # The system reuses the number of a closed descriptor, so the last reader closes it.
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"{self.name} is closed")
+            self._readers += 1
         parts: list[bytes] = []
         at = start
-        while at < stop:
-            part = self._pread(min(stop - at, 1 << 30), at)
-            if not part:
-                raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
-            parts.append(part)
-            at += len(part)
+        try:
+            while at < stop:
+                part = read_at(self._descriptor, min(stop - at, 1 << 30), at)
+                if not part:
+                    raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
+                parts.append(part)
+                at += len(part)
+        except (OSError, OverflowError) as error:
+            lost = failed(f"cannot read {self.uri}", error)
+            lost.span = Span("", at, min(stop, at + (1 << 30)))
+            raise lost from error
+        finally:
+            with self._lock:
+                self._readers -= 1
+                last = self._closed and not self._readers
+            if last:
+                os.close(self._descriptor)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def check_same(self, descriptor: int) -> None:
@@ -178,28 +194,6 @@ class FileSource(Source):
         if not self._closed:
             self.close()
             warn(f"unclosed file {self.uri}", ResourceWarning, source=self, stacklevel=2)
-
-    def _pread(self, count: int, at: int) -> bytes:
-        # The system reuses the number of a closed descriptor, so the last reader closes it.
-        with self._lock:
-            if self._closed:
-                raise SourceError(f"{self.name} is closed")
-            self._readers += 1
-        try:
-            return read_at(self._descriptor, count, at)
-        except (OSError, OverflowError) as error:
-            lost = failed(f"cannot read {self.uri}", error)
-            lost.span = Span("", at, at + count)
-            raise lost from error
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._readers -= 1
-            last = self._closed and not self._readers
-        if last:
-            os.close(self._descriptor)
 
 
 class LocalFolder(Folder):

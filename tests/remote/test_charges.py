@@ -11,8 +11,8 @@ import pytest
 import shardcore
 from shardcore import errors
 from shardcore.cli.program import run
+from shardcore.sources.base import ReadPurpose
 from shardcore.sources.location import source_of
-from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog

@@ -23,9 +23,18 @@ from shardcore.errors import (
     TimedOut,
 )
 from shardcore.model.number_text import plural
-from shardcore.sources.base import AHEAD, FAR_GAP, merged, range_cuts
+from shardcore.sources.base import (
+    AHEAD,
+    FAR_GAP,
+    ReadPriority,
+    ReadPurpose,
+    merged,
+    most,
+    priority,
+    purpose,
+    range_cuts,
+)
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
-from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, most, priority, purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import connection_callback
 from shardcore.sources.remote.connection_pool import Connection

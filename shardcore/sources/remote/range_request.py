@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from shardcore.progress import check_stopped
-from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
+from shardcore.sources.base import ReadPriority, ReadPurpose
 from shardcore.sources.remote.cancellation import Connection, shut_down
 
 if TYPE_CHECKING:

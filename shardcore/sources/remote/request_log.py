@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shardcore.model.number_text import plural, size_text
-from shardcore.sources.base import PurposeAt
-from shardcore.sources.read_purpose import ReadPurpose
+from shardcore.sources.base import PurposeAt, ReadPurpose
 
 CANCELLED = "cancelled"
 """Error text of a cancelled request."""

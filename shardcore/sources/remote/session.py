@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
 from shardcore.model.number_text import plural
-from shardcore.sources.read_purpose import most
+from shardcore.sources.base import most
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.connection_pool import CONNECTIONS, Connection
 from shardcore.sources.remote.options import RemoteOptions

@@ -13,8 +13,7 @@ from operator import attrgetter
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
-from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, Source
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
+from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, ReadPurpose, Source, reading_for
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions

@@ -17,7 +17,7 @@ import botocore.exceptions as refused
 from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
-from shardcore.sources.read_purpose import ReadPurpose
+from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
