@@ -110,6 +110,13 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
     return holes
 
 
+def present(pieces: list[Piece], start: int, stop: int) -> tuple[tuple[int, int], ...]:
+    """Return the parts of `[start, stop)` that sorted blocks cover."""
+    holes = missing(pieces, start, stop)
+    edges = [start, *(edge for hole in holes for edge in hole), stop]
+    return tuple((first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
+
+
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
     """Return the bytes `[start, stop)` from blocks that cover them; blocks may be in any order and may overlap."""
     parts: list[bytes] = []

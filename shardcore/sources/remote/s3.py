@@ -23,7 +23,7 @@ from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.safe_text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import NotXml, enable_callbacks
-from shardcore.sources.remote.certificates import trust_named
+from shardcore.sources.remote.http import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
     Broken,

@@ -18,8 +18,7 @@ from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused
-from shardcore.sources.remote.response_validation import refusal
+from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused, refusal
 from shardcore.sources.remote.session import RemoteSession
 
 

@@ -21,8 +21,7 @@ from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.response import Login
-from shardcore.sources.remote.response_validation import NOT_IMPLEMENTED, refusal
+from shardcore.sources.remote.response import NOT_IMPLEMENTED, Login, refusal
 from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 
