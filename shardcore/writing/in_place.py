@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,8 +18,7 @@ from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, rea
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
-from shardcore.system import sync_file
-from shardcore.writing.audit import Audit, check_audit_log
+from shardcore.system import give_mode, open_file, sync_file
 from shardcore.writing.lock import locked, real_path
 from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
 from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
@@ -190,6 +191,83 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
+
+
+# --- audit log, `FILE.audit.jsonl`: one JSON object per deletion --------------------------------------------
+
+AUDIT_SUFFIX = ".audit.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Reason and author of an edit, for the audit log; `time` is ISO 8601 in UTC (default: now)."""
+
+    reason: str = ""
+    who: str = ""
+    ticket: str = ""
+    time: str = ""
+
+    def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
+        """Append an entry to the audit log of a file, and sync it; `facts` are additional JSON members."""
+        time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
+        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
+        _append_audit(path, json.dumps(line).encode() + b"\n")
+
+
+def audit_log_of(path: Path) -> Path:
+    real = real_path(path)
+    return real.with_name(real.name + AUDIT_SUFFIX)
+
+
+def check_audit_log(path: Path) -> None:
+    """Raise SourceError if the audit log cannot be written; called before the file is edited."""
+    os.close(_open_audit_log(path))
+
+
+def _append_audit(path: Path, line: bytes) -> None:
+    descriptor = _open_audit_log(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":
+                # Start a new line after an entry that a power failure truncated.
+                line = b"\n" + line
+        written = os.write(descriptor, line)
+        if written < len(line):
+            os.ftruncate(descriptor, size)
+            raise OSError("the disk is full")
+        sync_file(descriptor)
+    except OSError as error:
+        raise SourceError(f"cannot write {audit_log_of(path)}: {reason_of(error)}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _open_audit_log(path: Path) -> int:
+    log = audit_log_of(path)
+    flags = os.O_RDWR | os.O_APPEND
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = open_file(log, flags)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise SourceError(f"cannot write {log}: not a regular file")
+            return descriptor
+        descriptor = open_file(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            give_mode(descriptor, real_path(path))
+            sync_folders([log.parent])
+        except SourceError:
+            os.close(descriptor)
+            raise
+        return descriptor
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {log}: {reason_of(error)}") from error
+
+
+# --- sidecars and checks -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

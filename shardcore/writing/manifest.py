@@ -20,8 +20,7 @@ from shardcore.model.options import Option
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.sources.local import open_side_file
-from shardcore.writing.input_items import NOTHING_STATED, InputItem, Stated
-from shardcore.writing.inputs import LeftOut, Skipped
+from shardcore.writing.inputs import NOTHING_STATED, InputItem, LeftOut, Skipped, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable

@@ -10,9 +10,10 @@ import pytest
 from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import kill_runs as killed
+from shardcore.writing import journal as chain
 from shardcore.writing import undo as journals
-from shardcore.writing import undo_chain as chain
 from shardcore.writing.in_place import Edit, FileChange, Stream, Zeros, edit_of
+from shardcore.writing.journal import BEGUN, journal_of, mark_journal
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -64,7 +65,7 @@ class Killed:
 
     def judged(self, target: Path) -> str:
         """What is there, and whether it can be undone: `untouched`, `undone`, or what is wrong."""
-        data, there = target.read_bytes(), journals.journal_of(target).exists()
+        data, there = target.read_bytes(), journal_of(target).exists()
         if not there:
             return "untouched" if data == OLD else "changed-without-journal"
         told = bool(journals.interrupted(target))
@@ -208,7 +209,7 @@ def test_a_file_that_changed_is_refused(path: Path) -> None:
 
 
 def test_an_interrupted_edit_is_told_and_not_edited_over(path: Path) -> None:
-    journals._mark(applied(path), journals.BEGUN)
+    mark_journal(applied(path), BEGUN)
     assert "was interrupted" in journals.interrupted(path)
     with pytest.raises(UsageError, match="interrupted"):
         applied(path)
