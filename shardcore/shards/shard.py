@@ -445,9 +445,9 @@ class Shard(Displayed, ABC):
             raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
         data = self.read(wanted, limit=limit)
         if layout is None:
-            from shardcore.codecs.npy_header import MAGIC, npy_layout
+            from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 
-            if not data.startswith(MAGIC):
+            if not data.startswith(NPY_MAGIC):
                 raise UsageError(f"{short(wanted.key)} is not an array")
             layout = npy_layout(data)
         if layout.encoding != RAW:

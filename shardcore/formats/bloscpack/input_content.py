@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from shardcore.codecs.npy_header import npy_layout
+from shardcore.codecs.array_headers import npy_layout
 from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import array_info, names_array
 from shardcore.model.array_layout import ArrayLayout

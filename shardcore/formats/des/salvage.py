@@ -20,7 +20,7 @@ from heapq import merge
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
+from shardcore.codecs.decompress import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import (

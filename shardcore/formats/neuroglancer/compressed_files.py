@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.writing.input_items import Content, opened
+from shardcore.writing.inputs import Content, opened
 from shardcore.writing.writer import UnreadableInput, pieces_of
 
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}

@@ -16,7 +16,7 @@ from shardcore.formats.neuroglancer.chunks import DATA_TYPES, box_of
 from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
-from shardcore.writing.input_items import InputItem, check_unchanged
+from shardcore.writing.inputs import InputItem, check_unchanged
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"

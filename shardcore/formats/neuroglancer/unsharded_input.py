@@ -34,8 +34,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
 from shardcore.sources.local import read_side_file
 from shardcore.system import is_link
-from shardcore.writing.input_items import InputItem
-from shardcore.writing.inputs import LeftOut, input_files
+from shardcore.writing.inputs import InputItem, LeftOut, input_files
 
 MANIFEST = ".index"
 LISTED = 3

@@ -14,8 +14,7 @@ from shardcore.formats.neuroglancer.info_writer import of_spec
 from shardcore.formats.neuroglancer.keys import key_of_name
 from shardcore.formats.neuroglancer.npy_volume import chunks, describe_volume
 from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, chunk_key, pairs, unsharded_at
-from shardcore.writing.input_items import FormatInputs, InputItem
-from shardcore.writing.inputs import LeftOut, input_files
+from shardcore.writing.inputs import FormatInputs, InputItem, LeftOut, input_files
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:

@@ -24,7 +24,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesFolder
 from shardcore.teaching.comparison.compared_objects import ComparedObject
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.memory_output import MemoryOutput
+from shardcore.writing.output import MemoryOutput
 from shardcore.writing.plan import Plan, PlannedFile
 
 Options = Mapping[str, Any]

@@ -9,8 +9,7 @@ import numpy as np
 
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root
-from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, XorbInfo, write_info, write_u24
 
 HERE = Path(__file__).parent
 
