@@ -65,7 +65,7 @@ class FileSource(Source):
         self.uri = str(path)
         self._descriptor = open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
         self._lock = threading.Lock()
-        self._readers = 0
+        self._users = 1  # this source, and running reads; the last one closes the descriptor
         self._closed = False
         try:
             status = os.fstat(self._descriptor)
@@ -128,11 +128,11 @@ class FileSource(Source):
         return _identity_text(self.uri, self.status)
 
     def _read(self, start: int, stop: int) -> bytes:
-        # The system reuses the number of a closed descriptor, so the last reader closes it.
+        # The system reuses the number of a closed descriptor.
         with self._lock:
             if self._closed:
                 raise SourceError(f"{self.name} is closed")
-            self._readers += 1
+            self._users += 1
         parts: list[bytes] = []
         at = start
         try:
@@ -148,8 +148,8 @@ class FileSource(Source):
             raise lost from error
         finally:
             with self._lock:
-                self._readers -= 1
-                last = self._closed and not self._readers
+                self._users -= 1
+                last = not self._users
             if last:
                 os.close(self._descriptor)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -185,7 +185,8 @@ class FileSource(Source):
     def close(self) -> None:
         """Close the file. Later reads are errors; running reads complete."""
         with self._lock:
-            last = not self._closed and not self._readers
+            self._users -= not self._closed
+            last = not self._closed and not self._users
             self._closed = True
         if last:
             os.close(self._descriptor)

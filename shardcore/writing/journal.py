@@ -284,7 +284,7 @@ def check_journal(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal
         with FileSource(real_path(path), follow_links=False) as source:
             if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
                 raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
-            file = io.BufferedReader(raw)  # type: ignore[arg-type]
+            file = io.BufferedReader(raw)  # type: ignore[type-var]
             try:
                 found = _read(path, where, file, source, trust=trust)
             finally:

@@ -182,8 +182,8 @@ CONNECTIONS = ConnectionPool()
 def _key(address: Address, options: RemoteOptions) -> _Key:
     if address.in_store:
         # Trust, limits and retries are those of a session.
-        none = {"trusted": frozenset(), "limit_requests": None, "limit_fetch": None}
-        shared = replace(options, **none, retries=0, patience=0.0, give_up_slow=False)
+        none = replace(options, trusted=frozenset(), limit_requests=None, limit_fetch=None)
+        shared = replace(none, retries=0, patience=0.0, give_up_slow=False)
         return address.scheme, "", address.region, shared
     shared = RemoteOptions(
         profile=options.profile,
