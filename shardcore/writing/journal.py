@@ -31,7 +31,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import BadChecksum, FormatError, Remedy, SourceError, Truncated, UsageError, reason_of
+from shardcore.errors import (
+    BadChecksum,
+    FormatError,
+    Remedy,
+    SourceError,
+    Truncated,
+    UsageError,
+    reason_of,
+    reported_as,
+)
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shell_line, typed
 from shardcore.model.span import Span, union
@@ -86,10 +95,8 @@ def earlier_journals(path: Path) -> list[Path]:
 def all_journals(path: Path) -> list[Path]:
     """Return all journals, that of the last edit first; gaps in the numbers are allowed."""
     last = journal_of(path)
-    try:
+    with reported_as(f"cannot list {last.parent}"):
         names = {one.name for one in last.parent.iterdir()}
-    except OSError as error:
-        raise SourceError(f"cannot list {last.parent}: {reason_of(error)}") from error
     ends = (name.removeprefix(f"{last.name}.") for name in names if name.startswith(f"{last.name}."))
     numbers = {int(end) for end in ends if end.isascii() and end.isdigit() and str(int(end)) == end}
     return [*([last] if last.name in names else []), *(_numbered(path, one) for one in sorted(numbers, reverse=True))]
@@ -111,10 +118,8 @@ def bring_back(path: Path) -> None:
 def forget(path: Path) -> None:
     # Remove the oldest last, so that the remaining chain has no gap.
     for one in (journal_of(path), *reversed(earlier_journals(path))):
-        try:
+        with reported_as(f"cannot remove {one}"):
             one.unlink(missing_ok=True)
-        except OSError as error:
-            raise SourceError(f"cannot remove {one}: {reason_of(error)}") from error
 
 
 def _numbered(path: Path, number: int) -> Path:
@@ -123,10 +128,8 @@ def _numbered(path: Path, number: int) -> Path:
 
 
 def _rename(old: Path, new: Path) -> None:
-    try:
+    with reported_as(f"cannot rename {old}"):
         old.rename(new)
-    except OSError as error:
-        raise SourceError(f"cannot rename {old}: {reason_of(error)}") from error
 
 
 # --- contents --------------------------------------------------------------------------------------------
@@ -158,11 +161,9 @@ class JournalRecord:
             yield start, self.held(raw, start - self.start, size) if self.holds else bytes(size)
 
     def held(self, raw: IO[bytes], first: int, size: int) -> bytes:
-        try:
+        with reported_as("cannot read the journal"):
             raw.seek(self.at + first)
             data = raw.read(size)
-        except OSError as error:
-            raise SourceError(f"cannot read the journal: {reason_of(error)}") from error
         if len(data) < size:
             raise SourceError("cannot read the journal: it was truncated")
         return data
@@ -212,17 +213,18 @@ class Journal:
     def changes_back(self) -> list[dict[str, Any]]:
         """Return the changes that undo makes, in the form of `Edit.to_json`."""
         found = []
-        try:
-            with self.path.open("rb") as file, self.undo_path.open("rb") as journal:
-                for one in self.old:
-                    size = min(one.size, SHOWN)
-                    file.seek(one.start)
-                    journal.seek(one.at)
-                    new = bytes(size) if one.kind == _OLD_ZEROS else journal.read(size)
-                    what = {"what": f"undo: {self.what}", "start": one.start, "stop": one.stop}
-                    found.append(what | {"old": file.read(size).hex(), "new": new.hex()})
-        except OSError as error:
-            raise SourceError(f"cannot read {self.path}: {reason_of(error)}") from error
+        with (
+            reported_as(f"cannot read {self.path}"),
+            self.path.open("rb") as file,
+            self.undo_path.open("rb") as journal,
+        ):
+            for one in self.old:
+                size = min(one.size, SHOWN)
+                file.seek(one.start)
+                journal.seek(one.at)
+                new = bytes(size) if one.kind == _OLD_ZEROS else journal.read(size)
+                what = {"what": f"undo: {self.what}", "start": one.start, "stop": one.stop}
+                found.append(what | {"old": file.read(size).hex(), "new": new.hex()})
         return found
 
     @property
@@ -279,21 +281,18 @@ def check_journal(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal
     around each change must match, and after a complete edit also the new bytes.
     """
     where = journal_of(path)
-    try:
+    with reported_as(f"cannot read {where}"), FileSource(real_path(path), follow_links=False) as source:
         status = os.fstat(raw.fileno())
-        with FileSource(real_path(path), follow_links=False) as source:
-            if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
-                raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
-            file = io.BufferedReader(raw)  # type: ignore[type-var]
-            try:
-                found = _read(path, where, file, source, trust=trust)
-            finally:
-                file.detach()
-            _check_records(found, where)
-            _check_file(found, raw, source, trust=trust)
-            return found
-    except OSError as error:
-        raise SourceError(f"cannot read {where}: {reason_of(error)}") from error
+        if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
+            raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
+        file = io.BufferedReader(raw)  # type: ignore[type-var]
+        try:
+            found = _read(path, where, file, source, trust=trust)
+        finally:
+            file.detach()
+        _check_records(found, where)
+        _check_file(found, raw, source, trust=trust)
+        return found
 
 
 def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust: bool) -> Journal:
@@ -502,7 +501,7 @@ def set_state(raw: IO[bytes], state: bytes) -> None:
 
 def remove_journal(path: Path, *, wipe: bool = False) -> None:
     """Remove a journal. With `wipe`, its bytes are then overwritten, so that no partly wiped journal is found."""
-    try:
+    with reported_as(f"cannot remove {path}"):
         if not wipe:
             path.unlink()
             return
@@ -511,5 +510,3 @@ def remove_journal(path: Path, *, wipe: bool = False) -> None:
             for _ in range(0, os.fstat(raw.fileno()).st_size, PIECE):
                 write_all(raw, bytes(PIECE))
             sync_file(raw.fileno())
-    except OSError as error:
-        raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from weakref import WeakSet
 
-from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of, reported_as
 from shardcore.sources.base import check_name
 from shardcore.system import is_link, lock_file, open_to_lock
 from shardcore.writing.plan import WrittenFile
@@ -288,10 +288,8 @@ class Output:
             missing.append(inner)
             inner = inner.parent
         for one in reversed(missing):
-            try:
+            with reported_as(f"cannot create the folder {one}"):
                 one.mkdir()
-            except OSError as error:
-                raise SourceError(f"cannot create the folder {one}: {reason_of(error)}") from error
             self._made.append(one)
         if not missing and folder not in self._swept:
             sweep(folder, self._stem)

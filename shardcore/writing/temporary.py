@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, SourceError, UsageError, reason_of, reported_as
 from shardcore.system import (
     give_mode,
     lock_file,
@@ -334,12 +334,8 @@ class TemporaryFile(Draining):
         with contextlib.suppress(OSError):
             self.path.unlink()
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            raise _cannot_write(self.final, error) from error
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        return reported_as(f"cannot write {self.final}")
 
 
 def _write_to(descriptor: int, data: bytes | bytearray) -> None:
@@ -472,16 +468,14 @@ def takes_writes(path: Path) -> bool:
 def write_through(path: Path, pieces: Iterable[bytes]) -> int:
     """Write bytes directly to a pipe, device or descriptor (see `takes_writes`); return their number."""
     number, size = _descriptor_of(path), 0
-    try:
-        # Duplicate a descriptor: reopening its file would write from the beginning.
-        with open(path if number is None else os.dup(number), "wb", buffering=0) as file:
-            for piece in pieces:
-                left = memoryview(piece)
-                while left:
-                    left = left[file.write(left) :]
-                size += len(piece)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+    # Duplicate a descriptor: reopening its file would write from the beginning.
+    with (
+        reported_as(f"cannot write {path}"),
+        open(path if number is None else os.dup(number), "wb", buffering=0) as file,
+    ):
+        for piece in pieces:
+            _write_to(file.fileno(), piece)
+            size += len(piece)
     return size
 
 
@@ -511,7 +505,7 @@ def is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+        raise _cannot_write(path, error) from error
     return True
 
 
@@ -519,10 +513,8 @@ def sync_folders(folders: Collection[Path]) -> None:
     """Sync folders after renames; does nothing if the system does not support it."""
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
-            try:
+            with reported_as(f"cannot sync {folder}"):
                 sync_folder(folder)
-            except OSError as error:
-                raise SourceError(f"cannot sync {folder}: {reason_of(error)}") from error
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reported_as
 from shardcore.model.finding import Findings
 from shardcore.model.safe_text import shell_line, typed
 from shardcore.progress import Progress, no_progress
@@ -311,23 +311,20 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
 
 def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: int, progress: Progress) -> None:
     done, total = 0, max(sum(one.size for one in records), 1)
-    with open_for_edit(path) as file:
-        try:
-            status = os.fstat(file.fileno())
-            now = file.seek(0, os.SEEK_END)
-            grows = now < size
-            if now != size and stat.S_ISREG(status.st_mode):
-                # Restored bytes beyond the end begin as a hole: zeros need not be written.
-                file.truncate(size)
-            for one in records:
-                for start, data in one.pieces(raw, now if grows else size):
-                    file.seek(start)
-                    write_all(file, data)
-                    done += len(data)
-                    progress(min(done, total), total)
-            make_durable(file, before=status.st_mtime_ns)
-        except OSError as error:
-            raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+    with open_for_edit(path) as file, reported_as(f"cannot write {path}"):
+        status = os.fstat(file.fileno())
+        now = file.seek(0, os.SEEK_END)
+        grows = now < size
+        if now != size and stat.S_ISREG(status.st_mode):
+            # Restored bytes beyond the end begin as a hole: zeros need not be written.
+            file.truncate(size)
+        for one in records:
+            for start, data in one.pieces(raw, now if grows else size):
+                file.seek(start)
+                write_all(file, data)
+                done += len(data)
+                progress(min(done, total), total)
+        make_durable(file, before=status.st_mtime_ns)
 
 
 def planned_undo(source: FileSource) -> tuple[Journal, Edit]:
