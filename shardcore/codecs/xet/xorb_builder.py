@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import HashArray, tree_root
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
@@ -26,6 +25,7 @@ from shardcore.codecs.xet.xorb_layout import (
     SENTENCES,
     Scheme,
     XorbInfo,
+    write_chunk,
     write_info,
     write_u24,
 )

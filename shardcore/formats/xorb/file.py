@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.chunk import read_chunk
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HASH,
@@ -28,6 +27,7 @@ from shardcore.codecs.xet.xorb_layout import (
     header_fault,
     header_faults,
     info_parts,
+    read_chunk,
     read_u24,
     u24_column,
 )
