@@ -210,7 +210,7 @@ class RemoteSession:
     def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
         self.tape = tape if tape is not None else RequestLog()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = False
         self._lost: RemoteError | None = None
         self._lost_until = 0.0
@@ -259,26 +259,23 @@ class RemoteSession:
             if most is not None and self._asked >= most:
                 text = f"the limit of {plural(most, 'request')} is used up"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
-            self._reserve(size)
+            self.reserve(size)
             self._asked += 1
 
     def reserve(self, size: int) -> None:
+        limit = self.options.limit_fetch
         with self._lock:
-            self._reserve(size)
+            if limit is not None and self._asked_bytes + size > limit:
+                more = self._asked_bytes + size - limit
+                text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
+                raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
+            self._asked_bytes += size
 
     def settle(self, size: int, requests: int = 0) -> None:
         """Correct the counters after a request: by received minus reserved bytes, and by additional requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
-
-    def _reserve(self, size: int) -> None:
-        limit = self.options.limit_fetch
-        if limit is not None and self._asked_bytes + size > limit:
-            more = self._asked_bytes + size - limit
-            text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
-            raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
-        self._asked_bytes += size
 
     # --- failures and retries ------------------------------------------------------------------------------
 
