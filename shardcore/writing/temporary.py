@@ -80,6 +80,7 @@ class TemporaryFile(Draining):
         stem: See `temporary_path`.
         like: File whose mode and owner it gets, if allowed; default: the replaced file, else those of a new file.
         path: Temporary name in a folder that the run has locked; default: `temporary_path`.
+        file: The file at `path`, if it is already open and locked.
         finishing: Thread that hashes and syncs large complete files. All files then need a call of `make_durable`.
 
     Attributes:
@@ -95,6 +96,7 @@ class TemporaryFile(Draining):
         *,
         like: Path | None = None,
         path: Path | None = None,
+        file: IO[bytes] | None = None,
         finishing: ThreadPoolExecutor | None = None,
     ) -> None:
         super().__init__()
@@ -109,10 +111,10 @@ class TemporaryFile(Draining):
         self._held: int | None = None
         self._over = False
         self._like = like
-        self._file: IO[bytes] | None = None
+        self._file = file
         # Unless it is locked, a file is created only when its buffer is full or it is complete.
         self._pending = bytearray() if path is not None and like is None and finishing is not None else None
-        if path is not None and self._pending is not None:
+        if path is not None and (file is not None or self._pending is not None):
             self.path = path
             return
         for left in reversed(range(TRIES)):
