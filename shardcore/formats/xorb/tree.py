@@ -7,16 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from shardcore.codecs.xet.hashes import to_text
+from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     CHUNKS,
     HEADER_SIZE,
     INFO_BLOCK,
     INFO_LENGTH,
-    InfoPart,
     Scheme,
-    XorbInfo,
-    info_parts,
     read_u24,
 )
 from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, ReadMany, Records, XorbFile, read_headers, unpack
