@@ -323,12 +323,13 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
     path given by the user (`named`) may also be a descriptor such as `/dev/stdin`, or a pipe. A missing file is a
     `SourceError` with the cause `FileNotFoundError`.
     """
-    own = named and str(path).startswith(_OWN_DESCRIPTORS)
-    descriptor = -1
-    try:
-        if own:
+    if named and str(path).startswith(_OWN_DESCRIPTORS):
+        try:
             return open(path, "rb")
-        descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+        except (OSError, ValueError) as error:
+            raise failed(f"cannot open {path}", error) from error
+    descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+    try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -336,9 +337,8 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
             raise SourceError(f"cannot open {path}: not a regular file")
         return os.fdopen(descriptor, "r+b", 0) if writable else os.fdopen(descriptor, "rb", io.DEFAULT_BUFFER_SIZE)
     except BaseException as error:
-        if descriptor >= 0:
-            os.close(descriptor)
-        if isinstance(error, (OSError, ValueError)):
+        os.close(descriptor)
+        if isinstance(error, OSError):
             raise failed(f"cannot open {path}", error) from error
         raise
 
