@@ -26,11 +26,22 @@ from shardcore.sources.remote.response import Broken, Transport
 
 T = TypeVar("T")
 
+FIRST_PAUSE = 0.2
+"""Seconds before the first retry; doubled for each further one."""
+
+LONGEST_PAUSE = 5.0
+
+LOST_FOR = 3.0
+"""Seconds during which no request is sent to a lost source."""
+
 STEADY = 16
 """Successes in a row after which the limit of a host rises by one request."""
 
 _ASK = 0.05
 """Seconds between checks for cancellation."""
+
+
+# --- connections -----------------------------------------------------------------------------------------
 
 
 class Workers:
@@ -195,13 +206,7 @@ def _key(address: Address, options: RemoteOptions) -> _Key:
     return *address.server, "", shared
 
 
-FIRST_PAUSE = 0.2
-"""Seconds before the first retry; doubled for each further one."""
-
-LONGEST_PAUSE = 5.0
-
-LOST_FOR = 3.0
-"""Seconds during which no request is sent to a lost source."""
+# --- session ---------------------------------------------------------------------------------------------
 
 
 class RemoteSession:
