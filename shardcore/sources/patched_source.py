@@ -215,11 +215,11 @@ def steps_of(changes: Sequence[Change]) -> int:
 def check_room(changes: Sequence[Change]) -> None:
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
-            f"{len(changes):,} changes;at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
+            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
         )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
-        raise LimitExceeded(f"{size:,} new bytes;at most {MOST_NEW:,} are kept in memory")
+        raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are kept in memory")
 
 
 def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:

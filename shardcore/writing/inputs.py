@@ -233,7 +233,7 @@ def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> Non
     except OSError as error:
         raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
     if after.st_size != before.st_size:
-        sizes = f"{grouped_digits(before.st_size)}bytes before, then {grouped_digits(after.st_size)}"
+        sizes = f"{grouped_digits(before.st_size)} bytes before, then {grouped_digits(after.st_size)}"
         raise SourceError(f"{label} changed while it was packed: {sizes}; pack again")
     if (after.st_mtime_ns, after.st_ino, after.st_dev) != (before.st_mtime_ns, before.st_ino, before.st_dev):
         raise SourceError(f"{label} changed while it was packed; pack again")
