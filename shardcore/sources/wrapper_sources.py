@@ -127,25 +127,23 @@ class MeteredSource(WrapperSource):
         self._lock = threading.Lock()
 
     def _read(self, start: int, stop: int) -> bytes:
-        data = self.base.read(start, stop)
-        self._count(int(stop > start), len(data))
-        return data
+        return self._counted(self.base.read(start, stop))
 
     def _read_first(self, count: int) -> bytes:
-        data = self.base.read_first(count)
-        self._count(int(len(data) > 0), len(data))
-        return data
+        return self._counted(self.base.read_first(count))
 
     def _read_last(self, count: int) -> bytes:
-        data = self.base.read_last(count)
-        self._count(int(len(data) > 0), len(data))
-        return data
+        return self._counted(self.base.read_last(count))
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         parts = self.base.read_many(ranges)
         joined = merged(ranges, self.merge_gap)
         self._count(len(joined), sum(stop - start for start, stop, _ in joined))
         return parts
+
+    def _counted(self, data: bytes) -> bytes:
+        self._count(int(len(data) > 0), len(data))
+        return data
 
     def _count(self, requests: int, size: int) -> None:
         with self._lock:

@@ -10,10 +10,9 @@ import pytest
 from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import kill_runs as killed
-from shardcore.writing import journal as chain
 from shardcore.writing import undo as journals
 from shardcore.writing.in_place import Edit, FileChange, Stream, Zeros, edit_of
-from shardcore.writing.journal import BEGUN, journal_of, mark_journal
+from shardcore.writing.journal import BEGUN, earlier_journals, forget, journal_of, mark_journal
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -58,7 +57,7 @@ class Killed:
 
     def prepared(self, target: Path) -> None:
         target.write_bytes(OLD)
-        chain.forget(target)
+        forget(target)
 
     def run(self, target: Path) -> None:
         applied(target, grow=self.grow)
@@ -105,7 +104,7 @@ class KilledSecond:
 
     def prepared(self, target: Path) -> None:
         target.write_bytes(OLD)
-        chain.forget(target)
+        forget(target)
         with FileSource(target) as source:
             journals.apply(edit_of(source, "first", (FileChange(0, b"first"),)))
 
@@ -121,7 +120,7 @@ class KilledSecond:
             if target.read_bytes() not in (FIRST, OLD):
                 return "not-put-back"
         # A second edit that had not begun has its journal at most, which says so.
-        return "wrong" if chain.earlier_journals(target) else "undone" + str(undone)
+        return "wrong" if earlier_journals(target) else "undone" + str(undone)
 
 
 @pytest.mark.thorough
