@@ -6,6 +6,8 @@ For any input, the library raises only these errors and `Cancelled`.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
@@ -328,7 +330,7 @@ class BudgetSpent(RemoteError):
 
 
 class LargeRead(BudgetSpent):
-    """A read needs `size` bytes, more than may be fetched without asking the user; see `read_purpose.at_most`."""
+    """A read needs `size` bytes, more than may be fetched without asking the user; see `sources.base.at_most`."""
 
     def __init__(
         self,
@@ -350,6 +352,15 @@ _UNREAD = frozenset({errno.EIO, errno.EINTR, errno.EAGAIN, errno.EBUSY, errno.ET
 def failed(what: str, error: Exception) -> SourceError:
     kind = OutOfResources if isinstance(error, OSError) and error.errno in _REFUSED else SourceError
     return kind(f"{what}: {reason_of(error)}")
+
+
+@contextmanager
+def reported_as(what: str) -> Iterator[None]:
+    """Raise errors of the operating system, and those of invalid paths, as `SourceError`: `what`, and the reason."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{what}: {reason_of(error)}") from error
 
 
 def says_absent(error: SourceError) -> bool:

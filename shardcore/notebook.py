@@ -42,7 +42,7 @@ from shardcore.operations.diff_columns import DiffKind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Step, Trace
-from shardcore.sources.read_purpose import at_most
+from shardcore.sources.base import at_most
 from shardcore.sources.remote.address import shown_address
 from shardcore.teaching.drawing.svg import picture_of, with_ids
 

@@ -23,7 +23,7 @@ import shardcore
 from shardcore import FormatError, RemoteError, RemoteOptions
 from shardcore.cli.program import run
 from shardcore.formats.des.routing import Zones
-from shardcore.sources.remote.certificates import VARIABLES
+from shardcore.sources.remote.http import VARIABLES
 from shardcore.sources.remote.s3 import signer_of, store_of
 from tests.bench.figures import sharding
 from tests.remote.servers import RangeServer, RedirectServer
@@ -286,8 +286,7 @@ def test_the_environment_is_read_for_nothing_else() -> None:
     assert not [what for what in (*literal, *VARIABLES) if not re.fullmatch(allowed, what)]
     others = {name for name, what in read if what[0] not in "\"'"}
     assert others <= {
-        "shardcore/sources/remote/certificates.py",  # VARIABLES
-        "shardcore/sources/remote/connection_pool.py",  # those that headers.toml names
+        "shardcore/sources/remote/http.py",  # VARIABLES, and those that headers.toml names
         "shardcore/system.py",  # XDG_*, APPDATA
         "shardcore/cli/program.py",  # completion
         "app/shardscope/startup/single_instance.py",  # of the display

@@ -17,14 +17,13 @@ from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys,
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_text import plural, range_text
-from shardcore.writing.edit_options import TOMBSTONE
+from shardcore.writing.declaration import TOMBSTONE
 
 if TYPE_CHECKING:
     from shardcore.operations.edit import EditResult
     from shardcore.progress import Progress
-    from shardcore.writing.audit import Audit
-    from shardcore.writing.in_place import Edit, Rewrite
-    from shardcore.writing.undo import Journal
+    from shardcore.writing.in_place import Audit, Edit, Rewrite
+    from shardcore.writing.journal import Journal
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
@@ -154,8 +153,8 @@ def undo(
         shardcore undo small.shard --yes
     """
     from shardcore.operations.edit import refuse_address, undo_last
+    from shardcore.writing.journal import earlier_journals
     from shardcore.writing.lock import locked, real_path
-    from shardcore.writing.undo_chain import earlier_journals
 
     only("without --purge", not purge, trust=trust)
     refuse_address(file)
@@ -337,7 +336,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
-    from shardcore.writing.undo import Journal
+    from shardcore.writing.journal import Journal
 
     if isinstance(edit, Journal):
         _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=given.yes)

@@ -21,8 +21,8 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
+from shardcore.sources.base import opening_whole
 from shardcore.sources.location import local_path
-from shardcore.sources.read_purpose import opening_whole
 from shardcore.sources.remote.address import is_address, shown_address
 
 if TYPE_CHECKING:

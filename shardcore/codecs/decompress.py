@@ -1,7 +1,8 @@
 """Decompression with limits on output size and memory.
 
 Output is produced and counted in pieces, and declared sizes are never allocated: those in zstd and LZ4 headers and gzip
-trailers may be wrong. A payload is exactly one frame, member or stream; trailing bytes are an error.
+trailers may be wrong. A payload is exactly one frame, member or stream; trailing bytes are an error. The end of a frame
+is found from its block headers, without decompressing; gzip stores no lengths.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from io import BytesIO
 from itertools import repeat
 from typing import IO, Literal, cast, get_args
@@ -45,8 +47,10 @@ _FIRST_PIECE = 1 << 16
 _WBITS = {"gzip": 31, "zlib": 15}
 _GZIP_HEAD = 10  # bytes of the shortest header of a gzip member
 _PIECE = 1 << 20
-_LZ4_MAGIC = b"\x04\x22\x4d\x18"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+GZIP_MAGIC = b"\x1f\x8b\x08"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+LZ4_MAGIC = b"\x04\x22\x4d\x18"
 
 
 def decompress(
@@ -94,7 +98,15 @@ def decompress_many(
     """Decompress payloads; return the content of each, or its error. Small gzip members are decompressed in bulk."""
     # Short payloads need no limit: deflate expands at most `DEFLATE_RATIO` times.
     plain = _gzip_members(payloads) if codec == "gzip" and sum(map(len, payloads)) <= 2 * SMALL else None
-    return plain or [_decompressed(codec, data, place, number) for number, data in enumerate(payloads)]
+    if plain:
+        return plain
+    found: list[bytes | ShardError] = []
+    for number, data in enumerate(payloads):
+        try:
+            found.append(decompress(codec, data, span=place(number)))
+        except (FormatError, LimitExceeded) as error:
+            found.append(error)
+    return found
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
@@ -110,13 +122,6 @@ def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
         return None
     charge_expanded(sum(sizes))
     return cast(list[bytes | ShardError], contents)
-
-
-def _decompressed(codec: str, data: bytes, place: Callable[[int], Span], number: int) -> bytes | ShardError:
-    try:
-        return decompress(codec, data, span=place(number))
-    except (FormatError, LimitExceeded) as error:
-        return error
 
 
 def decompress_stream(
@@ -135,7 +140,7 @@ def decompress_stream(
     expand = _ENGINES.get(codec)
     if expand is None:
         raise Unsupported(f"codec {codec!r} is not supported", span=span)
-    return _bounded(codec, expand(_nonempty(chunks)), limit, expected, span)
+    return _bounded(codec, expand(bytes(chunk) for chunk in chunks if len(chunk)), limit, expected, span)
 
 
 def _bounded(
@@ -191,10 +196,6 @@ def _slices(data: Data) -> Iterator[Data]:
         yield view[start : start + _FEED]
 
 
-def _nonempty(chunks: Iterable[Data]) -> Iterator[bytes]:
-    return (bytes(chunk) for chunk in chunks if len(chunk))
-
-
 def _piece_sizes() -> Iterator[int]:
     """Yield output buffer sizes: a small one first, because most objects are small."""
     yield _FIRST_PIECE
@@ -204,10 +205,6 @@ def _piece_sizes() -> Iterator[int]:
 
 _TRAILING = "trailing bytes after the compressed data"
 _ENDS_EARLY = "the compressed data is truncated"
-
-
-def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    return chunks
 
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
@@ -231,24 +228,12 @@ def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
         raise _Corrupt(_TRAILING)
 
 
-def _expand_gzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    return _expand_deflate(chunks, 31)
-
-
-def _expand_raw_deflate(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    return _expand_deflate(chunks, -15)
-
-
-def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    return _expand_deflate(chunks, 15)
-
-
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
     import lz4.frame  # imported here and below, because opening a file decompresses nothing
 
     engine = lz4.frame.LZ4FrameDecompressor()
     sizes = _piece_sizes()
-    for chunk in _checked_magic(chunks, _LZ4_MAGIC):
+    for chunk in _checked_magic(chunks, LZ4_MAGIC):
         if engine.eof:
             raise _Corrupt(_TRAILING)
         data = chunk
@@ -355,10 +340,10 @@ class _ZstdFrame:
     def _take_header(self) -> None:
         head, self._head = bytes(self._head), bytearray()
         if self._descriptor is None:
-            if not head.startswith(_ZSTD_MAGIC):
-                raise _Corrupt(f"does not begin with {_ZSTD_MAGIC.hex(' ')}", BadMagic)
+            if not head.startswith(ZSTD_MAGIC):
+                raise _Corrupt(f"does not begin with {ZSTD_MAGIC.hex(' ')}", BadMagic)
             self._descriptor = head[4]
-            self._wanted = sum(self._rest_of_header(head[4]))
+            self._wanted = sum(_rest_of_header(head[4]))
         elif self._blocks:
             word = int.from_bytes(head, "little")
             self._skip = 1 if word >> 1 & 3 == 1 else word >> 3  # an RLE block stores one byte
@@ -366,24 +351,103 @@ class _ZstdFrame:
                 self._last = True
                 self._skip += self._descriptor & 4  # bit 2 is set for a checksum of 4 bytes
         else:
-            width = self._rest_of_header(self._descriptor)[-1]
+            width = _rest_of_header(self._descriptor)[-1]
             if width:
                 bias = 256 if width == 2 else 0
                 self._content_size = int.from_bytes(head[-width:], "little") + bias
             self._blocks, self._wanted = True, 3
 
-    @staticmethod
-    def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
-        """Return the sizes of the fields window, dictionary ID and content size, in bytes."""
-        single = descriptor >> 5 & 1
-        return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
+
+def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
+    """Return the sizes of the fields window, dictionary ID and content size of a zstd frame, in bytes."""
+    single = descriptor >> 5 & 1
+    return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
 
 
 _ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
-    "none": _expand_none,
+    "none": iter,
     "zstd": _expand_zstd,
     "lz4": _expand_lz4,
-    "gzip": _expand_gzip,
-    "zlib": _expand_zlib,
-    "deflate": _expand_raw_deflate,  # raw deflate, without header and checksum, as in zip archives
+    "gzip": partial(_expand_deflate, wbits=_WBITS["gzip"]),
+    "zlib": partial(_expand_deflate, wbits=_WBITS["zlib"]),
+    "deflate": partial(_expand_deflate, wbits=-15),  # raw deflate, without header and checksum, as in zip archives
 }
+
+
+# --- ends of frames ----------------------------------------------------------------------------------------
+
+Read = Callable[[int, int], bytes]
+"""Function that returns the bytes `[start, stop)`."""
+
+_ZSTD_BLOCK = 1 << 17
+_LZ4_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
+MOST_BLOCKS = 1 << 20
+"""Maximum number of blocks per frame, because a hostile frame may have any number of empty blocks."""
+
+
+def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """Return the end of the zstd frame at `start`; None if it is invalid, exceeds `stop`, or has over `most` blocks."""
+    head = read(start, min(start + 18, stop))
+    if len(head) < 6 or head[:4] != ZSTD_MAGIC:
+        return None
+    descriptor = head[4]
+    if descriptor & 0x08:
+        return None  # a reserved bit
+    at = start + 5 + sum(_rest_of_header(descriptor))
+    while at + 3 <= stop and most > 0:
+        most -= 1
+        block = int.from_bytes(read(at, at + 3), "little")
+        kind, size = block >> 1 & 3, block >> 3
+        if kind == 3 or size > _ZSTD_BLOCK:
+            return None
+        at += 3 + (1 if kind == 1 else size)
+        if block & 1:
+            at += 4 if descriptor & 4 else 0
+            return at if at <= stop else None
+    return None
+
+
+def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """Return the end of the LZ4 frame at `start`; None as in `zstd_end`."""
+    head = read(start, min(start + 7, stop))
+    if len(head) < 7 or head[:4] != LZ4_MAGIC:
+        return None
+    flags, largest = head[4], _LZ4_SIZES.get(head[5] >> 4 & 7)
+    if flags >> 6 != 1 or flags & 2 or largest is None or head[5] & 0x8F:
+        return None
+    at = start + 6 + (8 if flags & 8 else 0) + (4 if flags & 1 else 0) + 1
+    while at + 4 <= stop and most > 0:
+        most -= 1
+        size = int.from_bytes(read(at, at + 4), "little")
+        at += 4
+        if not size:
+            at += 4 if flags & 4 else 0
+            return at if at <= stop else None
+        size &= 0x7FFFFFFF
+        if size > largest:
+            return None
+        at += size + (4 if flags & 16 else 0)
+    return None
+
+
+def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
+    """Return the end of the gzip member at `start` and its uncompressed size; None if damaged or above `limit`."""
+    engine = zlib.decompressobj(31)
+    plain, at, feed = 0, start, 1 << 9  # a small first read, because most candidates are not members
+    while at < stop:
+        chunk = read(at, min(at + feed, stop))
+        at, feed = at + len(chunk), min(feed * 8, _FEED)
+        data = chunk
+        while data:
+            try:
+                size = len(engine.decompress(data, 1 << 20))
+            except zlib.error:
+                return None
+            charge_expanded(size)
+            plain += size
+            if plain > limit:
+                return None
+            if engine.eof:
+                return at - len(engine.unused_data), plain
+            data = engine.unconsumed_tail
+    return None

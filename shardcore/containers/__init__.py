@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC
-from shardcore.codecs.npy_header import MAGIC as NPY_MAGIC
-from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
+from shardcore.codecs.array_headers import LENGTH, MOST_HEADER, NPY_MAGIC, header_stop
+from shardcore.codecs.decompress import GZIP_MAGIC, ZSTD_MAGIC
 from shardcore.shards.format import Certainty, Format, Verdict, lazily
 
 if TYPE_CHECKING:

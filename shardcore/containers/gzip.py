@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.codecs.frame_length import GZIP_MAGIC
+from shardcore.codecs.decompress import GZIP_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,

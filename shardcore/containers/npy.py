@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shardcore.codecs.npy_header import MAGIC, npy_layout
+from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,
@@ -39,7 +39,7 @@ PREAMBLE = Record(
     "preamble",
     source=PAGE,
     fields=(
-        Field("magic", ("u1", 6), FieldRole.MAGIC, "The byte 93 (hex) and the letters `NUMPY`.", MAGIC),
+        Field("magic", ("u1", 6), FieldRole.MAGIC, "The byte 93 (hex) and the letters `NUMPY`.", NPY_MAGIC),
         Field("major", "u1", FieldRole.VERSION, "Version of the format: 1, 2 or 3."),
         Field("minor", "u1", FieldRole.VERSION, "Minor version: 0."),
     ),
@@ -65,8 +65,8 @@ class NpyFile(ContainerFile):
         super().__init__(base)
         head = probe.head(PREAMBLE.size + LENGTH_2.size)
         fields = PREAMBLE.read_one(head, place=Span("", 0, len(head)))
-        if fields["magic"] != MAGIC:
-            raise BadMagic("the file does not begin with the magic of .npy", span=Span("", 0, len(MAGIC)))
+        if fields["magic"] != NPY_MAGIC:
+            raise BadMagic("the file does not begin with the magic of .npy", span=Span("", 0, len(NPY_MAGIC)))
         context.draft.add(
             Section("preamble", SectionRole.HEADER, 0, PREAMBLE.size),
             Node("preamble", Span("", 0, PREAMBLE.size), children=field_nodes(PREAMBLE, fields, 0)),

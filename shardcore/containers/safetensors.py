@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shardcore.codecs.array_headers import DTYPES, METADATA, MOST_HEADER, tensor_entry
 from shardcore.codecs.json_text import parse_json, structure
-from shardcore.codecs.safetensors import DTYPES, METADATA, MOST_HEADER, tensor_entry
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardcore.codecs.frame_length import ZSTD_MAGIC
+from shardcore.codecs.decompress import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,

@@ -102,11 +102,12 @@ class Budget:
         self.stored += count * SMALLEST
 
     def charge_read(self, source: Charged, count: int) -> None:
-        self.add(source)
+        if source.uri not in self._sources:
+            self.add(source)
         self.read += count
         if count > MEMORY_FLOOR:
             self.charge_memory(count)
-        if self.read > self.most:
+        if self.read > WORK_FLOOR and self.read > self.most:
             self._end(f"after reading {plural(self.read, 'byte')}")
 
     def charge_expanded(self, count: int) -> None:
@@ -228,6 +229,11 @@ def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
             return function(*arguments, **named)
 
     return call
+
+
+def charge_read(source: Charged, count: int) -> None:
+    if (current := _current.get()) is not None:
+        current.charge_read(source, count)
 
 
 def charge_expanded(count: int) -> None:

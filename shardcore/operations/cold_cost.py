@@ -14,9 +14,8 @@ from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import LookupRecorder, Meanings, Trace, record_lookup
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Folder, ReadPurpose, Source, reading_for
 from shardcore.sources.cold_source import ColdCost, ColdFolder, ColdSource, CostRecorder
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ from shardcore.shards.shard import Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.input_items import Content, InputItem, opened
-from shardcore.writing.inputs import LeftOut, inode_of, overwrite_error
+from shardcore.writing.inputs import Content, InputItem, LeftOut, inode_of, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, pieces_of

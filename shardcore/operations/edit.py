@@ -24,13 +24,12 @@ from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.writing.audit import Audit
-from shardcore.writing.edit_options import TOMBSTONE, compute_edit
-from shardcore.writing.in_place import Edit, Rewrite, make_rewrites
+from shardcore.writing.declaration import TOMBSTONE, compute_edit
+from shardcore.writing.in_place import Audit, Edit, Rewrite, make_rewrites
+from shardcore.writing.journal import Journal, bring_back, read_journal
 from shardcore.writing.lock import locked, real_path
-from shardcore.writing.undo import Journal, edit_in_place, read_journal
+from shardcore.writing.undo import edit_in_place
 from shardcore.writing.undo import undo as put_back
-from shardcore.writing.undo_chain import bring_back
 
 Opened = Callable[[], Shard]
 """Opens the shard to edit; called again after the edit."""

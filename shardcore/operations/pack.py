@@ -22,8 +22,16 @@ from shardcore.shards.opening import create, means_folder
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
-from shardcore.writing.input_items import FormatInputs, InputItem
-from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, without_replaced
+from shardcore.writing.inputs import (
+    FormatInputs,
+    InputItem,
+    LeftOut,
+    Replaced,
+    Skipped,
+    input_files,
+    named,
+    without_replaced,
+)
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted

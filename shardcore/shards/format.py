@@ -83,7 +83,7 @@ class Format:
         open_folder: Opens a data set.
         writes: Declaration for writing; None if the format cannot be written.
         edits: Edits in place, by command name (`delete`, `truncate`, `append`): a function of the opened shard and the
-            arguments of the command that returns an `Edit` and changes nothing. `shardcore.writing.edit_options`
+            arguments of the command that returns an `Edit` and changes nothing. `shardcore.writing.declaration`
             declares these arguments. `rekey` writes a new file.
         locate: Computes the shard of a key from parameters alone.
         options: Options for opening, writing and locating.

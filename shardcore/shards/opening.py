@@ -25,11 +25,10 @@ from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, label_requests
 from shardcore.shards.viewer_link import chosen_address
-from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source, opens_whole
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.location import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.sources.read_purpose import opens_whole
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.temporary_names import check_replaced
 

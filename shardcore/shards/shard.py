@@ -32,7 +32,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, record_lookup
 from shardcore.shards.whole_file_reads import WholeFiles
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
+from shardcore.sources.base import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -452,9 +452,9 @@ class Shard(Displayed, ABC):
             raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
         data = self.read(wanted, limit=limit)
         if layout is None:
-            from shardcore.codecs.npy_header import MAGIC, npy_layout
+            from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 
-            if not data.startswith(MAGIC):
+            if not data.startswith(NPY_MAGIC):
                 raise UsageError(f"{short(wanted.key)} is not an array")
             layout = npy_layout(data)
         if layout.encoding != RAW:

@@ -7,17 +7,42 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import Enum, IntEnum
 from types import TracebackType
 from typing import Self
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
-from shardcore.model.budget import budget
+from shardcore.model.budget import charge_read
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.progress import check_stopped
-from shardcore.sources.read_purpose import ReadPurpose
+
+
+class ReadPriority(IntEnum):
+    """Priority of a read; reads with lower values come first."""
+
+    SCREEN = 0
+    """Visible on the screen."""
+    SELECTED = 1
+    """Selected or requested by the user."""
+    PREFETCH = 2
+    """Probably needed soon."""
+    SCAN = 3
+    """Long operations that read everything."""
+
+
+class ReadPurpose(Enum):
+    HEAD = "head"
+    FOOTER = "footer"
+    INDEX = "index"
+    LOOKUP = "lookup"
+    PAYLOAD = "payload"
+    LISTING = "listing"
+    PROBE = "probe"
+
 
 MERGE_GAP = 4096
 """Maximum gap between ranges of a local file that are read as one."""
@@ -37,7 +62,6 @@ FAR_GAP = 1 << 16
 MERGE_LIMIT = 16 * 1024 * 1024
 """Maximum bytes of merged ranges."""
 
-
 RANGE = 8 * 1024 * 1024
 """Maximum bytes of one request; larger ranges are fetched by several in parallel."""
 
@@ -49,6 +73,74 @@ AHEAD = 8 * RANGE
 
 PIECE = 1 << 20
 """Bytes per piece of a large range."""
+
+
+_priority: ContextVar[ReadPriority] = ContextVar("priority", default=ReadPriority.SELECTED)
+_purpose: ContextVar[ReadPurpose | None] = ContextVar("purpose", default=None)
+_all: ContextVar[bool] = ContextVar("all", default=False)
+_most: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+@contextmanager
+def wanted(priority: ReadPriority) -> Iterator[None]:
+    """Set the priority of reads in this context."""
+    token = _priority.set(priority)
+    try:
+        yield
+    finally:
+        _priority.reset(token)
+
+
+@contextmanager
+def reading_for(purpose: ReadPurpose) -> Iterator[None]:
+    """Set the purpose of reads in this context; an outer setting takes precedence."""
+    if _purpose.get() is not None:
+        yield
+        return
+    token = _purpose.set(purpose)
+    try:
+        yield
+    finally:
+        _purpose.reset(token)
+
+
+@contextmanager
+def opening_whole(needed: bool = True) -> Iterator[None]:
+    """Open remote files in this context with a first request that is large enough to fetch most files completely."""
+    token = _all.set(needed)
+    try:
+        yield
+    finally:
+        _all.reset(token)
+
+
+def opens_whole() -> bool:
+    return _all.get()
+
+
+@contextmanager
+def at_most(size: int | None) -> Iterator[None]:
+    """Raise `LargeRead` for reads in this context that would fetch more than `size` bytes from another machine.
+
+    Callers can then ask the user. None: no limit; 0: no request is allowed.
+    """
+    token = _most.set(size)
+    try:
+        yield
+    finally:
+        _most.reset(token)
+
+
+def most() -> int | None:
+    return _most.get()
+
+
+def priority() -> ReadPriority:
+    return _priority.get()
+
+
+def purpose() -> ReadPurpose | None:
+    return _purpose.get()
 
 
 class Source(ABC):
@@ -107,8 +199,10 @@ class Source(ABC):
             Cancelled: The job was cancelled.
         """
         check_stopped()
-        self.check_range(start, stop)
-        self._charge(stop - start)
+        if not 0 <= start <= stop <= self.size:
+            self.check_range(start, stop)
+        if self.charged:
+            charge_read(self, stop - start)
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
@@ -143,19 +237,16 @@ class Source(ABC):
         check_stopped()
         for start, stop in ranges:
             self.check_range(start, stop)
-        self._charge(sum(stop - start for start, stop in ranges))
+        if self.charged:
+            charge_read(self, sum(stop - start for start, stop in ranges))
         return self._read_many(ranges)
 
-    def _charge(self, count: int) -> None:
-        if self.charged and (current := budget()) is not None:
-            current.charge_read(self, count)
-
     def _charged_end(self, count: int, read: Callable[[int], bytes]) -> bytes:
-        if self.near:
-            self._charge(min(count, self.size))
-            return read(count)
+        if self.charged and self.near:
+            charge_read(self, min(count, self.size))
         data = read(count)  # now the size of a remote file is known
-        self._charge(len(data))
+        if self.charged and not self.near:
+            charge_read(self, len(data))
         return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:

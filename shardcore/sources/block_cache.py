@@ -38,7 +38,7 @@ class BlockCache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._starts: dict[str, list[int]] = {}
         self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._held: set[str] = set()
@@ -51,14 +51,21 @@ class BlockCache:
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
         """Return the cached blocks that overlap `[start, stop)`, in order."""
         with self._lock:
-            return self._pieces(identity, start, stop)
+            starts = self._starts.get(identity, [])
+            found: list[Piece] = []
+            for first in starts[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, stop)]:
+                block = self._blocks[identity, first]
+                if first + len(block) > start:
+                    self._blocks.move_to_end((identity, first))
+                    found.append((first, block))
+            return found
 
     def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
         """Add bytes of a file, except those already cached. With `hold`, the limit ignores the file until `release`."""
         with self._lock:
             if hold:
                 self._held.add(identity)
-            for first, last in missing(self._pieces(identity, start, start + len(data)), start, start + len(data)):
+            for first, last in missing(self.pieces(identity, start, start + len(data)), start, start + len(data)):
                 part = data if last - first == len(data) else data[first - start : last - start]
                 insort(self._starts.setdefault(identity, []), first)
                 self._blocks[identity, first] = part
@@ -84,16 +91,6 @@ class BlockCache:
             if not starts:
                 del self._starts[name]
 
-    def _pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
-        starts = self._starts.get(identity, [])
-        found: list[Piece] = []
-        for first in starts[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, stop)]:
-            block = self._blocks[identity, first]
-            if first + len(block) > start:
-                self._blocks.move_to_end((identity, first))
-                found.append((first, block))
-        return found
-
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
     """Return the parts of `[start, stop)` that sorted blocks do not cover."""
@@ -108,6 +105,13 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
     if at < stop:
         holes.append((at, stop))
     return holes
+
+
+def present(pieces: list[Piece], start: int, stop: int) -> tuple[tuple[int, int], ...]:
+    """Return the parts of `[start, stop)` that sorted blocks cover."""
+    holes = missing(pieces, start, stop)
+    edges = [start, *(edge for hole in holes for edge in hole), stop]
+    return tuple((first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:

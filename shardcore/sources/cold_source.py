@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
-from shardcore.sources.base import FAR_GAP, Entry, Folder, Source, merged, range_cuts
-from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
-from shardcore.sources.read_purpose import ReadPurpose, purpose
+from shardcore.sources.base import FAR_GAP, Entry, Folder, ReadPurpose, Source, merged, purpose, range_cuts
+from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing, present
 
 FIRST = 1 << 16
 """First range of a file, as in `RemoteFile`."""
@@ -109,13 +108,7 @@ class ColdSource(Source):
         return self._base.identity
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        found: list[tuple[int, int]] = []
-        at = start
-        for first, last in [*missing(self._pieces(start, stop), start, stop), (stop, stop)]:
-            if first > at:
-                found.append((at, first))
-            at = last
-        return tuple(found)
+        return present(self._pieces(start, stop), start, stop)
 
     def close_base(self) -> None:
         if self._owned:

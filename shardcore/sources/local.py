@@ -65,7 +65,7 @@ class FileSource(Source):
         self.uri = str(path)
         self._descriptor = open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
         self._lock = threading.Lock()
-        self._readers = 0
+        self._users = 1  # this source, and running reads; the last one closes the descriptor
         self._closed = False
         try:
             status = os.fstat(self._descriptor)
@@ -128,14 +128,30 @@ class FileSource(Source):
         return _identity_text(self.uri, self.status)
 
     def _read(self, start: int, stop: int) -> bytes:
+        # The system reuses the number of a closed descriptor.
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"{self.name} is closed")
+            self._users += 1
         parts: list[bytes] = []
         at = start
-        while at < stop:
-            part = self._pread(min(stop - at, 1 << 30), at)
-            if not part:
-                raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
-            parts.append(part)
-            at += len(part)
+        try:
+            while at < stop:
+                part = read_at(self._descriptor, min(stop - at, 1 << 30), at)
+                if not part:
+                    raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
+                parts.append(part)
+                at += len(part)
+        except (OSError, OverflowError) as error:
+            lost = failed(f"cannot read {self.uri}", error)
+            lost.span = Span("", at, min(stop, at + (1 << 30)))
+            raise lost from error
+        finally:
+            with self._lock:
+                self._users -= 1
+                last = not self._users
+            if last:
+                os.close(self._descriptor)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def check_same(self, descriptor: int) -> None:
@@ -169,7 +185,8 @@ class FileSource(Source):
     def close(self) -> None:
         """Close the file. Later reads are errors; running reads complete."""
         with self._lock:
-            last = not self._closed and not self._readers
+            self._users -= not self._closed
+            last = not self._closed and not self._users
             self._closed = True
         if last:
             os.close(self._descriptor)
@@ -178,28 +195,6 @@ class FileSource(Source):
         if not self._closed:
             self.close()
             warn(f"unclosed file {self.uri}", ResourceWarning, source=self, stacklevel=2)
-
-    def _pread(self, count: int, at: int) -> bytes:
-        # The system reuses the number of a closed descriptor, so the last reader closes it.
-        with self._lock:
-            if self._closed:
-                raise SourceError(f"{self.name} is closed")
-            self._readers += 1
-        try:
-            return read_at(self._descriptor, count, at)
-        except (OSError, OverflowError) as error:
-            lost = failed(f"cannot read {self.uri}", error)
-            lost.span = Span("", at, at + count)
-            raise lost from error
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._readers -= 1
-            last = self._closed and not self._readers
-        if last:
-            os.close(self._descriptor)
 
 
 class LocalFolder(Folder):
@@ -328,12 +323,13 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
     path given by the user (`named`) may also be a descriptor such as `/dev/stdin`, or a pipe. A missing file is a
     `SourceError` with the cause `FileNotFoundError`.
     """
-    own = named and str(path).startswith(_OWN_DESCRIPTORS)
-    descriptor = -1
-    try:
-        if own:
+    if named and str(path).startswith(_OWN_DESCRIPTORS):
+        try:
             return open(path, "rb")
-        descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+        except (OSError, ValueError) as error:
+            raise failed(f"cannot open {path}", error) from error
+    descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+    try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -341,9 +337,8 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
             raise SourceError(f"cannot open {path}: not a regular file")
         return os.fdopen(descriptor, "r+b", 0) if writable else os.fdopen(descriptor, "rb", io.DEFAULT_BUFFER_SIZE)
     except BaseException as error:
-        if descriptor >= 0:
-            os.close(descriptor)
-        if isinstance(error, (OSError, ValueError)):
+        os.close(descriptor)
+        if isinstance(error, OSError):
             raise failed(f"cannot open {path}", error) from error
         raise
 

@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
 from shardcore.model.number_text import ends_text, plural
+from shardcore.model.span import union
 from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 
@@ -106,28 +107,13 @@ class PatchedSource(WrapperSource):
 
     @property
     def new_ranges(self) -> tuple[tuple[int, int], ...]:
-        found: list[tuple[int, int]] = []
-        for start, piece in zip(self._starts, self._pieces, strict=False):
-            if piece.data is None:
-                continue
-            if found and found[-1][1] == start:
-                found[-1] = (found[-1][0], start + piece.size)
-            else:
-                found.append((start, start + piece.size))
-        return tuple(found)
+        placed = zip(self._starts, self._pieces, strict=False)
+        return tuple(union((start, start + piece.size) for start, piece in placed if piece.data is not None))
 
     @property
     def cuts(self) -> tuple[tuple[int, int], ...]:
         """Removed ranges, sorted: each as its offset in the changed bytes, and the number of removed bytes."""
-        found: list[tuple[int, int]] = []
-        expected = 0
-        for start, piece in zip(self._starts, self._pieces, strict=False):
-            if piece.at > expected:
-                found.append((start, piece.at - expected))
-            expected = piece.at + piece.size
-        if expected < self.base.size:
-            found.append((self.size, self.base.size - expected))
-        return tuple(found)
+        return tuple((at, last - first) for at, first, last in self._removed())
 
     def place_of(self, offset: int) -> int | None:
         """Return the offset in this source of a byte of `base`; None if the byte was removed."""
@@ -138,34 +124,28 @@ class PatchedSource(WrapperSource):
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of this source that has the bytes `[start, stop)` of `base`; empty if they were removed."""
-        taken = list(self._taken())
-        before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
+        gone = list(self._removed())
+        before, until = (sum(min(b, at) - a for _, a, b in gone if a < at) for at in (start, stop))
         return start - before, stop - until
 
-    def _taken(self) -> Iterator[tuple[int, int]]:
-        """Yield the removed ranges of `base`, sorted."""
+    def _removed(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the removed ranges `[first, last)` of `base`, sorted, after their offset in this source."""
         expected = 0
-        for piece in self._pieces:
-            if piece.at > expected:
-                yield expected, piece.at
-            expected = piece.at + piece.size
-        if expected < self.base.size:
-            yield expected, self.base.size
+        ends = [*((piece.at, piece.size) for piece in self._pieces), (self.base.size, 0)]
+        for start, (at, size) in zip(self._starts, ends, strict=True):
+            if at > expected:
+                yield start, expected, at
+            expected = at + size
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         found: list[tuple[int, int]] = []
         for at, piece in self._inside(start, stop):
             if piece.data is not None:
-                ranges: tuple[tuple[int, int], ...] = ((at, at + piece.size),)
+                found.append((at, at + piece.size))
             else:
                 moved = at - piece.at
-                ranges = tuple((a + moved, b + moved) for a, b in self.base.loaded(piece.at, piece.at + piece.size))
-            for a, b in ranges:
-                if found and found[-1][1] == a:
-                    found[-1] = (found[-1][0], b)
-                else:
-                    found.append((a, b))
-        return tuple(found)
+                found += ((a + moved, b + moved) for a, b in self.base.loaded(piece.at, piece.at + piece.size))
+        return tuple(union(found))
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
         for _, piece in self._inside(max(start, 0), min(stop, self.size)):
@@ -178,11 +158,8 @@ class PatchedSource(WrapperSource):
     def _read(self, start: int, stop: int) -> bytes:
         return self._read_many([(start, stop)])[0]
 
-    def _read_first(self, count: int) -> bytes:
-        return self._read(0, min(count, self.size))
-
-    def _read_last(self, count: int) -> bytes:
-        return self._read(max(self.size - count, 0), self.size)
+    # Not those of `base`, whose ends may have changed.
+    _read_first, _read_last = Source._read_first, Source._read_last
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         # One call, so that `base` can merge ranges.
@@ -208,23 +185,11 @@ def overwriting(
 
     With `second`, a second hex digit was typed for the same byte, so the new change replaces the last one.
     """
-    last = changes[-1] if changes else None
-    if (
-        second
-        and last is not None
-        and last.data is not None
-        and (last.start, last.stop - last.start)
-        == (
-            pieces[0][0],
-            1,
-        )
-    ):
+    last = changes[-1] if changes and second else None
+    if last is not None and last.data is not None and (last.start, last.stop) == (pieces[0][0], pieces[0][0] + 1):
         changes = changes[:-1]
     new = [Change.overwrite(start, data) for start, data in pieces if data]
-    return (
-        *changes,
-        *(replace(one, what=what or one.what, joined=number > 0) for number, one in enumerate(new)),
-    )
+    return *changes, *(replace(one, what=what or one.what, joined=number > 0) for number, one in enumerate(new))
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
@@ -250,11 +215,11 @@ def steps_of(changes: Sequence[Change]) -> int:
 def check_room(changes: Sequence[Change]) -> None:
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
-            f"{len(changes):,} changes;at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
+            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
         )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
-        raise LimitExceeded(f"{size:,} new bytes;at most {MOST_NEW:,} are kept in memory")
+        raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are kept in memory")
 
 
 def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
+from shardcore.model.span import union
 from shardcore.sources.base import MERGE_GAP, RANGE, PurposeAt, Source, merged
 
 
@@ -37,35 +37,22 @@ class ConcatSource(Source):
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         # One call per part, so that it can merge ranges.
-        wanted: list[list[tuple[int, int, int]]] = [[] for _ in self.parts]
-        for place, (start, stop) in enumerate(ranges):
-            number = bisect_right(self._starts, start) - 1
-            while start < stop:
-                first, last = self._starts[number], self._starts[number + 1]
-                upto = min(stop, last)
-                if upto > start:
-                    wanted[number].append((place, start - first, upto - first))
-                start = max(start, upto)
-                number += 1
         found: list[list[bytes]] = [[] for _ in ranges]
-        for part, asked in zip(self.parts, wanted, strict=True):
-            pieces = part.read_many([(start, stop) for _, start, stop in asked]) if asked else []
-            for (place, _, _), piece in zip(asked, pieces, strict=True):
-                found[place].append(piece)
+        for part, begin in zip(self.parts, self._starts, strict=False):
+            cut = [(max(start - begin, 0), min(stop - begin, part.size)) for start, stop in ranges]
+            inside = [number for number, (first, last) in enumerate(cut) if first < last]
+            pieces = part.read_many([cut[number] for number in inside]) if inside else []
+            for number, piece in zip(inside, pieces, strict=True):
+                found[number].append(piece)
         return [b"".join(pieces) for pieces in found]
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         found: list[tuple[int, int]] = []
         for part, begin in zip(self.parts, self._starts, strict=False):
             first, last = max(start, begin), min(stop, begin + part.size)
-            if first >= last:
-                continue
-            for a, b in part.loaded(first - begin, last - begin):
-                if found and found[-1][1] == a + begin:
-                    found[-1] = (found[-1][0], b + begin)
-                else:
-                    found.append((a + begin, b + begin))
-        return tuple(found)
+            if first < last:
+                found += ((a + begin, b + begin) for a, b in part.loaded(first - begin, last - begin))
+        return tuple(union(found))
 
     def check_unchanged(self) -> None:
         for part in self.parts:
@@ -140,25 +127,23 @@ class MeteredSource(WrapperSource):
         self._lock = threading.Lock()
 
     def _read(self, start: int, stop: int) -> bytes:
-        data = self.base.read(start, stop)
-        self._count(int(stop > start), len(data))
-        return data
+        return self._counted(self.base.read(start, stop))
 
     def _read_first(self, count: int) -> bytes:
-        data = self.base.read_first(count)
-        self._count(int(len(data) > 0), len(data))
-        return data
+        return self._counted(self.base.read_first(count))
 
     def _read_last(self, count: int) -> bytes:
-        data = self.base.read_last(count)
-        self._count(int(len(data) > 0), len(data))
-        return data
+        return self._counted(self.base.read_last(count))
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         parts = self.base.read_many(ranges)
         joined = merged(ranges, self.merge_gap)
         self._count(len(joined), sum(stop - start for start, stop, _ in joined))
         return parts
+
+    def _counted(self, data: bytes) -> bytes:
+        self._count(int(len(data) > 0), len(data))
+        return data
 
     def _count(self, requests: int, size: int) -> None:
         with self._lock:

@@ -26,7 +26,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesFolder
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.memory_output import MemoryOutput
+from shardcore.writing.output import MemoryOutput
 from shardcore.writing.plan import Plan, PlannedFile
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reported_as
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
-from shardcore.system import sync_file
-from shardcore.writing.audit import Audit, check_audit_log
+from shardcore.system import give_mode, open_file, sync_file
 from shardcore.writing.lock import locked, real_path
 from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
 from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
@@ -149,7 +150,7 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
     total, done = sum(one.size for one in edit.changes), 0
     with open_for_edit(edit.path) as file:
         edit.source.check_same(file.fileno())
-        try:
+        with reported_as(f"cannot write {edit.path}"):
             for one in edit.changes:
                 file.seek(one.start)
                 for piece in one.pieces():
@@ -160,8 +161,6 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
             if edit.new_size < edit.old_size:
                 file.truncate(edit.new_size)
             make_durable(file, before=edit.source.modified)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"cannot write {edit.path}: {reason_of(error)}") from error
 
 
 def open_for_edit(path: Path) -> IO[bytes]:
@@ -190,6 +189,79 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
+
+
+# --- audit log, `FILE.audit.jsonl`: one JSON object per deletion --------------------------------------------
+
+AUDIT_SUFFIX = ".audit.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Reason and author of an edit, for the audit log; `time` is ISO 8601 in UTC (default: now)."""
+
+    reason: str = ""
+    who: str = ""
+    ticket: str = ""
+    time: str = ""
+
+    def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
+        """Append an entry to the audit log of a file, and sync it; `facts` are additional JSON members."""
+        time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
+        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
+        _append_audit(path, json.dumps(line).encode() + b"\n")
+
+
+def audit_log_of(path: Path) -> Path:
+    real = real_path(path)
+    return real.with_name(real.name + AUDIT_SUFFIX)
+
+
+def check_audit_log(path: Path) -> None:
+    """Raise SourceError if the audit log cannot be written; called before the file is edited."""
+    os.close(_open_audit_log(path))
+
+
+def _append_audit(path: Path, line: bytes) -> None:
+    descriptor = _open_audit_log(path)
+    try:
+        with reported_as(f"cannot write {audit_log_of(path)}"):
+            size = os.fstat(descriptor).st_size
+            if size:
+                os.lseek(descriptor, size - 1, os.SEEK_SET)
+                if os.read(descriptor, 1) != b"\n":
+                    # Start a new line after an entry that a power failure truncated.
+                    line = b"\n" + line
+            if os.write(descriptor, line) < len(line):
+                os.ftruncate(descriptor, size)
+                raise OSError("the disk is full")
+            sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_audit_log(path: Path) -> int:
+    log = audit_log_of(path)
+    flags = os.O_RDWR | os.O_APPEND
+    with reported_as(f"cannot write {log}"):
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = open_file(log, flags)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise SourceError(f"cannot write {log}: not a regular file")
+            return descriptor
+        descriptor = open_file(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            give_mode(descriptor, real_path(path))
+            sync_folders([log.parent])
+        except SourceError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+
+# --- sidecars and checks -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,28 +356,20 @@ def make_rewrites(
 
 def check_names(path: Path, *, hard_links: bool) -> None:
     """Raise UsageError for a file with several hard links, unless allowed."""
-    try:
+    with reported_as(f"cannot open {path}"):
         status = path.lstat()
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-            _remove_temporary_names(path, status)
+            # The writer may have been killed just after giving the file its final name. `sweep` does not remove the
+            # temporary name, since it takes the lock of the edit for a running writer.
+            for other in path.parent.iterdir():
+                if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
+                    other.unlink()
             status = path.lstat()
-    except OSError as error:
-        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
         raise UsageError(
             f"{path} has {status.st_nlink} names (hard links): an edit changes all of them",
             remedy=Remedy.HARD_LINKS,
         )
-
-
-def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
-    """Remove the temporary name of a file whose writer was killed just after giving it the final name.
-
-    `sweep` cannot do that, since it takes the lock of the edit for a running writer.
-    """
-    for other in path.parent.iterdir():
-        if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
-            other.unlink()
 
 
 def check_other_file(source: Source | None, target: str | Path) -> None:

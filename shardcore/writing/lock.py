@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, UsageError, reported_as
 from shardcore.sources.location import local_path
 from shardcore.system import lock_file, open_to_lock
 
@@ -27,10 +27,8 @@ _held = threading.local()
 
 def real_path(path: str | Path) -> Path:
     """Return the path of a file with links resolved; locks, journals and audit log are named after it."""
-    try:
+    with reported_as(f"cannot open {path}"):
         return Path(os.path.realpath(local_path(path)))
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
 
 
 @contextlib.contextmanager
@@ -76,15 +74,13 @@ def _locked(path: Path, until: float) -> Iterator[None]:
 
 
 def _opened(path: Path) -> tuple[int | None, tuple[int, int]]:
-    try:
+    with reported_as(f"cannot open {path}"):
         try:
             # Locks on network file systems need a file open for writing.
             descriptor = open_to_lock(path, os.O_RDWR)
         except OSError:
             descriptor = open_to_lock(path)
         status = os.fstat(descriptor) if descriptor is not None else path.lstat()
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     return descriptor, (status.st_dev, status.st_ino)
 
 

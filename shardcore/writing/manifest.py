@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
@@ -20,8 +20,7 @@ from shardcore.model.options import Option
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.sources.local import open_side_file
-from shardcore.writing.input_items import NOTHING_STATED, InputItem, Stated
-from shardcore.writing.inputs import LeftOut, Skipped
+from shardcore.writing.inputs import NOTHING_STATED, InputItem, LeftOut, Skipped, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable
@@ -218,49 +217,41 @@ class ManifestReader:
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot read {self.name}: {reason_of(error)}") from error
 
-    def _parsed(self, stream: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-        first, number = "", 0
-        for line in stream:
-            number += 1
-            if line.strip():
-                # Standard input may also begin with a byte order mark.
-                first = line.removeprefix("\ufeff")
-                break
+    def _parsed(self, stream: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        lines = enumerate(stream, 1)
+        number, first = next((one for one in lines if one[1].strip()), (0, ""))
         if not first:
             return
+        # Standard input may also begin with a byte order mark.
+        first = first.removeprefix("\ufeff")
         if first.strip() == "{":
-            yield from self._long_form(stream, number)
+            yield from self._long_form(lines, number)
             return
         members = self._object(number, first)
         if isinstance(members.get("objects"), list):
-            self.header = {name: value for name, value in members.items() if name != "objects"}
-            yield from ((number, self._checked(number, one)) for one in members["objects"])
+            yield from self._listed(members, number)
             return
         yield number, members
-        for line in stream:
-            number += 1
-            if line.strip():
-                yield number, self._object(number, line)
+        yield from ((number, self._object(number, line)) for number, line in lines if line.strip())
 
-    def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _long_form(self, lines: Iterator[tuple[int, str]], begin: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read the form that `extract` writes: a header, then one object per line. Other JSON is loaded as a whole."""
-        lines, head = ["{\n"], number
-        for line in stream:
-            number += 1
-            lines.append(line)
+        head = ["{\n"]
+        for _, line in lines:
+            head.append(line)
             if line.strip() == '"objects": [':
                 break
-        text = "".join(lines[:-1]).rstrip().rstrip(",") + "}"
-        if lines[-1].strip() != '"objects": [' or not text.startswith("{"):
-            yield from self._at_once("".join(lines), head)
+        text = "".join(head[:-1]).rstrip().rstrip(",") + "}"
+        if head[-1].strip() != '"objects": [' or not text.startswith("{"):
+            yield from self._at_once("".join(head), begin)
             return
-        self.header = self._object(head, text)
-        for line in stream:
-            number += 1
+        self.header = self._object(begin, text)
+        number = begin + len(head) - 1
+        for number, line in lines:
             entry = line.strip()
             if entry == "{":
                 # Indented by another program.
-                yield from self._at_once("".join([*lines, line, *stream]), head)
+                yield from self._at_once("".join([*head, line, *(rest for _, rest in lines)]), begin)
                 return
             if entry.startswith("]"):
                 return
@@ -272,6 +263,9 @@ class ManifestReader:
         members = self._object(number, text, WHOLE)
         if not isinstance(members.get("objects"), list):
             raise self._wrong(number, "a manifest needs `objects`, or one object per line")
+        yield from self._listed(members, number)
+
+    def _listed(self, members: dict[str, Any], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
         self.header = {name: value for name, value in members.items() if name != "objects"}
         yield from ((number, self._checked(number, one)) for one in members["objects"])
 

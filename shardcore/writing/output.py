@@ -8,10 +8,11 @@ import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from weakref import WeakSet
 
-from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of, reported_as
 from shardcore.sources.base import check_name
 from shardcore.system import is_link, lock_file, open_to_lock
 from shardcore.writing.plan import WrittenFile
@@ -287,10 +288,8 @@ class Output:
             missing.append(inner)
             inner = inner.parent
         for one in reversed(missing):
-            try:
+            with reported_as(f"cannot create the folder {one}"):
                 one.mkdir()
-            except OSError as error:
-                raise SourceError(f"cannot create the folder {one}: {reason_of(error)}") from error
             self._made.append(one)
         if not missing and folder not in self._swept:
             sweep(folder, self._stem)
@@ -361,3 +360,69 @@ def _check_movable(root: Path, name: str, prepared: Path) -> None:
         raise SourceError(f"cannot write to {target}: {folder} is on another file system than {root}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write into {target}: permission denied")
+
+
+class MemoryFile(Draining):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.data = bytearray()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.data += data
+        self.at = len(self.data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        self.data[offset : offset + len(data)] = data
+
+    def skip(self, size: int) -> None:
+        self.write(bytes(size))
+
+    def rewind(self, offset: int) -> None:
+        del self.data[offset:]
+        self.at = offset
+
+
+class MemoryOutput(Output):
+    """Output in memory.
+
+    Attributes:
+        files: Bytes of the complete files, by relative name, in the order of completion.
+    """
+
+    def __init__(self, name: str = "", *, folder: bool = False) -> None:
+        super().__init__(None, folder=folder)
+        self.planning = False
+        self.files: dict[str, bytes] = {}
+        self._name = name
+        self._begun: list[tuple[MemoryFile, bool]] = []
+
+    def open(self, name: str = "", *, last: bool = False) -> Draining:
+        file = MemoryFile(name or self._name)
+        self._begun.append((file, last))
+        return file
+
+    def spool(self, name: str) -> Draining:
+        return self.open(name)
+
+    def settle(self, file: Draining, name: str) -> bool:
+        if not isinstance(file, MemoryFile):
+            return True
+        if any(other.name == name and other is not file for other, _ in self._begun):
+            self.drop(file)
+            return False
+        file.name = name
+        return True
+
+    def drop(self, file: Draining) -> None:
+        self._begun = [(other, last) for other, last in self._begun if other is not file]
+
+    def commit(self) -> tuple[WrittenFile, ...]:
+        ordered = [file for file, _ in sorted(self._begun, key=lambda one: one[1])]
+        self.files = {file.name: bytes(file.data) for file in ordered}
+        return tuple(
+            WrittenFile(Path(file.name), file.objects, file.at, sha256(file.data).hexdigest()) for file in ordered
+        )
+
+    def discard(self) -> None:
+        self._begun = []

@@ -21,7 +21,7 @@ from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, RemoteError, SourceChanged, SourceError
 from shardcore.sources.local import open_side_file, read_side_file
 from shardcore.system import is_own, open_file, replace_file, user_folder
-from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, free_name
+from shardcore.writing.temporary import BUFFER, STREAM_PIECE, TemporaryFile, free_name
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
@@ -32,14 +32,6 @@ MOST_RECORDS = 200
 
 _MOST_TEXT = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-class KeptFile(TemporaryFile):
-    def __init__(self, final: Path, path: Path, file: IO[bytes]) -> None:
-        Draining.__init__(self)
-        self.final, self.path, self.durable, self._finishing, self._digest = final, path, False, None, ""
-        self._held, self._over, self._file, self._like = None, False, file, None
-        self._pending = self._proof = None
 
 
 class PartialRecord:
@@ -84,7 +76,7 @@ class PartialRecord:
             file: IO[bytes] = io.BufferedRandom(open_side_file(path, writable=True), BUFFER)  # type: ignore[arg-type]
         except SourceError:
             return None
-        kept = KeptFile(self._final, path, file)
+        kept = TemporaryFile(self._final, path=path, file=file)
         digest = hashlib.sha256()
         if not (_is_own(file) and lock(file.fileno()) and _is_at(file, path)):
             kept.rest()

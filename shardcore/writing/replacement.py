@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
-from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of, reported_as
 from shardcore.model.safe_text import short
 from shardcore.sources.base import check_name
 from shardcore.system import is_link, is_own, is_special_name, open_file, replace_file, sync_file
@@ -34,7 +34,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
     `remove` lists old files that no new file replaces.
     """
-    try:
+    with reported_as(f"cannot write {place}"):
         with (prepared / LIST).open("x", encoding="ascii") as stream:
             json.dump({"files": list(files), "remove": list(remove)}, stream)
             stream.flush()
@@ -50,8 +50,6 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
                     raise
         else:
             raise UsageError(f"another run is already replacing files in {place.parent}", remedy=Remedy.FINISH)
-    except OSError as error:
-        raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
     try:
         sync_folders([place.parent])
     except SourceError:
@@ -127,13 +125,12 @@ def is_removable(root: Path, path: Path) -> bool:
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
     """Return the names of the new files, and of old ones to remove; empty if all are moved."""
-    try:
-        with open(place / LIST, "rb", opener=open_file) as stream:
-            text = stream.read(LIMITS.size + 1)
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        raise SourceError(f"cannot read {place / LIST}: {reason_of(error)}") from error
+    with reported_as(f"cannot read {place / LIST}"):
+        try:
+            with open(place / LIST, "rb", opener=open_file) as stream:
+                text = stream.read(LIMITS.size + 1)
+        except FileNotFoundError:
+            return [], []
     members = parse_json(text, str(place / LIST), limits=LIMITS)
     lists = [members.get(name) for name in ("files", "remove")] if isinstance(members, dict) else []
     if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):

@@ -10,12 +10,11 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from io import FileIO
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, SourceError, UsageError, reason_of, reported_as
 from shardcore.system import (
     give_mode,
     lock_file,
@@ -81,6 +80,7 @@ class TemporaryFile(Draining):
         stem: See `temporary_path`.
         like: File whose mode and owner it gets, if allowed; default: the replaced file, else those of a new file.
         path: Temporary name in a folder that the run has locked; default: `temporary_path`.
+        file: The file at `path`, if it is already open and locked.
         finishing: Thread that hashes and syncs large complete files. All files then need a call of `make_durable`.
 
     Attributes:
@@ -96,6 +96,7 @@ class TemporaryFile(Draining):
         *,
         like: Path | None = None,
         path: Path | None = None,
+        file: IO[bytes] | None = None,
         finishing: ThreadPoolExecutor | None = None,
     ) -> None:
         super().__init__()
@@ -110,10 +111,10 @@ class TemporaryFile(Draining):
         self._held: int | None = None
         self._over = False
         self._like = like
-        self._file: IO[bytes] | None = None
+        self._file = file
         # Unless it is locked, a file is created only when its buffer is full or it is complete.
         self._pending = bytearray() if path is not None and like is None and finishing is not None else None
-        if path is not None and self._pending is not None:
+        if path is not None and (file is not None or self._pending is not None):
             self.path = path
             return
         for left in reversed(range(TRIES)):
@@ -158,8 +159,8 @@ class TemporaryFile(Draining):
                 self._pending += data
             else:
                 (self._file or self.file).write(data)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
+        except (OSError, ValueError) as error:  # without `_writing`, which would slow down small writes
+            raise _cannot_write(self.final, error) from error
         if self._proof is not None:
             self._proof[1].update(data)
         self.at += len(data)
@@ -175,31 +176,25 @@ class TemporaryFile(Draining):
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Write bytes at an offset that was skipped before."""
-        try:
+        with self._writing():
             self.file.seek(offset)
             self.file.write(data)
             self.file.seek(0, os.SEEK_END)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
 
     def skip(self, size: int) -> None:
         """Skip bytes, which are written later or stay zero."""
         self.at += size
-        try:
+        with self._writing():
             self.file.flush()
             self.file.truncate(self.at)
             self.file.seek(0, os.SEEK_END)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
 
     def rewind(self, offset: int) -> None:
         """Truncate the file to an offset."""
         self.at, self._proof = offset, None
-        try:
+        with self._writing():
             self.file.seek(offset)
             self.file.truncate()
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
 
     def rest(self) -> None:
         """Close the file until the next write, since a folder may have more files than a process may keep open."""
@@ -207,46 +202,29 @@ class TemporaryFile(Draining):
             self._create_whole(self._pending)
         file, self._file = self._file, None
         if file is not None:
-            try:
+            with self._writing():
                 file.close()
-            except (OSError, ValueError) as error:
-                raise self._failed(error) from error
 
     def _create_whole(self, data: bytearray) -> bytes:
-        try:
+        with self._writing():
             descriptor = open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             try:
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(descriptor, left) :]
+                _write_to(descriptor, data)
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 written = os.read(descriptor, len(data) + 1)
             finally:
                 os.close(descriptor)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
         self._pending = None
         return written
 
-    def _written(self) -> bytes:
-        if self._pending is not None:
-            return self._create_whole(self._pending)
-        try:
-            self.file.seek(0)
-            return self.file.read(self.at)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
-
     def read_back(self) -> Iterator[bytes]:
         """Yield all bytes written so far; later writes continue at the end."""
-        try:
+        with self._writing():
             self.file.flush()
             self.file.seek(0)
             while piece := self.file.read(STREAM_PIECE):
                 yield piece
             self.file.seek(0, os.SEEK_END)
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
 
     def hold(self) -> None:
         """Lock the file until the end of the run, which shows other processes that the run is alive."""
@@ -259,15 +237,17 @@ class TemporaryFile(Draining):
             return
         self.objects = objects
         if self._finishing is not None and self.at < LARGE:
-            written = self._written()
+            if self._pending is not None:
+                written = self._create_whole(self._pending)
+            else:
+                with self._writing():
+                    self.file.seek(0)
+                    written = self.file.read(self.at)
             self.close()
             self._digest = self._digest_of([written])
             return
         self.close()
-        if self._finishing is not None:
-            self._digest = self._finishing.submit(self._finished)
-        else:
-            self._digest = self._finished()
+        self._digest = self._finishing.submit(self._finished) if self._finishing is not None else self._finished()
 
     @property
     def sha256(self) -> str:
@@ -277,12 +257,11 @@ class TemporaryFile(Draining):
         return self._digest
 
     def _finished(self) -> str:
-        try:
-            with open(self.path, "r+b", buffering=0, opener=open_file) as file:
-                digest = self._digest_of(_pieces(file))
-                sync_file(file.fileno())
-        except (OSError, ValueError) as error:
-            raise self._failed(error) from error
+        held = memoryview(bytearray(BUFFER))
+        with self._writing(), open(self.path, "r+b", buffering=0, opener=open_file) as file:
+            # All pieces use the same memory.
+            digest = self._digest_of(held[:count] for count in iter(lambda: file.readinto(held), 0))
+            sync_file(file.fileno())
         self.durable = True
         return digest
 
@@ -300,14 +279,12 @@ class TemporaryFile(Draining):
         return digest.hexdigest()
 
     def make_durable(self) -> None:
-        try:
+        with self._writing():
             descriptor = open_file(self.path, os.O_RDWR)
             try:
                 sync_file(descriptor)
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise self._failed(error) from error
         self.durable = True
 
     def close(self) -> None:
@@ -324,12 +301,11 @@ class TemporaryFile(Draining):
         """Rename the closed file to its final name; UsageError if that exists, unless `force`."""
         if self.path == self.final:
             return
-        try:
-            (replace_file if force else name_new)(self.path, self.final)
-        except FileExistsError as error:
-            raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
-        except OSError as error:
-            raise self._failed(error) from error
+        with self._writing():
+            try:
+                (replace_file if force else name_new)(self.path, self.final)
+            except FileExistsError as error:
+                raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
 
     def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
         """Rename the closed file to its final name, or if taken to the next free name of `other`; return it."""
@@ -345,10 +321,8 @@ class TemporaryFile(Draining):
 
     def move(self, final: Path) -> None:
         """Move the closed file to the folder of another final name; it keeps a temporary name."""
-        try:
+        with self._writing():
             self.path = self.path.rename(final.parent / self.path.name)
-        except OSError as error:
-            raise self._failed(error) from error
         # That folder is locked by the run.
         self.let_go()
         self.final = final
@@ -362,15 +336,14 @@ class TemporaryFile(Draining):
         with contextlib.suppress(OSError):
             self.path.unlink()
 
-    def _failed(self, error: Exception) -> SourceError:
-        return _cannot_write(self.final, error)
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        return reported_as(f"cannot write {self.final}")
 
 
-def _pieces(file: FileIO) -> Iterator[memoryview]:
-    """Yield the bytes of an unbuffered file; all pieces use the same memory."""
-    held = memoryview(bytearray(BUFFER))
-    while count := file.readinto(held):
-        yield held[:count]
+def _write_to(descriptor: int, data: bytes | bytearray) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def exists_error(path: Path) -> UsageError:
@@ -445,13 +418,14 @@ def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable
 
 def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path] | None) -> Path:
     temporary = temporary_text(str(path))
-    descriptor = _created(temporary, path)
+    try:
+        descriptor = open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except (OSError, ValueError) as error:
+        raise _cannot_create(path, error) from error
     try:
         # Keep the lock until the rename, against a concurrent `sweep`.
         lock(descriptor)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        _write_to(descriptor, data)
         while True:
             try:
                 (replace_file if force else name_new)(temporary, path)
@@ -467,13 +441,6 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
         raise
     finally:
         os.close(descriptor)
-
-
-def _created(temporary: str, final: Path) -> int:
-    try:
-        return open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    except (OSError, ValueError) as error:
-        raise _cannot_create(final, error) from error
 
 
 def _cannot_create(final: Path, error: Exception) -> SourceError:
@@ -503,16 +470,14 @@ def takes_writes(path: Path) -> bool:
 def write_through(path: Path, pieces: Iterable[bytes]) -> int:
     """Write bytes directly to a pipe, device or descriptor (see `takes_writes`); return their number."""
     number, size = _descriptor_of(path), 0
-    try:
-        # Duplicate a descriptor: reopening its file would write from the beginning.
-        with open(path if number is None else os.dup(number), "wb", buffering=0) as file:
-            for piece in pieces:
-                left = memoryview(piece)
-                while left:
-                    left = left[file.write(left) :]
-                size += len(piece)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+    # Duplicate a descriptor: reopening its file would write from the beginning.
+    with (
+        reported_as(f"cannot write {path}"),
+        open(path if number is None else os.dup(number), "wb", buffering=0) as file,
+    ):
+        for piece in pieces:
+            _write_to(file.fileno(), piece)
+            size += len(piece)
     return size
 
 
@@ -542,7 +507,7 @@ def is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+        raise _cannot_write(path, error) from error
     return True
 
 
@@ -550,10 +515,8 @@ def sync_folders(folders: Collection[Path]) -> None:
     """Sync folders after renames; does nothing if the system does not support it."""
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
-            try:
+            with reported_as(f"cannot sync {folder}"):
                 sync_folder(folder)
-            except OSError as error:
-                raise SourceError(f"cannot sync {folder}: {reason_of(error)}") from error
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:

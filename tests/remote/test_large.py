@@ -11,7 +11,7 @@ import shardcore
 from shardcore import RemoteOptions
 from shardcore.sources.base import AHEAD, PIECE, RANGE, WHOLE_RANGE, read_pieces
 from shardcore.sources.location import source_of
-from shardcore.sources.remote.connection_pool import STEADY, RequestGate
+from shardcore.sources.remote.session import STEADY, RequestGate
 from tests.remote.contents import Made
 from tests.remote.servers import RangeServer
 

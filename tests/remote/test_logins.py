@@ -11,7 +11,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import CredentialsRefused, Forbidden, Remedy, UsageError
 from shardcore.sources.location import source_of
-from shardcore.sources.remote.connection_pool import headers_for
+from shardcore.sources.remote.http import headers_for
 from shardcore.sources.remote.request_log import RequestLog
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place

@@ -16,7 +16,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import LargeRead
 from shardcore.shards import whole_file_reads
-from shardcore.sources.read_purpose import at_most
+from shardcore.sources.base import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Log

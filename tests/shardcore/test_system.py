@@ -23,7 +23,7 @@ from shardcore.operations.notes import user_data_folder
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.remote.connection_pool import headers_for
+from shardcore.sources.remote.http import headers_for
 from shardcore.testing import SourceContract
 from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing import temporary_names

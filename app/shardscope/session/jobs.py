@@ -22,8 +22,8 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 from shardcore import Cancelled
 from shardcore.model.budget import budgeted
 from shardcore.progress import stopped_by
-from shardcore.sources.read_purpose import ReadPriority as Soon
-from shardcore.sources.read_purpose import wanted
+from shardcore.sources.base import ReadPriority as Soon
+from shardcore.sources.base import wanted
 
 IO_THREADS = 12
 """Number of threads for jobs that mostly wait for bytes."""

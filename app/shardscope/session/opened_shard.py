@@ -32,7 +32,7 @@ from shardcore import (
 from shardcore.errors import LargeRead, source_lost
 from shardcore.model.budget import count_source
 from shardcore.shards.inner_source import InnerSource
-from shardcore.sources.read_purpose import at_most
+from shardcore.sources.base import at_most
 from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import failure

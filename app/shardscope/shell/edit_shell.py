@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QHelpEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Span
-from shardcore.writing.undo import Journal
+from shardcore.writing.journal import Journal
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone

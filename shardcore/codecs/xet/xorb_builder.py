@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import HashArray, tree_root
 from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import (
@@ -24,6 +23,7 @@ from shardcore.codecs.xet.xorb_layout import (
     MAX_XORB_SIZE,
     SENTENCES,
     Scheme,
+    write_chunk,
     write_u24,
 )
 from shardcore.model.section import Section, SectionRole

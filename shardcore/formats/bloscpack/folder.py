@@ -35,8 +35,8 @@ from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.prefetched_source import PrefetchedSource
+from shardcore.writing.journal import SUFFIX as JOURNAL
 from shardcore.writing.temporary_names import is_left_over
-from shardcore.writing.undo_chain import SUFFIX as JOURNAL
 
 DEEPEST = 32
 """Deepest level of subfolders that is searched."""

@@ -22,9 +22,8 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.codecs.npy_header import MAGIC as NPY_MAGIC
-from shardcore.codecs.npy_header import npy_layout
 from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.file_writer import (

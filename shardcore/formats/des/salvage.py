@@ -23,8 +23,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress_stream
-from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
+from shardcore.codecs.decompress import LZ4_MAGIC, ZSTD_MAGIC, decompress_stream, lz4_end, zstd_end
 from shardcore.errors import BadChecksum, FormatError, ShardError, ends_reading
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries

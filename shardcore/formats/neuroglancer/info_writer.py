@@ -31,7 +31,7 @@ from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.model.number_text import plural
-from shardcore.writing.input_items import InputItem, check_unchanged
+from shardcore.writing.inputs import InputItem, check_unchanged
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"

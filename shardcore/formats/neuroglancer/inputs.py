@@ -35,8 +35,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
 from shardcore.sources.local import read_side_file
 from shardcore.system import is_link
-from shardcore.writing.input_items import Content, FormatInputs, InputItem, opened
-from shardcore.writing.inputs import LeftOut, input_files
+from shardcore.writing.inputs import Content, FormatInputs, InputItem, LeftOut, input_files, opened
 from shardcore.writing.writer import OddName, UnreadableInput, pieces_of
 
 LISTED = 3

@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.codecs.decompress import decompress, decompress_stream
-from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
+from shardcore.codecs.decompress import GZIP_MAGIC, decompress, decompress_stream, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE, WORDS, MinishardEntries, entries_of

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.chunk import read_chunk
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import (
@@ -27,6 +26,7 @@ from shardcore.codecs.xet.xorb_layout import (
     Scheme,
     header_fault,
     header_faults,
+    read_chunk,
     read_u24,
     u24_column,
 )

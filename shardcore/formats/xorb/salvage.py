@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from shardcore.codecs.frame_length import LZ4_MAGIC
-from shardcore.codecs.xet.chunk import read_chunk
+from shardcore.codecs.decompress import LZ4_MAGIC
 from shardcore.codecs.xet.hashes import SIZE, as_rows, chunk_hash, to_text, to_texts
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
@@ -19,6 +18,7 @@ from shardcore.codecs.xet.xorb_layout import (
     IDENT_HASHES,
     Scheme,
     header_fault,
+    read_chunk,
     read_u24,
 )
 from shardcore.errors import FormatError, ShardError, ends_reading

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.codecs.decompress import MAX_WINDOW
-from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC, zstd_end
+from shardcore.codecs.decompress import GZIP_MAGIC, MAX_WINDOW, ZSTD_MAGIC, zstd_end
 from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.number_text import plural

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from shardcore.codecs.array_headers import LENGTH, MOST_HEADER, NPY_MAGIC, header_stop
 from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.codecs.images import picture_format
-from shardcore.codecs.npy_header import MAGIC as NPY_MAGIC
-from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.containers import ZIP_MAGICS
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, UsageError, ends_reading
 from shardcore.model.array_layout import RAW, ArrayLayout

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from shardcore.codecs.array_headers import DTYPES, LENGTH, METADATA, npy_layout, tensor_entry
 from shardcore.codecs.json_text import parse_json
-from shardcore.codecs.npy_header import npy_layout
-from shardcore.codecs.safetensors import DTYPES, LENGTH, METADATA, tensor_entry
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.safe_text import short

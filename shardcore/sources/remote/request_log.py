@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shardcore.model.number_text import plural, size_text
-from shardcore.sources.base import PurposeAt
-from shardcore.sources.read_purpose import ReadPurpose
+from shardcore.sources.base import PurposeAt, ReadPurpose
 
 CANCELLED = "cancelled"
 """Error text of a cancelled request."""
@@ -90,7 +89,7 @@ class RequestLog:
 
     def __init__(self, on_note: Callable[[str], None] | None = None) -> None:
         self._on_note = on_note
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._began = time.monotonic()
         self._records: deque[Request] = deque(maxlen=KEPT)
         self._sizes: dict[str, int] = {}
@@ -190,18 +189,15 @@ class RequestLog:
                 if number < first:
                     continue
                 record = self._records[number - first]
-                known = self._known(address, record.start)
+                known = self.purpose_of(address, record.start)
                 if known is not None:
                     self._records[number - first] = replace(record, purpose=known)
 
-    def purpose_of(self, address: str, start: int) -> ReadPurpose | None:
+    def purpose_of(self, address: str, start: int | None) -> ReadPurpose | None:
         """Return the purpose of the byte at an offset; None if unknown."""
         with self._lock:
-            return self._known(address, start)
-
-    def _known(self, address: str, start: int | None) -> ReadPurpose | None:
-        at = self._purposes.get(address)
-        return at(start) if at is not None and start is not None else None
+            at = self._purposes.get(address)
+            return at(start) if at is not None and start is not None else None
 
     def summary(self) -> str:
         """Return one line: requests and bytes, compared with a full download."""

@@ -1,4 +1,4 @@
-"""Response of a server: status, headers, and body in pieces. Also the errors of broken connections."""
+"""Response of a server: headers, body in pieces, and its validation; errors for refusals and broken connections."""
 
 from __future__ import annotations
 
@@ -8,16 +8,31 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from shardcore.errors import (
+    ClockSkewed,
+    ConnectionFailed,
+    CredentialsRefused,
+    Forbidden,
+    HostUnknown,
+    NoSuchObject,
+    ProxyFailed,
+    RangeRefused,
+    Remedy,
+    RemoteError,
+    ServerFailed,
+    SourceChanged,
+    TimedOut,
+    TlsFailed,
+    WrongRegion,
+)
+from shardcore.model.number_text import ends_text
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import set_deadline
-
-if TYPE_CHECKING:
-    import urllib3
-
-    from shardcore.sources.remote.options import RemoteOptions
 
 PIECE = 1 << 16
 """Bytes per read of a body, with a check for cancellation after each."""
@@ -31,9 +46,10 @@ ERROR_SECONDS = 5
 PIECE_SECONDS = 30
 """Seconds for one read of a body, since the header of a chunk may be endless."""
 
+_ENDED = (HTTPError, OSError, ValueError, AttributeError, RuntimeError)
+"""Exceptions of a broken transfer. The last three: a transfer is cancelled by closing it under the reader."""
+
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
-
-
 _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests")
 
 
@@ -74,7 +90,7 @@ class Login(Enum):
 
 
 class Reply:
-    """Response whose body has not been read. `code` is the error code of a store; header names are in lower case."""
+    """Response whose body has not been read. `code` is the error code of a store; names in `headers` are lower case."""
 
     def __init__(
         self,
@@ -86,11 +102,8 @@ class Reply:
         location: str = "",
         login: Login = Login.NONE,
     ) -> None:
-        self.login = login
-        self.status = status
-        self.headers = headers
-        self.code = code
-        self.location = location
+        self.status, self.code, self.location, self.login = status, code, location, login
+        self.headers = {name.lower(): value for name, value in headers.items()}
         self._raw = raw
 
     @property
@@ -106,8 +119,7 @@ class Reply:
             while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
                 set_deadline(self._raw, PIECE_SECONDS)
-        except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
-            # The last three: a transfer is cancelled by closing it under the reader.
+        except _ENDED as error:
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
@@ -115,21 +127,21 @@ class Reply:
         if self._raw is None or self.code:
             return
         set_deadline(self._raw, ERROR_SECONDS)
-        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
+        with contextlib.suppress(*_ENDED):
             found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
             self.code = found[1].decode("ascii") if found else ""
 
     def abort(self) -> None:
         """Abort the transfer from any thread; a blocked read ends immediately."""
         if self._raw is not None:
-            with contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError):
+            with contextlib.suppress(*_ENDED):
                 self._raw.shutdown()
 
     def close(self, *, whole: bool = False) -> None:
         """Release the connection for reuse if the body was read to its end; close it otherwise."""
         if self._raw is None:
             return
-        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
+        with contextlib.suppress(*_ENDED):
             if not whole:
                 self._raw.close()
             self._raw.release_conn()
@@ -168,25 +180,12 @@ class ListingRefused(Exception):
         self.reply = reply
 
 
-def _broken() -> type[Exception]:
-    """Return the base class of errors of urllib3, imported only here, so that the window opens faster."""
-    from urllib3.exceptions import HTTPError
-
-    return HTTPError
-
-
 def close_pools(manager: urllib3.PoolManager) -> None:
     """Close all connections, even if a traceback still refers to their pool."""
     for key in manager.pools.keys():  # noqa: SIM118 - not iterable
         if (pool := manager.pools.get(key)) is not None:
             pool.close()
     manager.clear()
-
-
-def timeout(options: RemoteOptions) -> urllib3.Timeout:
-    import urllib3
-
-    return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
 
 
 def failure(error: Exception, where: Address, *, writing: bool = False) -> ConnectionFailed:
@@ -213,3 +212,205 @@ def failure(error: Exception, where: Address, *, writing: bool = False) -> Conne
         return ConnectionFailed(f"connection refused by {place}", remedy=Remedy.HOST)
     done = "written" if writing else "read"
     return ConnectionFailed(f"the connection to {server} broke while {where.shown} was {done}", remedy=Remedy.AGAIN)
+
+
+# --- validation ----------------------------------------------------------------------------------------
+
+MOST_WAIT = 20.0
+"""Maximum seconds of `Retry-After`."""
+
+NOT_IMPLEMENTED = 501
+"""HTTP status; retries do not help."""
+
+_RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
+_UNPACKED = ("", "identity", "aws-chunked")
+"""Values of Content-Encoding that do not change the bytes."""
+
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired")
+_UNKNOWN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidSecurity")
+_ELSEWHERE = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
+_BUSY = ("SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling")
+_MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Identity of a file, taken from a response; all later responses must have the same."""
+
+    size: int
+    etag: str = ""
+    modified: str = ""
+    version: str = ""
+    encoding: str = ""
+
+    @property
+    def match(self) -> str:
+        """ETag to send as `If-Match`; empty for a weak ETag."""
+        return "" if self.etag.startswith("W/") else self.etag
+
+    @property
+    def content_tag(self) -> str:
+        """Size and ETag, if the ETag is an MD5, as in stores; other ETags may be the same for different files."""
+        return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
+
+    @property
+    def mark(self) -> str:
+        return self.etag or self.version or self.modified
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Bytes `[start, stop)` of a file in a response; `stop` is None if it is unknown before the end of the body."""
+
+    pin: Pin
+    start: int
+    stop: int | None
+
+
+def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) -> Body:
+    """Return the content of a successful response.
+
+    Raises `SourceChanged` for another file, `RangeRefused` for other bytes, `Broken` if a retry may help.
+    """
+    if reply.status == 206:
+        return _part(reply, asked, pin)
+    if reply.status == 200:
+        return _whole(reply, asked, pin, whole_limit)
+    if reply.status == 416:
+        return _beyond(reply, asked, pin)
+    if reply.status == 412:
+        raise _changed(asked.address)
+    raise refusal(reply, asked.address)
+
+
+def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
+    """Return an empty body for status 416 if the file is empty; otherwise raise an error."""
+    said = reply.headers.get("content-range", "").strip()
+    reply.read_error()
+    if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
+        return Body(_pin_of(reply, 0), 0, 0)
+    if pin is not None and said and said != f"bytes */{pin.size}":
+        raise _changed(asked.address)
+    text = f"{asked.address.shown}: the server refuses bytes {ends_text(asked.start, asked.stop)} (status 416)"
+    raise RangeRefused(f"{text}, but the file is not empty", status=416, remedy=Remedy.COPY)
+
+
+def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
+    shown = asked.address.shown
+    said = reply.headers.get("content-range", "")
+    found = _RANGE.fullmatch(said.strip())
+    if found is None:
+        raise RangeRefused(f"{shown}: the response has no valid Content-Range", status=206, remedy=Remedy.COPY)
+    first, last, size = (int(number) for number in found.groups())
+    if pin is not None and size != pin.size:
+        raise _changed(asked.address)
+    if first != asked.start or last + 1 != min(asked.stop, size):
+        wanted = ends_text(asked.start, asked.stop)
+        text = f"{shown}: the server sends bytes {ends_text(first, last + 1)}; {wanted} were requested"
+        raise RangeRefused(text, status=206, remedy=Remedy.COPY)
+    return Body(_same(reply, size, pin, asked.address), first, last + 1)
+
+
+def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body:
+    length = reply.headers.get("content-length", "")
+    size = int(length) if length.isascii() and length.isdigit() else None
+    if pin is not None and size is not None and size != pin.size:
+        raise _changed(asked.address)
+    if size is not None and size > limit:
+        text = f"{asked.address.shown}: the server does not support ranges and returns the whole file of {size:,} bytes"
+        raise RangeRefused(f"{text}; the limit is {limit:,}", status=200, remedy=Remedy.LIMIT_FETCH)
+    return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
+
+
+def _same(reply: Reply, size: int, pin: Pin | None, address: Address) -> Pin:
+    now = _pin_of(reply, size)
+    if pin is None:
+        return now
+    if now.encoding != pin.encoding:
+        raise _changed(address)
+    for then, said in ((pin.etag, now.etag), (pin.version, now.version)):
+        if then and said and then.removeprefix("W/") != said.removeprefix("W/"):
+            raise _changed(address)
+    if not (pin.etag and now.etag) and pin.modified and now.modified and pin.modified != now.modified:
+        raise _changed(address)
+    return pin
+
+
+def _pin_of(reply: Reply, size: int) -> Pin:
+    headers = reply.headers
+    encoding = headers.get("content-encoding", "").strip().lower()
+    version = headers.get("x-amz-version-id", "") or headers.get("x-goog-generation", "")
+    return Pin(
+        size,
+        headers.get("etag", ""),
+        headers.get("last-modified", ""),
+        "" if version == "null" else version,
+        "" if encoding in _UNPACKED else encoding,
+    )
+
+
+def _changed(address: Address) -> SourceChanged:
+    return SourceChanged(f"{address.shown} was changed on the server", remedy=Remedy.REOPEN)
+
+
+def packed(address: Address, encoding: str) -> RangeRefused:
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); its ranges would be wrong"
+    return RangeRefused(text, remedy=Remedy.COPY)
+
+
+def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
+    """Return the error for a response without the requested bytes; `Broken` if a retry may help."""
+    reply.read_error()
+    status, code, shown = reply.status, reply.code, address.shown
+    if code == "RequestTimeTooSkewed":
+        text = f"the clocks of this machine and of {address.host} differ too much"
+        return ClockSkewed(text, status=status, remedy=Remedy.CLOCK)
+    if code in _EXPIRED:
+        return CredentialsRefused(f"the credentials for {shown} have expired", status=status, remedy=Remedy.RENEW)
+    if code in _UNKNOWN:
+        text = f"the credentials for {shown} are not accepted ({code})"
+        return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
+    if code in _ELSEWHERE or (300 <= status < 400):
+        return _elsewhere(reply, address)
+    if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
+        text = f"{address.host} is overloaded or failing (status {status})"
+        after = reply.headers.get("retry-after", "").strip()
+        seconds = min(float(after), MOST_WAIT) if after.isascii() and after.isdigit() else 0.0
+        return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=seconds)
+    if status in (404, 410):
+        text = f"bucket {address.place} not found" if code == "NoSuchBucket" else f"{shown} not found"
+        return NoSuchObject(text, status=status)
+    if status == 407:
+        return ProxyFailed(f"the proxy for {address.host} does not accept the login", status=407, remedy=Remedy.PROXY)
+    done = "written" if writing else "read"
+    if status in (401, 403):
+        return _denied(reply, address, done)
+    return RemoteError(f"{shown} cannot be {done}: the server returned {status}" + (f" ({code})" if code else ""))
+
+
+def _elsewhere(reply: Reply, address: Address) -> RemoteError:
+    status, shown = reply.status, address.shown
+    if status == 304:
+        text = f"{shown}: the server returned 304 Not Modified, without content"
+        return RangeRefused(text, status=status, remedy=Remedy.COPY)
+    if not address.in_store:
+        return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)
+    where = reply.headers.get("x-amz-bucket-region", "")
+    text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
+    return WrongRegion(text, status=status, remedy=Remedy.REGION)
+
+
+def _denied(reply: Reply, address: Address, done: str) -> RemoteError:
+    status, shown, login = reply.status, address.shown, reply.login
+    if address.query:
+        text = f"{shown} may not be {done} with this signed address; it may have expired"
+        return Forbidden(text, status=status, remedy=Remedy.RENEW)
+    if status == 401 and login is Login.GIVEN:
+        text = f"the login for {shown} is not accepted (status 401)"
+        return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
+    if status == 401 and login is Login.NONE:
+        return Forbidden(f"{shown} may not be {done} without a login (status 401)", status=status, remedy=Remedy.LOGIN)
+    remedy = {Login.UNSIGNED: Remedy.PROFILE, Login.SIGNED: Remedy.RIGHTS, Login.PAYING: Remedy.RIGHTS}.get(login)
+    if login is Login.SIGNED and address.scheme == "s3" and status == 403:
+        remedy = Remedy.PAYER
+    return Forbidden(f"{shown} may not be {done} (status {status})", status=status, remedy=remedy)

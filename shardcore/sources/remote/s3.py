@@ -23,7 +23,7 @@ from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.safe_text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import NotXml, enable_callbacks
-from shardcore.sources.remote.certificates import trust_named
+from shardcore.sources.remote.http import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
     Broken,
@@ -200,8 +200,7 @@ class S3Transport:
             answer = self._client._endpoint.http_session.send(request.prepare())
         except NO_RESPONSE as error:
             raise broken_error(error, asked.address) from error
-        found = {name.lower(): value for name, value in answer.headers.items()}
-        reply = Reply(answer.status_code, found, answer.raw, login=self.login)
+        reply = Reply(answer.status_code, answer.headers, answer.raw, login=self.login)
         if reply.status < 300:
             return reply
         reply.read_error()
@@ -209,7 +208,7 @@ class S3Transport:
         if reply.status < 400 or reply.code in ELSEWHERE:
             self._endpoints.pop(asked.address.place, None)
             return None
-        return Reply(reply.status, found, None, code=reply.code, login=self.login)
+        return Reply(reply.status, reply.headers, None, code=reply.code, login=self.login)
 
     @property
     def client(self) -> Any:
@@ -263,8 +262,8 @@ class S3Transport:
 def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Reply:
     facts = error.response.get("ResponseMetadata", {})
     said = error.response.get("Error", {})
-    headers = {name.lower(): value for name, value in facts.get("HTTPHeaders", {}).items()}
-    return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")), login=login)
+    status, headers = int(facts.get("HTTPStatusCode", 0)), facts.get("HTTPHeaders", {})
+    return Reply(status, headers, None, code=str(said.get("Code", "")), login=login)
 
 
 def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:

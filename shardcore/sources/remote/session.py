@@ -1,23 +1,28 @@
-"""Session of one open shard: connections, request log, limits and retries."""
+"""Session of one open shard: limits and retries. Connections that sessions share, with their threads and cache."""
 
 from __future__ import annotations
 
+import heapq
 import random
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
 from shardcore.model.number_text import plural
-from shardcore.sources.read_purpose import most
+from shardcore.sources.base import most
+from shardcore.sources.block_cache import BlockCache
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.connection_pool import CONNECTIONS, Connection
+from shardcore.sources.remote.http import HttpTransport, headers_for, proxy_for
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.remote.response import Broken
+from shardcore.sources.remote.response import Broken, Transport
 
 T = TypeVar("T")
 
@@ -29,6 +34,180 @@ LONGEST_PAUSE = 5.0
 LOST_FOR = 3.0
 """Seconds during which no request is sent to a lost source."""
 
+STEADY = 16
+"""Successes in a row after which the limit of a host rises by one request."""
+
+_ASK = 0.05
+"""Seconds between checks for cancellation."""
+
+
+# --- connections -----------------------------------------------------------------------------------------
+
+
+class Workers:
+    """Runs jobs by priority on up to `most` threads. Threads end when no jobs are left, so they need no stopping."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = count()
+        self._busy = 0
+
+    def submit(self, priority: int, job: Callable[[], None]) -> None:
+        """Queue a job, which must not raise; jobs of equal priority run in order."""
+        with self._lock:
+            heapq.heappush(self._waiting, (priority, next(self._order), job))
+            more = self._busy < self._most
+            self._busy += more
+        if more:
+            threading.Thread(target=self._work, name="shardcore-range", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._busy -= 1
+                    return
+                _, _, job = heapq.heappop(self._waiting)
+            job()
+
+
+class RequestGate:
+    """Limit on parallel requests to one host. Thread-safe.
+
+    An overload response halves the limit, only once for requests sent together; `STEADY` successes in a row add one.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self._limit = most
+        self._changed = threading.Condition()
+        self._under_way = self._steady = self._turn = 0
+
+    @property
+    def limit(self) -> int:
+        return self._limit
+
+    @contextmanager
+    def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
+        """Wait for a free slot, calling `check` meanwhile. Call the yielded function if the host is overloaded."""
+        with self._changed:
+            while self._under_way >= self._limit:
+                self._changed.wait(_ASK)
+                check()
+            self._under_way += 1
+            turn = self._turn
+        refused = False
+
+        def slow_down() -> None:
+            nonlocal refused
+            refused = True
+            with self._changed:
+                if turn == self._turn:
+                    self._turn += 1
+                    self._limit = max(self._limit // 2, 1)
+                self._steady = 0
+
+        try:
+            yield slow_down
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._steady += not refused
+                if self._steady >= STEADY and self._limit < self._most:
+                    self._limit, self._steady = self._limit + 1, 0
+                self._changed.notify()
+
+
+_Key = tuple[str, str, str, RemoteOptions]
+"""Scheme, server, region, and the options that matter to a connection; its `repr` contains no credentials."""
+
+
+class Connection:
+    """A client of one store or server with one set of credentials, and its threads and cache."""
+
+    def __init__(self, address: Address, options: RemoteOptions) -> None:
+        self.transport: Transport
+        if address.in_store:
+            from shardcore.sources.remote.s3 import S3Transport
+
+            self.transport = S3Transport(options, address.scheme, address.region)
+        else:
+            own = headers_for(address.server, options.profile)
+            self.transport = HttpTransport(options, proxy_for(address), own)
+        self.workers = Workers(options.threads)
+        self.gate = RequestGate(options.threads)
+        self.blocks = BlockCache(options.cache_bytes)
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+class ConnectionPool:
+    """Connections in use. Each is created once, under a lock, and closed when no shard uses it any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections: dict[_Key, tuple[Connection, int]] = {}
+        self._released: deque[_Key] = deque()
+
+    def acquire(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
+        """Return the connection for an address, and a key for `release`; may raise `CredentialsRefused`."""
+        key = _key(address, options)
+        # Creating a client is slow and not thread-safe: others wait.
+        try:
+            with self._lock:
+                connection, users = self._connections.get(key) or (Connection(address, options), 0)
+                self._connections[key] = connection, users + 1
+            return connection, key
+        finally:
+            self._process_released()
+
+    def release(self, key: _Key) -> None:
+        """Return a connection to the pool. Never blocks, since the garbage collector may call it during `acquire`."""
+        self._released.append(key)
+        self._process_released()
+
+    def _process_released(self) -> None:
+        """Close connections that are no longer used; if another thread holds the lock, that thread does it."""
+        while self._released and self._lock.acquire(blocking=False):
+            unused = None
+            try:
+                if self._released:
+                    key = self._released.popleft()
+                    connection, users = self._connections.pop(key)
+                    if users > 1:
+                        self._connections[key] = connection, users - 1
+                    else:
+                        unused = connection
+            finally:
+                self._lock.release()
+            if unused is not None:
+                unused.close()
+
+
+CONNECTIONS = ConnectionPool()
+"""Connections of this process."""
+
+
+def _key(address: Address, options: RemoteOptions) -> _Key:
+    if address.in_store:
+        # Trust, limits and retries are those of a session.
+        none = replace(options, trusted=frozenset(), limit_requests=None, limit_fetch=None)
+        shared = replace(none, retries=0, patience=0.0, give_up_slow=False)
+        return address.scheme, "", address.region, shared
+    shared = RemoteOptions(
+        profile=options.profile,
+        cache_bytes=options.cache_bytes,
+        threads=options.threads,
+        connect_timeout=options.connect_timeout,
+        stall_timeout=options.stall_timeout,
+    )
+    return *address.server, "", shared
+
+
+# --- session ---------------------------------------------------------------------------------------------
+
 
 class RemoteSession:
     """State shared by all files of one open shard. Thread-safe."""
@@ -36,7 +215,7 @@ class RemoteSession:
     def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
         self.tape = tape if tape is not None else RequestLog()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = False
         self._lost: RemoteError | None = None
         self._lost_until = 0.0
@@ -85,26 +264,23 @@ class RemoteSession:
             if most is not None and self._asked >= most:
                 text = f"the limit of {plural(most, 'request')} is used up"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
-            self._reserve(size)
+            self.reserve(size)
             self._asked += 1
 
     def reserve(self, size: int) -> None:
+        limit = self.options.limit_fetch
         with self._lock:
-            self._reserve(size)
+            if limit is not None and self._asked_bytes + size > limit:
+                more = self._asked_bytes + size - limit
+                text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
+                raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
+            self._asked_bytes += size
 
     def settle(self, size: int, requests: int = 0) -> None:
         """Correct the counters after a request: by received minus reserved bytes, and by additional requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
-
-    def _reserve(self, size: int) -> None:
-        limit = self.options.limit_fetch
-        if limit is not None and self._asked_bytes + size > limit:
-            more = self._asked_bytes + size - limit
-            text = f"the limit is {plural(limit, 'byte')} fetched; {more:,} more are needed"
-            raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
-        self._asked_bytes += size
 
     # --- failures and retries ------------------------------------------------------------------------------
 

@@ -6,21 +6,20 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from operator import attrgetter
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
-from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, Source
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
+from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, ReadPurpose, Source, reading_for
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused
-from shardcore.sources.remote.response_validation import refusal
+from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused, refusal
 from shardcore.sources.remote.session import RemoteSession
 
 
@@ -30,29 +29,25 @@ class FolderListing:
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
         self._lock = threading.Lock()
-        self._known: list[Entry] = []
-        self._ends = [0]
+        self._pages: list[list[Entry]] = []
         self._token: str | None = ""
 
     def pages(self) -> Iterator[list[Entry]]:
-        number = 0
-        while True:
+        for number in count():
             with self._lock:
-                if number + 1 == len(self._ends):
+                if number == len(self._pages):
                     if self._token is None:
                         return
                     page, token = self._request(self._token)
-                    self._known += page
-                    self._ends.append(len(self._known))
+                    self._pages.append(page)
                     self._token = token or None
-                found = self._known[self._ends[number] : self._ends[number + 1]]
-            number += 1
+                found = self._pages[number]
             yield found
 
     def has(self, name: str) -> bool:
         """Return whether a name is on the pages that were received so far."""
         with self._lock:
-            return any(entry.name == name for entry in self._known)
+            return any(entry.name == name for page in self._pages for entry in page)
 
 
 class OpenedFiles:
@@ -91,15 +86,11 @@ class OpenedFiles:
                 if isinstance(error, (NoSuchObject, Forbidden)):
                     # A copy: the traceback of the original keeps many objects alive, for thousands of siblings.
                     self._absent[address] = error.again()
-            if sibling and isinstance(error, Forbidden) and not self._lists(address):
+                listing = self._listings.get((address.folder, ""))
+            if sibling and isinstance(error, Forbidden) and not (listing is not None and listing.has(address.name)):
                 self.remote.tape.note(f"{address.shown} not found, or access is denied; treated as not found")
             raise
         return file
-
-    def _lists(self, address: Address) -> bool:
-        with self._lock:
-            listing = self._listings.get((address.folder, ""))
-        return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
         """Raise the same error again if an address was not found before."""
@@ -262,7 +253,7 @@ class RemoteFolder(Folder):
                 raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
-        remote = self._opened.remote
+        remote, tape = self._opened.remote, self.tape
         connection = remote.connection(where)
         transport = connection.transport
 
@@ -270,7 +261,7 @@ class RemoteFolder(Folder):
             check_stopped()
             if where.in_store:
                 remote.spend(0)
-            at = remote.tape.now
+            asked = Request(tape.now, "GET", where.shown, None, None, ReadPurpose.LISTING, retry=attempt)
             try:
                 with connection.gate.passed(check_stopped) as slow_down:
                     try:
@@ -280,33 +271,24 @@ class RemoteFolder(Folder):
                             slow_down()
                         raise
             except (Broken, ListingRefused) as error:
-                failed: Exception = error
-                status = 0
-                if isinstance(error, ListingRefused):
-                    status = error.reply.status
-                    failed = refusal(error.reply, where)
-                    if isinstance(failed, Forbidden):
-                        self._opened.unlisted.add(where.place)
+                failed = refusal(error.reply, where) if isinstance(error, ListingRefused) else error
+                if isinstance(failed, Forbidden):
+                    self._opened.unlisted.add(where.place)
                 cause = failed.error if isinstance(failed, Broken) else failed
-                self._log_request(where, at, status, attempt, str(getattr(cause, "message", cause)))
+                status = error.reply.status if isinstance(error, ListingRefused) else 0
+                text = str(getattr(cause, "message", cause))
+                tape.add(replace(asked, wait=tape.now - asked.at, status=status, error=text))
                 raise failed from error
             remote.settle(page.size, transport.redirects)
+            answered = replace(asked, wait=tape.now - asked.at)
             for _ in range(transport.redirects):
-                self._log_request(where, at, 301, attempt, "")
-            self._log_request(where, at, 200, attempt, "", page.size)
+                tape.add(replace(answered, status=301))
+            tape.add(replace(answered, status=200, bytes=page.size))
             if (current := budget()) is not None:
                 current.add_files(len(page.files) + len(page.folders))
             return page
 
         return remote.with_retries(ask, wait_for)
-
-    def _log_request(self, where: Address, at: float, status: int, attempt: int, error: str, size: int = 0) -> None:
-        tape = self.tape
-        record = Request(
-            at, "GET", where.shown, None, None, ReadPurpose.LISTING,
-            bytes=size, wait=tape.now - at, status=status, retry=attempt, error=error,
-        )  # fmt: skip
-        tape.add(record)
 
 
 def open_remote(

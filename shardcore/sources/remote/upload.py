@@ -17,12 +17,11 @@ import botocore.exceptions as refused
 from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
-from shardcore.sources.read_purpose import ReadPurpose
+from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancellation import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.response import Login
-from shardcore.sources.remote.response_validation import NOT_IMPLEMENTED, refusal
+from shardcore.sources.remote.response import NOT_IMPLEMENTED, Login, refusal
 from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 
@@ -176,7 +175,8 @@ class Upload:
 
         def ask(attempt: int) -> dict[str, Any]:
             check_stopped()
-            at, size, status = self._remote.tape.now, 0, 0
+            tape = self._remote.tape
+            at, size, status = tape.now, 0, 0
             try:
                 if body is None:
                     answer = self._call(address, operation, given)
@@ -195,7 +195,8 @@ class Upload:
                 size = 0
                 raise broken_error(error, address, writing=writing) from error
             finally:
-                self._log_request(address, method, at, attempt, size, status)
+                sent = {"bytes": size, "wait": tape.now - at, "status": status, "retry": attempt}
+                tape.add(Request(at, method, address.shown, None, None, ReadPurpose.PAYLOAD, **sent))  # type: ignore[arg-type]
             return answer
 
         # `alone`: after a failure, another request aborts the upload.
@@ -248,11 +249,6 @@ class Upload:
             remedy = Remedy.WRITE_PROFILE if reply.login is Login.UNSIGNED else Remedy.WRITE_RIGHTS
             return Forbidden(f"{address.shown} may not be written (status {found.status})", remedy=remedy)
         return found
-
-    def _log_request(self, address: Address, method: str, at: float, attempt: int, size: int, status: int) -> None:
-        tape = self._remote.tape
-        sending = {"bytes": size, "wait": tape.now - at, "status": status, "retry": attempt}
-        tape.add(Request(at, method, address.shown, None, None, ReadPurpose.PAYLOAD, **sending))  # type: ignore[arg-type]
 
 
 class BucketFolder:

@@ -14,7 +14,7 @@ from shardcore.model.span import Span
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
-from shardcore.sources.read_purpose import at_most
+from shardcore.sources.base import at_most
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
 

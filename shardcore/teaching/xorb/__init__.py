@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.codecs.xet.chunk import GROUPS
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, HEADER_SIZE, Scheme
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, GROUPS, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import Records, XorbFile, unpack
 from shardcore.formats.xorb.lookup import CODECS, RecordLocated
 from shardcore.model.byte_shares import Share, Use, budget, share_of

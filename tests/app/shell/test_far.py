@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Depth, Remedy, RemoteOptions, SourceError, Span
-from shardcore.sources.read_purpose import ReadPriority as Soon
-from shardcore.sources.read_purpose import priority
+from shardcore.sources.base import ReadPriority as Soon
+from shardcore.sources.base import priority
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.fetch_cost import CostlyRead, verifying, whole
 from shardscope.session.jobs import JobPriority, Jobs

@@ -13,7 +13,7 @@ import zstandard
 
 import shardcore
 from shardcore import BytesSource, Cancelled, UsageError
-from shardcore.codecs.frame_length import gzip_end, lz4_end, zstd_end
+from shardcore.codecs.decompress import gzip_end, lz4_end, zstd_end
 from shardcore.model.span import Span
 from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, salvage
 from shardcore.shards.registry import all_formats

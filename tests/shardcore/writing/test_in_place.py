@@ -11,8 +11,8 @@ from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
-from shardcore.writing import undo_chain as chain
 from shardcore.writing.in_place import Edit, FileChange, Stream, Zeros, edit_of
+from shardcore.writing.journal import BEGUN, earlier_journals, forget, journal_of, mark_journal
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -57,14 +57,14 @@ class Killed:
 
     def prepared(self, target: Path) -> None:
         target.write_bytes(OLD)
-        chain.forget(target)
+        forget(target)
 
     def run(self, target: Path) -> None:
         applied(target, grow=self.grow)
 
     def judged(self, target: Path) -> str:
         """What is there, and whether it can be undone: `untouched`, `undone`, or what is wrong."""
-        data, there = target.read_bytes(), journals.journal_of(target).exists()
+        data, there = target.read_bytes(), journal_of(target).exists()
         if not there:
             return "untouched" if data == OLD else "changed-without-journal"
         told = bool(journals.interrupted(target))
@@ -104,7 +104,7 @@ class KilledSecond:
 
     def prepared(self, target: Path) -> None:
         target.write_bytes(OLD)
-        chain.forget(target)
+        forget(target)
         with FileSource(target) as source:
             journals.apply(edit_of(source, "first", (FileChange(0, b"first"),)))
 
@@ -120,7 +120,7 @@ class KilledSecond:
             if target.read_bytes() not in (FIRST, OLD):
                 return "not-put-back"
         # A second edit that had not begun has its journal at most, which says so.
-        return "wrong" if chain.earlier_journals(target) else "undone" + str(undone)
+        return "wrong" if earlier_journals(target) else "undone" + str(undone)
 
 
 @pytest.mark.thorough
@@ -208,7 +208,7 @@ def test_a_file_that_changed_is_refused(path: Path) -> None:
 
 
 def test_an_interrupted_edit_is_told_and_not_edited_over(path: Path) -> None:
-    journals._mark(applied(path), journals.BEGUN)
+    mark_journal(applied(path), BEGUN)
     assert "was interrupted" in journals.interrupted(path)
     with pytest.raises(UsageError, match="interrupted"):
         applied(path)

@@ -21,8 +21,9 @@ from shardcore.cli.program import run
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.writing import undo as journals
-from shardcore.writing.in_place import FileChange, Stream, edit_of
-from shardcore.writing.undo_chain import journal_of
+from shardcore.writing.in_place import Audit, FileChange, Stream, edit_of
+from shardcore.writing.journal import BEGUN, UNDOING, journal_of, mark_journal
+from shardcore.writing.temporary import TemporaryFile
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "swh" / "small.shard"
@@ -240,15 +241,15 @@ def test_journals_have_the_mode_of_the_file(
 ) -> None:
     path.chmod(mode)
     seen: list[int] = []
-    write = journals.TemporaryFile.write
+    write = TemporaryFile.write
 
-    def noting(self: journals.TemporaryFile, data: bytes) -> None:
+    def noting(self: TemporaryFile, data: bytes) -> None:
         seen.append(stat.S_IMODE(self.path.stat().st_mode))
         write(self, data)
 
-    monkeypatch.setattr(journals.TemporaryFile, "write", noting)
+    monkeypatch.setattr(TemporaryFile, "write", noting)
     with FileSource(path) as source:
-        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)), audit=journals.Audit())
+        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)), audit=Audit())
     assert set(seen) == {mode}
     for one in tmp_path.iterdir():
         assert stat.S_IMODE(one.stat().st_mode) == mode, one
@@ -315,7 +316,7 @@ def test_purge_removes_all_journals(path: Path, tmp_path: Path, capsys: Capture)
 
 def test_an_interrupted_edit_keeps_its_journal(path: Path) -> None:
     journal = edited(path)
-    journals._mark(journal, journals.BEGUN)
+    mark_journal(journal, BEGUN)
     with pytest.raises(UsageError, match="needed until then"):
         journals.purge(path)
     journals.undo(path)
@@ -353,7 +354,7 @@ run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
 
 def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(path: Path) -> None:
     journal = edited(path)
-    journals._mark(journal, journals.UNDOING)
+    mark_journal(journal, UNDOING)
     assert "undoing an edit" in journals.interrupted(path)
     with pytest.raises(UsageError, match="undoing an edit"):
         journals.unfinished_edit(path, "", ())
@@ -365,7 +366,7 @@ def test_what_an_edit_streams_cannot_be_finished(path: Path) -> None:
     with FileSource(path) as source:
         more = Stream(5, lambda: iter([b"hello"]))
         journal = journals.apply(edit_of(source, "more", (FileChange(len(OLD), more),), len(OLD) + 5, verb="append"))
-    journals._mark(journal, journals.BEGUN)
+    mark_journal(journal, BEGUN)
     assert "again" not in journals.interrupted(path)
     with pytest.raises(UsageError, match="shardcore undo"):
         journals.unfinished_edit(path, "append", ())

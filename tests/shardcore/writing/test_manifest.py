@@ -10,7 +10,7 @@ import pytest
 
 from shardcore.errors import SourceError, UsageError
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.writing.input_items import InputItem
+from shardcore.writing.inputs import InputItem
 from shardcore.writing.manifest import ManifestReader
 
 FACTS = (Option("meta", OptionType.JSON, "Metadata.", OptionPurpose.FACT),)

@@ -315,7 +315,7 @@ def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.
     def failing(*given: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(temporary, "_pieces", failing)
+    monkeypatch.setattr(temporary, "sync_file", failing)
     output = Output(tmp_path / "other")
     file = output.open()
     file.write(data)

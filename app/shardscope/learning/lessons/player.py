@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
-from shardcore.sources.read_purpose import at_most
+from shardcore.sources.base import at_most
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardcore.teaching.lessons.fresh_files import FRESH, is_fresh, make_fresh

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.number_text import plural
-from shardcore.writing.edit_options import REKEY, VERBS, EditSubject, Verb
+from shardcore.writing.declaration import REKEY, VERBS, EditSubject, Verb
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, title_of
 from shardscope.tasks.edit.typed_bytes import TypedBytes

@@ -15,9 +15,9 @@ from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import PatchedSource
 from shardcore.sources.remote.address import is_address
-from shardcore.writing.edit_options import REKEY, VERBS, Verb
-from shardcore.writing.undo import Journal, interrupted_edit
-from shardcore.writing.undo_chain import earlier_journals, journal_of
+from shardcore.writing.declaration import REKEY, VERBS, Verb
+from shardcore.writing.journal import Journal, earlier_journals, journal_of
+from shardcore.writing.undo import interrupted_edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch
 from shardcore.sources.patched_source import PatchedSource
-from shardcore.writing.edit_options import EditSubject, Verb, compute_edit
+from shardcore.writing.declaration import EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply, finish, interrupted_edit, planned_undo, undo

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
-from shardcore.writing.undo import Journal
+from shardcore.writing.journal import Journal
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
 from shardscope.tasks.edit.edit_permission import EditPermission, edit_permission, interrupted_journal

@@ -14,8 +14,8 @@ from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, 
 from shardcore.model.number_text import plural
 from shardcore.model.options import Option
 from shardcore.sources.patched_source import Change
-from shardcore.writing.edit_options import EditSubject, Verb
-from shardcore.writing.undo import Journal
+from shardcore.writing.declaration import EditSubject, Verb
+from shardcore.writing.journal import Journal
 from shardscope.session.error_messages import error_text, failure
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest

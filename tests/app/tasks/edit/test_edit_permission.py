@@ -12,9 +12,9 @@ import shardcore
 from shardcore import Cancelled
 from shardcore.errors import SourceError
 from shardcore.writing import undo
-from shardcore.writing.edit_options import DELETE
+from shardcore.writing.declaration import DELETE
 from shardcore.writing.in_place import Edit, make_changes
-from shardcore.writing.undo_chain import journal_of
+from shardcore.writing.journal import journal_of
 from shardscope.tasks.edit.edit_permission import edit_permission
 from shardscope.tasks.edit.edit_preview import EditRequest, propose
 

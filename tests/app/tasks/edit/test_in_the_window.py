@@ -22,11 +22,9 @@ from shardcore.formats.swh.writer import delete
 from shardcore.sources.local import FileSource
 from shardcore.testing import sampled
 from shardcore.writing import lock
-from shardcore.writing import undo as journals
 from shardcore.writing.in_place import FileChange, edit_of
-from shardcore.writing.undo import BEGUN, MAGIC
+from shardcore.writing.journal import BEGUN, MAGIC, journal_of, write_journal
 from shardcore.writing.undo import apply as make
-from shardcore.writing.undo_chain import journal_of
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.tasks.edit.dialog import EditDialog
@@ -334,7 +332,7 @@ def test_a_takedown_that_was_interrupted_is_finished(window: MainWindow, tmp_pat
         ref = shard.find(KEY)
         content = shard.read(ref)
         edit = delete(shard, [KEY])
-        journals._write_journal(edit, journal_of(path), stale=False, keep=False)
+        write_journal(edit, journal_of(path), stale=False, keep=False)
     show(window, path)
     assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
     assert window.notices.button.text() == "Finish"

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import RequestLog, Span
-from shardcore.sources.read_purpose import ReadPurpose
+from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

@@ -14,10 +14,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shardcore.codecs.xet.chunk import read_chunk, read_groups, write_chunk, write_groups
 from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, from_text, to_text, to_texts, tree_root, truncated, words
-from shardcore.codecs.xet.xorb_layout import MAX_STORED, MAX_UNPACKED, Scheme
+from shardcore.codecs.xet.xorb_layout import (
+    MAX_STORED,
+    MAX_UNPACKED,
+    Scheme,
+    read_chunk,
+    read_groups,
+    write_chunk,
+    write_groups,
+)
 from shardcore.errors import FormatError, Unsupported, UsageError
 
 

@@ -34,8 +34,8 @@ from shardcore.operations.pack import pack
 from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
 from shardcore.testing import kill_runs as killed
+from shardcore.writing.journal import forget, journal_of
 from shardcore.writing.undo import apply, interrupted, undo
-from shardcore.writing.undo_chain import forget, journal_of
 from shardcore.writing.writer import UnreadableInput
 from tests.shardcore.formats.bloscpack.chunks import make_chunk
 

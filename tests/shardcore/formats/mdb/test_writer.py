@@ -15,10 +15,9 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.xet import xorb_builder as xet_packing
-from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import XorbPacker
-from shardcore.codecs.xet.xorb_layout import Scheme
+from shardcore.codecs.xet.xorb_layout import Scheme, write_chunk
 from shardcore.formats.mdb import writer as mdb_writer
 from shardcore.formats.mdb.layout import NO_EXPIRY, shard_name
 from shardcore.formats.mdb.serialization import (

@@ -19,7 +19,7 @@ from shardcore.formats.swh.writer import delete, truncate
 from shardcore.model.objects import State
 from shardcore.testing import WriterContract
 from shardcore.testing import kill_runs as killed
-from shardcore.writing import undo_chain as chain
+from shardcore.writing import journal as chain
 from shardcore.writing.undo import apply, edit_in_place, interrupted, undo
 
 # The three objects `a`, `b` and `c`, as the reference writes them with seed 1: every byte, row by row.
