@@ -82,9 +82,11 @@ from .operations.content.geometry import mesh_level as mesh_level
 from .operations.content.nested import member_content as member_content
 from .operations.content.nested import tensor_array as tensor_array
 from .operations.content.pictures import picture_pixels as picture_pixels
-from .operations.convert import KeyChoice as KeyChoice
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
+from .operations.description import Conflict as Conflict
+from .operations.description import ExtractOptions as ExtractOptions
+from .operations.description import KeyChoice as KeyChoice
 from .operations.diff import DiffDepth as DiffDepth
 from .operations.diff import MemberDiff as MemberDiff
 from .operations.diff import ObjectDiff as ObjectDiff
@@ -98,10 +100,8 @@ from .operations.edit import rekey as rekey
 from .operations.edit import tombstone as tombstone
 from .operations.edit import truncate as truncate
 from .operations.edit import undo as undo
-from .operations.extraction import Conflict as Conflict
 from .operations.extraction import Extracted as Extracted
 from .operations.extraction import Extraction as Extraction
-from .operations.extraction import ExtractOptions as ExtractOptions
 from .operations.find_key import KeyHit as KeyHit
 from .operations.find_key import KeySearch as KeySearch
 from .operations.find_key import find_in as find_in

@@ -6,9 +6,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,11 +36,12 @@ from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, Worker
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
+from shardcore.operations.description import Conflict, Extract
 from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
-    from shardcore.operations.extraction import Conflict, Extracted
+    from shardcore.operations.extraction import Extracted
     from shardcore.shards.shard import Shard
 
 FEW_ROWS = 10_000
@@ -82,7 +84,7 @@ def ls(
         unreadable_states,
         warn_unreadable,
     )
-    from shardcore.operations.extraction.default_objects import kind_code
+    from shardcore.operations.extraction.selection import kind_code
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard_tasks import RowsRequest
 
@@ -163,30 +165,7 @@ def get(
 @opens
 def extract(
     uri: Uri,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)],
-    keys: Keys = None,
-    pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
-    key_file: KeyFile = None,
-    limit_bytes: Limit = DEFAULT_LIMIT,
-    folders: Annotated[
-        bool, typer.Option("--folders/--flat", help="Extract keys with / to sub-folders, or all into DIR.")
-    ] = False,
-    conflict: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POLICY",
-            help="Existing files: error (default), skip, rename or replace.",
-            autocompletion=one_of("error", "skip", "rename", "replace"),
-        ),
-    ] = None,
-    guess_extension: Annotated[
-        bool, typer.Option("--guess-extension", help="Add missing file extensions, detected from the content.")
-    ] = False,
-    parts: Annotated[
-        str, typer.Option(metavar="NAME|all|none", help="Also write these parts of each object.", show_default=False)
-    ] = "",
-    manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
+    asked: Extract,
     cluster: Cluster = None,
     state: State = None,
     shared: SharedFolder = False,
@@ -203,44 +182,35 @@ def extract(
         shardcore extract archive out
         shardcore extract contents.des tables --match '*.csv'
     """
-    from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
+    from shardcore.operations.extraction import extract_each
     from shardcore.shards.dataset import DataSet
 
-    wanted = all_keys(keys, key_file)
-    if wanted and (pattern is not None or kind is not None):
+    if asked.keys is not None and not asked.everything:
         raise UsageError("keys cannot be combined with --match or --kind")
-    options = ExtractOptions(
-        folders=folders,
-        conflict=_conflict(conflict, force=force),
-        guess_extension=guess_extension,
-        deleted=bool(how.options["deleted"]),
-        parts=parts,
-        manifest=manifest,
-        limit=limit_bytes or None,
-    )
-    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
+    out = str(asked.folder)
     workers = WorkerOptions(cluster, state, send_keys)
-    workers.check_target(folder, shared=shared)
-    chosen: dict[str, Any] = {"match": pattern, "kind": kind, "options": options}
+    workers.check_target(out, shared=shared)
+    if is_address(out) and not out.endswith("/"):
+        out += "/"
+    asked = replace(asked, folder=out, limit=asked.limit or None, deleted=bool(how.options["deleted"]))
     with workers.pool() as tasks:
-        if tasks is not None and not wanted:
+        if tasks is not None and asked.keys is None:
             from shardcore.operations.extraction.worker_files import extract_on
 
             with how.open_rest(uri) as shard:
                 if isinstance(shard, DataSet) and shard.joins:
-                    each = partial(extract_on, tasks, shard, out, remote=how.remote, **chosen)
-                    return _extracted(each, pattern, None, as_json=json)
-    whole = not wanted and pattern is None and kind is None and options.conflict is not Conflict.SKIP
+                    return _extracted(partial(extract_on, tasks, shard, asked, remote=how.remote), asked, as_json=json)
+    whole = asked.keys is None and asked.everything and asked.conflict is not Conflict.SKIP
     with (
-        target_of(out, how, force=options.conflict is Conflict.REPLACE) as target,
+        target_of(out, how, force=asked.conflict is Conflict.REPLACE) as target,
         how.open_rest(uri, whole=whole) as shard,
     ):
-        each = partial(extract_each, shard, target.path, wanted or None, delivery=target.delivery, **chosen)
-        return _extracted(each, pattern, shard.damage, as_json=json)
+        each = partial(extract_each, shard, replace(asked, folder=target.path), delivery=target.delivery)
+        return _extracted(each, asked, shard.damage, as_json=json)
 
 
 def _extracted(
-    extract: Callable[..., Generator[Extracted]], pattern: str | None, damage: ShardError | None, *, as_json: bool
+    extract: Callable[..., Generator[Extracted]], asked: Extract, damage: ShardError | None = None, *, as_json: bool
 ) -> int:
     unreadable: list[str] = []
 
@@ -252,25 +222,13 @@ def _extracted(
         count, failed, lost = _print_all(results, as_json=as_json)
     if lost:
         return 4
-    if not count and pattern is not None:
-        warn(f"no key matches {short(pattern)}; nothing was written")
+    if not count and asked.match is not None:
+        warn(f"no key matches {short(asked.match)}; nothing was written")
         return 1
     if damage is not None:
         warn(f"damaged: {error_line(damage)}")
         return 3
     return 1 if failed or unreadable else 0
-
-
-def _conflict(name: str | None, *, force: bool) -> Conflict:
-    from shardcore.operations.extraction import Conflict
-
-    if name is None:
-        return Conflict.REPLACE if force else Conflict.ERROR
-    if name not in list(Conflict):
-        raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
-    if force and name != Conflict.REPLACE:
-        raise UsageError(f"--force contradicts --conflict {name}: give one of them")
-    return Conflict(name)
 
 
 def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:

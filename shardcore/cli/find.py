@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.errors import source_lost
+from shardcore.operations.description import Find
 
 
 @opens
 def find(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, in the text form of its format.")],
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH", help="Files, folders (with their sub-folders) and addresses."),
-    ],
-    cluster: Cluster = None,
-    send_keys: SendKeys = False,
-    json: Json = False,
-    how: Opening = USUAL,
+    asked: Find, cluster: Cluster = None, send_keys: SendKeys = False, json: Json = False, how: Opening = USUAL
 ) -> int:
     """Find the files and folders that contain a key; exit code 1 if none does, 4 if a source is unreachable.
 
@@ -37,7 +28,7 @@ def find(
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
     found, first = 0, None
     with WorkerOptions(cluster, None, send_keys).pool() as tasks, progress_bar("searching") as progress:
-        with closing(find_in(key, paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
+        with closing(find_in(asked.key, asked.paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
             for hit in search:
                 if hit.error is not None:
                     first = hit.error if first is None or source_lost(hit.error) else first

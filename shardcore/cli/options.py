@@ -6,10 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, is_dataclass, replace
+from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -19,6 +21,7 @@ from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
+from shardcore.operations.description import Setting, settings_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.location import local_path
@@ -318,8 +321,13 @@ def _with_flags(
     formats: Sequence[Format] | None = None,
 ) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
-    own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
-    own = [one for one in own if one.name != "how"]
+    own, operations = list[Parameter](), dict[str, Any]()
+    for one in signature(command).parameters.values():
+        if is_dataclass(hints[one.name]) and one.name != "how":
+            operations[one.name] = hints[one.name]
+            own += _settings_as_flags(hints[one.name])
+        elif one.name != "how":
+            own.append(one.replace(annotation=hints[one.name]))
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
     flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
@@ -348,10 +356,13 @@ def _with_flags(
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        jobs = given.pop("jobs", None)
+        jobs, work = given.pop("jobs", None), given.pop("limit_work", None)
+        given |= {name: _as_given(kind, given) for name, kind in operations.items()}
+        if "how" not in hints:
+            return command(**given)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _logged_requests(target) as tape, allowing(given.pop("limit_work", None)):
+        with _logged_requests(target) as tape, allowing(work):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
@@ -360,8 +371,75 @@ def _with_flags(
     return run
 
 
+def _settings_as_flags(kind: Any) -> Iterator[Parameter]:
+    """Yield the arguments of an operation, then its options, in the order of its fields."""
+    hints = get_type_hints(kind)
+    for name, one, default in sorted(settings_of(kind), key=lambda found: not found[1].positional):
+        if one.listed:
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Keys)
+            yield Parameter("key_file", Parameter.KEYWORD_ONLY, default=None, annotation=KeyFile)
+            continue
+        flags = one.flags or (f"--{name.replace('_', '-')}",)
+        annotation, usual = _flag_type(one, flags, hints[name], default)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=usual, annotation=annotation)
+
+
+def _flag_type(one: Setting, flags: Sequence[str], hint: Any, default: Any) -> tuple[Any, Any]:
+    """Return annotation and default of a setting as typer reads them."""
+    values = one.values or (tuple(hint) if isinstance(hint, EnumType) else ())
+    more: dict[str, Any] = {"metavar": one.placeholder or None, "help": one.help}
+    more |= {"autocompletion": one_of(*values)} if values else {}
+    if one.formats:
+        more["help"] = f"{one.help} ({', '.join(one.formats)})."
+    kind: Any = str
+    if one.unit == "bytes":
+        kind, default = int, default if one.usual is None else one.usual
+        more["parser"] = size_from
+    elif not one.placeholder:
+        kind, default = bool, default is True
+    elif get_origin(hint) is Sequence:
+        kind, default = list[str], None if default == () else default
+    elif Path in get_args(hint) and str not in get_args(hint):
+        kind = Path
+        more |= {"dir_okay": False, "allow_dash": True} if one.file else {}
+    if kind not in (bool, int):
+        more["show_default"] = False
+        default = None if isinstance(default, StrEnum) and default is not MISSING else default
+    if one.positional:
+        default = Parameter.empty if default is MISSING else default
+        made: Any = typer.Argument(**more)
+    else:
+        made = typer.Option(*flags, **more)
+    return Annotated[kind | None if default is None else kind, made], default
+
+
+def _as_given(kind: Any, given: dict[str, Any]) -> Any:
+    """Take the settings of an operation out of the `given` values of a command."""
+    values, hints = {}, get_type_hints(kind)
+    for name, one, _ in settings_of(kind):
+        value = given.pop(name)
+        flag = f"--{name.replace('_', '-')}"
+        if one.listed:
+            value = all_keys(value, given.pop("key_file")) or None
+        elif one.on is not True:
+            value = one.on if value else None
+        elif isinstance(hints[name], EnumType) and value is not None:
+            if value not in list(hints[name]):
+                *first, last = hints[name]
+                raise UsageError(f"{flag} is {', '.join(first)} or {last}; not {short(value)}")
+            value = hints[name](value)
+        if one.forced is not None and given.get(one.forced[0]):
+            if value not in (None, one.forced[1]):
+                raise UsageError(f"--{one.forced[0]} contradicts {flag} {value}: give one of them")
+            value = one.forced[1]
+        if value is not None:
+            values[name] = value
+    return kind(**values)
+
+
 # Decorators that add flags for remote files, opening and writing to a command with a parameter `how: Opening`.
 # If opening and writing have a flag of one name, that of opening becomes `--source-NAME`.
+takes_settings = partial(_with_flags, remote=False)
 reaches = _with_flags
 opens = partial(_with_flags, opening=True)
 writes = partial(_with_flags, writing=True)

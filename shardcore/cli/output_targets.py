@@ -140,7 +140,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:
-    from shardcore.operations.extraction.manifest import MANIFEST
+    from shardcore.operations.extraction.files import MANIFEST
     from shardcore.shards.registry import folder_marks
     from shardcore.sources.remote.upload import BucketFolder
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import emit_json, emit_line, stopped, warn, with_advice
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
-from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import visible
+from shardcore.operations.description import Recover
 
 if TYPE_CHECKING:
     from shardcore.operations.recover import Salvage, Saved
@@ -23,12 +21,7 @@ if TYPE_CHECKING:
 @opens
 def recover(
     uri: Uri,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Report without writing anything; DIR is not needed.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Also extract bytes that belong to no object (des).")] = False,
-    limit_bytes: Limit = DEFAULT_LIMIT,
+    asked: Recover,
     cluster: Cluster = None,
     shared: SharedFolder = False,
     send_keys: SendKeys = False,
@@ -41,17 +34,23 @@ def recover(
         shardcore recover damaged.shard --plan
         shardcore recover damaged.shard saved
     """
-    if folder is None and not plan:
+    if asked.folder is None and not asked.plan:
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.extraction import ANY_SIZE
     from shardcore.operations.recover import salvage
     from shardcore.shards.ticket import ShardTicket, absolute, as_named
 
     workers = WorkerOptions(cluster, None, send_keys)
-    target = None if plan or folder is None else folder
+    target = None if asked.plan else asked.folder
     if target is not None:
         workers.check_target(str(target), shared=shared)
-    given = {"format": how.format, "limit": limit_bytes or ANY_SIZE, "raw": raw, "remote": how.remote, **how.options}
+    given: dict[str, Any] = {
+        "format": how.format,
+        "limit": asked.limit or ANY_SIZE,
+        "raw": asked.raw,
+        "remote": how.remote,
+    }
+    given |= how.options
     try:
         with workers.pool() as tasks, progress_bar("recovering") as progress:
             if tasks is None:
