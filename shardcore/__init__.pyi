@@ -74,13 +74,13 @@ from .operations.content.content_types import TensorsContent as TensorsContent
 from .operations.content.content_types import TextContent as TextContent
 from .operations.content.detect_kind import content as content
 from .operations.content.detect_kind import content_span as content_span
+from .operations.content.detect_kind import member_content as member_content
+from .operations.content.detect_kind import tensor_array as tensor_array
 from .operations.content.geometry import AnnotationsContent as AnnotationsContent
 from .operations.content.geometry import GeometryContent as GeometryContent
 from .operations.content.geometry import MeshContent as MeshContent
 from .operations.content.geometry import SkeletonContent as SkeletonContent
 from .operations.content.geometry import mesh_level as mesh_level
-from .operations.content.nested import member_content as member_content
-from .operations.content.nested import tensor_array as tensor_array
 from .operations.content.pictures import picture_pixels as picture_pixels
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract

@@ -1,4 +1,4 @@
-"""Commands `ls`, `get` and `extract`."""
+"""Commands `ls`, `get`, `extract` and `recover`."""
 
 from __future__ import annotations
 
@@ -9,40 +9,46 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.inspect import SMALL_INDEX
 from shardcore.cli.options import (
+    SMALL_INDEX,
     USUAL,
+    Cluster,
     Force,
     Json,
     KeyFile,
     Keys,
     Limit,
     Opening,
+    SendKeys,
+    SharedFolder,
+    State,
     Uri,
+    WorkerOptions,
     all_keys,
     byte_range,
     one_of,
     only,
     opens,
     progress_bar,
+    target_of,
 )
-from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, with_advice
-from shardcore.cli.output_targets import target_of
-from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, stopped, warn, with_advice
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
-from shardcore.operations.description import Conflict, Extract
+from shardcore.model.safe_text import short, visible
+from shardcore.operations.description import ANY_SIZE, Conflict, Extract, Recover
 from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.operations.extraction import Extracted
+    from shardcore.operations.recover import Salvage, Saved
     from shardcore.shards.shard import Shard
+
 
 FEW_ROWS = 10_000
 """Maximum rows listed without loading the index first."""
@@ -139,27 +145,36 @@ def get(
     wanted = all_keys(keys, key_file)
     if not wanted:
         raise UsageError("no keys: give them after URI or with --keys; put keys that begin with a dash after --")
-    from shardcore.operations.extraction import ANY_SIZE, write_object
-    from shardcore.writing.temporary import takes_writes, write_through, write_whole
-
     window = byte_range(bytes_wanted)
     output = None if str(output) == "-" else output
     only("with --output FILE", output, force=force)
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
-        if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
-            write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
-            return 0
         pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
-        if output is None:
-            for piece in pieces:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
-        elif takes_writes(output):
-            write_through(output, pieces)
-        else:
-            write_whole(output, pieces, force=force)
+        if output is not None:
+            whole = refs[0] if len(refs) == 1 and part is None and window is None else None
+            _write_pieces(shard, output, pieces, whole, limit_bytes or None, force=force)
+            return 0
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
     return 0
+
+
+def _write_pieces(
+    shard: Shard, output: Path, pieces: Iterator[bytes], whole: ObjectRef | None, limit: int | None, *, force: bool
+) -> None:
+    """Write pieces to a file or device; a `whole` object of a remote file can be resumed."""
+    from shardcore.writing.temporary import takes_writes, write_through, write_whole
+
+    if takes_writes(output):
+        write_through(output, pieces)
+    elif whole is not None:
+        from shardcore.operations.extraction import write_object
+
+        write_object(shard, whole, output, force=force, limit=limit)
+    else:
+        write_whole(output, pieces, force=force)
 
 
 @opens
@@ -295,3 +310,98 @@ def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> 
     """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")
+
+
+@opens
+def recover(
+    uri: Uri,
+    asked: Recover,
+    cluster: Cluster = None,
+    shared: SharedFolder = False,
+    send_keys: SendKeys = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Extract the intact objects of a damaged file, also without its index, and write a report.
+
+    Examples:
+        shardcore recover damaged.shard --plan
+        shardcore recover damaged.shard saved
+    """
+    if asked.folder is None and not asked.plan:
+        raise UsageError("give the folder to write to, or --plan to only report")
+    from shardcore.operations.recover import salvage
+    from shardcore.shards.ticket import ShardTicket, absolute, as_named
+
+    workers = WorkerOptions(cluster, None, send_keys)
+    target = None if asked.plan else asked.folder
+    if target is not None:
+        workers.check_target(str(target), shared=shared)
+    given: dict[str, Any] = {
+        "format": how.format,
+        "limit": asked.limit or ANY_SIZE,
+        "raw": asked.raw,
+        "remote": how.remote,
+    }
+    given |= how.options
+    try:
+        with workers.pool() as tasks, progress_bar("recovering") as progress:
+            if tasks is None:
+                done = salvage(uri, target, progress=progress, tape=how.tape, **given)
+            else:
+                tasks.check_keys(ShardTicket(uri, "", given))
+                place = None if target is None else target.absolute()
+                try:
+                    done = tasks.run(partial(salvage, **given), absolute(uri), place)
+                except ShardError as error:
+                    raise as_named(error, uri) from error.__cause__
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _print_saved(error.partial.items, as_json=json)
+        raise stopped(error, plural(len(error.partial.items), "object")) from None
+    _print_saved(done.items, as_json=json)
+    if json:
+        emit_json(done.summary())
+    else:
+        _sum_up(done)
+    lost = done.counts["damaged"] + done.counts["lost"] + done.missing
+    return 1 if lost or done.left_out or not done.items else 0
+
+
+def _print_saved(items: Iterable[Saved], *, as_json: bool) -> None:
+    for one in items:
+        if as_json:
+            emit_json(one.to_json())
+        else:
+            _print_recovered(one)
+
+
+def _print_recovered(one: Saved) -> None:
+    name = visible(one.path or one.key or one.name)
+    if one.raw:
+        emit_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+    elif one.sha256:
+        by = f"checked by {one.checked_by}" if one.checked_by else "no checksum"
+        key = "" if one.key is not None else "; found without a key"
+        emit_line(f"{one.condition.label:10}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+    else:
+        emit_line(f"{one.condition.label:10}  {name}  {visible(one.why)}")
+
+
+def _sum_up(done: Salvage) -> None:
+    counts = done.counts
+    from shardcore.shards.salvage import Condition
+
+    parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
+    keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
+    ranges = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
+    found = len(done.items) - done.raw
+    what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
+    emit_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{ranges}")
+    if done.opens:
+        warn(f"the file cannot be opened: {done.opens}")
+    for note in done.notes:
+        warn(note)
+    for note in done.left_out:
+        warn(with_advice(note, Remedy.WORK))

@@ -6,10 +6,9 @@ import sys
 from contextlib import closing
 from typing import Any
 
-from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
+from shardcore.cli.options import USUAL, Cluster, Json, Opening, SendKeys, WorkerOptions, opens, progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
-from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.errors import source_lost
 from shardcore.operations.description import Find
 

@@ -11,10 +11,15 @@ import typer
 
 from shardcore.cli.options import (
     FORMATS_PANEL,
+    SMALL_INDEX,
     USUAL,
+    Cluster,
     Json,
     Opening,
+    SendKeys,
+    State,
     Uri,
+    WorkerOptions,
     format_argument,
     format_options,
     only,
@@ -40,7 +45,6 @@ from shardcore.cli.output import (
     warn,
     with_advice,
 )
-from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import bits_text, long_size, plural, range_text
@@ -180,9 +184,6 @@ def lead_lines(leads: References) -> Iterator[str]:
     if leads.more:
         yield f"  and {plural(leads.more, 'other')}"
 
-
-SMALL_INDEX = 64 << 20
-"""Maximum size of an index that is loaded automatically."""
 
 MANY_NODES = 10_000
 """Default of `--nodes`."""

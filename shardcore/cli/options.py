@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from enum import EnumType, StrEnum
 from functools import partial, wraps
@@ -31,8 +31,10 @@ from shardcore.sources.remote.address import is_address, shown_address
 if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
+    from shardcore.sources.remote.upload import BucketFolder
 
 FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
 """Panels in the help of a command, after the general options."""
@@ -163,6 +165,37 @@ class Opening:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class OutputTarget:
+    """Target of a command.
+
+    Attributes:
+        path: Local path to write to.
+        named: Returns the name of a written path for display: the path itself, or its address.
+        send: Uploads what was written; files that others refer to go first.
+        delivery: Uploads single files, for commands that write many.
+    """
+
+    path: str
+    named: Callable[[str | Path], str] = str
+    send: Callable[[], None] = lambda: None
+    delivery: BucketFolder | None = None
+
+
+def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
+    """Return the target of a command: a local path, or an S3 address.
+
+    Raises:
+        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
+        SourceError: The store does not respond.
+    """
+    if not is_address(out):
+        return nullcontext(OutputTarget(out))
+    from shardcore.cli.output_targets import remote_target
+
+    return remote_target(out, how, force=force)
+
+
 def only(when: str, applies: object, **given: object) -> None:
     """Raise UsageError if an option is `given` while `applies` is false; `when` completes the message: `with --svg`."""
     for name, value in given.items():
@@ -172,7 +205,7 @@ def only(when: str, applies: object, **given: object) -> None:
 
 def shown_uri(uri: str) -> str:
     """Return a URI for display, without query and login."""
-    from shardcore.shards.viewer_link import chosen_address  # numpy is loaded with it
+    from shardcore.shards.opening import chosen_address  # numpy is loaded with it
 
     file, path, _ = split_inside(chosen_address(uri))
     return inside_link(shown_address(file), path)
@@ -202,6 +235,9 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
     return values
 
 
+SMALL_INDEX = 64 << 20
+"""Maximum size of an index that is loaded automatically."""
+
 USUAL = Opening()
 """Options of a command that was called without any."""
 
@@ -215,6 +251,104 @@ _FORMAT = Annotated[
         autocompletion=one_of(*FORMATS),
     ),
 ]
+
+LOCAL = "local"
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS|local[:N]",
+        help="Process the shards in N processes, or on the workers of a Dask scheduler.",
+        rich_help_panel=WORKERS_PANEL,
+    ),
+]
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="Save the results of finished shards; a later run resumes.",
+        rich_help_panel=WORKERS_PANEL,
+        dir_okay=False,
+    ),
+]
+SharedFolder = Annotated[
+    bool,
+    typer.Option(
+        "--shared",
+        help="With --cluster ADDRESS: the workers have DIR under the same path.",
+        rich_help_panel=WORKERS_PANEL,
+    ),
+]
+SendKeys = Annotated[
+    bool,
+    typer.Option(
+        "--send-keys",
+        help="With --cluster tls://…: also send the login or signature of an address.",
+        rich_help_panel=WORKERS_PANEL,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """Options `--cluster`, `--state` and `--send-keys`."""
+
+    cluster: str | None = None
+    state: Path | None = None
+    send_keys: bool = False
+
+    @property
+    def processes(self) -> int | None:
+        """Number of local processes; None for a Dask cluster, or without workers.
+
+        Raises:
+            UsageError: The number is invalid.
+        """
+        kind, colon, count = (self.cluster or "").partition(":")
+        if kind != LOCAL:
+            return None
+        from shardcore.shards.task_pool import usual_processes
+
+        if colon and not (count.isascii() and count.isdigit() and int(count) > 0):
+            raise UsageError(f"--cluster local:N takes a number of processes, not {short(count)}")
+        return int(count) if count else usual_processes()
+
+    def check_target(self, out: str, *, shared: bool) -> None:
+        """Refuse a local folder as the target of workers on other machines.
+
+        Raises:
+            UsageError: The target is such a folder, and `--shared` is not given.
+        """
+        only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
+        if self.cluster is not None and self.processes is None and not shared and not is_address(out):
+            where = f"{out} is a local folder, which other machines cannot see"
+            raise UsageError(f"{where}: give an s3:// address, or --shared if the workers have it under the same path")
+
+    @contextmanager
+    def pool(self) -> Iterator[TaskPool | None]:
+        """Start or connect to the workers; yield None if none were requested.
+
+        Raises:
+            UsageError: The options do not fit together, or Dask is not installed.
+            SourceError: The scheduler does not respond.
+        """
+        if self.cluster is None:
+            only("with --cluster", False, state=self.state, send_keys=self.send_keys)
+            yield None
+            return
+        from shardcore.shards.run_state import TaskState
+        from shardcore.shards.task_pool import dask_cluster, local_processes
+
+        with ExitStack() as ends:
+            state = TaskState(self.state) if self.state is not None else None
+            if state is not None:
+                ends.callback(state.close)
+            if (count := self.processes) is not None:
+                yield ends.enter_context(local_processes(count, state=state))
+            else:
+                yield ends.enter_context(dask_cluster(self.cluster, keys=self.send_keys, state=state))
 
 
 SOURCE = "source_"

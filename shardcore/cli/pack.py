@@ -14,20 +14,23 @@ import typer
 from shardcore.cli.options import (
     FORMATS_PANEL,
     USUAL,
+    Cluster,
     Json,
     Opening,
+    OutputTarget,
+    SendKeys,
     Uri,
+    WorkerOptions,
     check_flags,
     format_options,
     one_of,
     opens,
     opens_and_writes,
     progress_bar,
+    target_of,
     writes,
 )
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
-from shardcore.cli.output_targets import OutputTarget, target_of
-from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Severity
 from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType

@@ -38,8 +38,7 @@ from shardcore.operations.convert_worker import (
     whole_of,
     whole_record,
 )
-from shardcore.operations.description import KeyChoice
-from shardcore.operations.extraction import ANY_SIZE
+from shardcore.operations.description import ANY_SIZE, KeyChoice
 from shardcore.operations.extraction import extract as extract_opened
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress

@@ -83,6 +83,9 @@ FORCE = setting("Replace existing files.")
 OUT = "The shard; a folder, or a name ending with /, for several files."
 LIMIT = "Refuse decoded objects over N bytes (1K, 1M); 0: no limit."
 
+ANY_SIZE = 1 << 63
+"""Value that means no limit."""
+
 AS_USUAL = ""
 """Default parts: those that are separate files in the unsharded format (fragments of a mesh)."""
 

@@ -1,8 +1,7 @@
 """Extraction of objects into files: options, names, existing files, manifest."""
 
-from shardcore.operations.description import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.files import (
-    ANY_SIZE,
     MANIFEST,
     Extracted,
     ManifestWriter,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
-from shardcore.operations.description import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.names import ENDINGS, HEAD, Names, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
@@ -119,9 +119,6 @@ def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
     for at in range(start, ref.size, PIECE):
         yield shard.read_range(ref, at, min(at + PIECE, ref.size))
 
-
-ANY_SIZE = 1 << 63
-"""Value that means no limit."""
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
