@@ -5,12 +5,11 @@ A description loads no other part of the library that needs NumPy: completing a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import DEFAULT_LIMIT
@@ -59,9 +58,10 @@ class Setting:
 _SETTING = "setting"
 
 
-def setting(help: str, placeholder: str = "", *flags: str, **more: Any) -> Mapping[str, Any]:
-    """Return the metadata of a field that describes it."""
-    return MappingProxyType({_SETTING: Setting(help, placeholder, flags, **more)})
+def setting(default: Any, help: str | Setting, placeholder: str = "", *flags: str, **more: Any) -> Any:
+    """Return a field with its description; `MISSING` for a field without default."""
+    described = help if isinstance(help, Setting) else Setting(help, placeholder, flags, **more)
+    return field(default=default, metadata={_SETTING: described})
 
 
 def settings_of(operation: Any) -> Iterator[tuple[str, Setting, Any]]:
@@ -76,10 +76,10 @@ def given(operation: Any) -> dict[str, Any]:
     return {name: getattr(operation, name) for name, one, _ in settings_of(operation) if not one.positional}
 
 
-TARGET_FORMAT = setting(f"The format to write: {', '.join(FORMATS)}.", "FORMAT", positional=True, values=tuple(FORMATS))
-PLAN_ONLY = setting("Print what would be written without writing it.")
-NO_VERIFY = setting("Verify only the index of the result, not the contents.", "", "--no-verify", on=Depth.INDEX)
-FORCE = setting("Replace existing files.")
+TARGET_FORMAT = Setting(f"The format to write: {', '.join(FORMATS)}.", "FORMAT", positional=True, values=tuple(FORMATS))
+PLAN_ONLY = Setting("Print what would be written without writing it.")
+NO_VERIFY = Setting("Verify only the index of the result, not the contents.", "", ("--no-verify",), on=Depth.INDEX)
+FORCE = Setting("Replace existing files.")
 OUT = "The shard; a folder, or a name ending with /, for several files."
 LIMIT = "Refuse decoded objects over N bytes (1K, 1M); 0: no limit."
 
@@ -113,11 +113,9 @@ class Conflict(StrEnum):
 class Selection:
     """Selection of objects: keys, or all that a pattern and a kind leave."""
 
-    match: str | None = field(default=None, metadata=setting("Only keys that match.", "GLOB"))
-    kind: str | None = field(default=None, metadata=setting("Only objects of this kind.", "KIND"))
-    keys: Iterable[Key] | None = field(
-        default=None, metadata=setting("Keys, in the text form of the format.", "KEY", listed=True)
-    )
+    match: str | None = setting(None, "Only keys that match.", "GLOB")
+    kind: str | None = setting(None, "Only objects of this kind.", "KIND")
+    keys: Iterable[Key] | None = setting(None, "Keys, in the text form of the format.", "KEY", listed=True)
 
     @property
     def everything(self) -> bool:
@@ -144,23 +142,17 @@ class ExtractOptions:
         deleted: Whether tombstoned objects are included, if the shard was opened to return them.
     """
 
-    limit: int | None = field(
-        default=None, metadata=setting(LIMIT, "N", "--limit-bytes", unit="bytes", usual=DEFAULT_LIMIT)
+    limit: int | None = setting(None, LIMIT, "N", "--limit-bytes", unit="bytes", usual=DEFAULT_LIMIT)
+    folders: bool = setting(False, "Extract keys with / to sub-folders, or all into DIR.", "", "--folders/--flat")
+    conflict: Conflict = setting(
+        Conflict.ERROR,
+        "Existing files: error (default), skip, rename or replace.",
+        "POLICY",
+        forced=("force", Conflict.REPLACE),
     )
-    folders: bool = field(
-        default=False, metadata=setting("Extract keys with / to sub-folders, or all into DIR.", "", "--folders/--flat")
-    )
-    conflict: Conflict = field(
-        default=Conflict.ERROR,
-        metadata=setting(
-            "Existing files: error (default), skip, rename or replace.", "POLICY", forced=("force", Conflict.REPLACE)
-        ),
-    )
-    guess_extension: bool = field(
-        default=False, metadata=setting("Add missing file extensions, detected from the content.")
-    )
-    parts: str = field(default=AS_USUAL, metadata=setting("Also write these parts of each object.", "NAME|all|none"))
-    manifest: bool = field(default=True, metadata=setting("Write manifest.json.", "", "--manifest/--no-manifest"))
+    guess_extension: bool = setting(False, "Add missing file extensions, detected from the content.")
+    parts: str = setting(AS_USUAL, "Also write these parts of each object.", "NAME|all|none")
+    manifest: bool = setting(True, "Write manifest.json.", "", "--manifest/--no-manifest")
     skip_unused: bool = True
     deleted: bool = False
 
@@ -187,42 +179,38 @@ def _states() -> type[State]:
 class Extract(ExtractOptions, Selection):
     """Write objects into files of a folder, with safe names and a manifest."""
 
-    folder: str | Path = field(metadata=setting("Created if it does not exist.", "DIR", positional=True))
+    folder: str | Path = setting(MISSING, "Created if it does not exist.", "DIR", positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recover:
     """Extract the intact objects of a damaged file, also without its index, and write a report."""
 
-    folder: Path | None = field(default=None, metadata=setting("Created if it does not exist.", "DIR", positional=True))
-    plan: bool = field(default=False, metadata=setting("Report without writing anything; DIR is not needed."))
-    raw: bool = field(default=False, metadata=setting("Also extract bytes that belong to no object", formats=("des",)))
-    limit: int = field(default=DEFAULT_LIMIT, metadata=setting(LIMIT, "N", "--limit-bytes", unit="bytes"))
+    folder: Path | None = setting(None, "Created if it does not exist.", "DIR", positional=True)
+    plan: bool = setting(False, "Report without writing anything; DIR is not needed.")
+    raw: bool = setting(False, "Also extract bytes that belong to no object", formats=("des",))
+    limit: int = setting(DEFAULT_LIMIT, LIMIT, "N", "--limit-bytes", unit="bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pack:
     """Pack files into a new shard, and verify it by reading it back."""
 
-    format: str = field(metadata=TARGET_FORMAT)
-    out: str | Path = field(metadata=setting(OUT, "OUT", positional=True))
-    inputs: Sequence[str | Path] = field(
-        default=(), metadata=setting("Files, folders; - reads names from standard input.", "INPUT", positional=True)
+    format: str = setting(MISSING, TARGET_FORMAT)
+    out: str | Path = setting(MISSING, OUT, "OUT", positional=True)
+    inputs: Sequence[str | Path] = setting(
+        (), "Files, folders; - reads names from standard input.", "INPUT", positional=True
     )
-    manifest: str | None = field(
-        default=None, metadata=setting("Keys of the files: JSON Lines, or the manifest of extract.", "FILE|-")
+    manifest: str | None = setting(None, "Keys of the files: JSON Lines, or the manifest of extract.", "FILE|-")
+    skip_unreadable: bool = setting(
+        False, "Skip files that cannot be read or whose names are not valid keys; exit code 1."
     )
-    skip_unreadable: bool = field(
-        default=False,
-        metadata=setting("Skip files that cannot be read or whose names are not valid keys; exit code 1."),
+    report: Path | None = setting(
+        None, "Write the key of every input to a JSON file; -: standard output.", "FILE", file=True
     )
-    report: Path | None = field(
-        default=None,
-        metadata=setting("Write the key of every input to a JSON file; -: standard output.", "FILE", file=True),
-    )
-    plan: bool = field(default=False, metadata=PLAN_ONLY)
-    verify: Depth = field(default=Depth.CONTENT, metadata=NO_VERIFY)
-    force: bool = field(default=False, metadata=FORCE)
+    plan: bool = setting(False, PLAN_ONLY)
+    verify: Depth = setting(Depth.CONTENT, NO_VERIFY)
+    force: bool = setting(False, FORCE)
 
 
 class KeyChoice(StrEnum):
@@ -243,80 +231,71 @@ class KeyChoice(StrEnum):
 class Convert:
     """Write all objects of a shard into a new one of another format."""
 
-    format: str = field(metadata=TARGET_FORMAT)
-    out: str | Path = field(metadata=setting(OUT, "OUT", positional=True))
-    keys: KeyChoice | str = field(
-        default=KeyChoice.USUAL,
-        metadata=setting(
-            "New keys: as-is, sha256, number or name; default: as-is where they are valid.",
-            "RULE",
-            "--key",
-            values=tuple(one.value for one in KeyChoice if one.value),
-        ),
+    format: str = setting(MISSING, TARGET_FORMAT)
+    out: str | Path = setting(MISSING, OUT, "OUT", positional=True)
+    keys: KeyChoice | str = setting(
+        KeyChoice.USUAL,
+        "New keys: as-is, sha256, number or name; default: as-is where they are valid.",
+        "RULE",
+        "--key",
+        values=tuple(one.value for one in KeyChoice if one.value),
     )
-    manifest: str | None = field(
-        default=None,
-        metadata=setting("The result manifest of the conversion that wrote URI: restores its keys.", "FILE"),
+    manifest: str | None = setting(
+        None, "The result manifest of the conversion that wrote URI: restores its keys.", "FILE"
     )
-    plan: bool = field(default=False, metadata=PLAN_ONLY)
-    verify: Depth = field(default=Depth.CONTENT, metadata=NO_VERIFY)
-    limit: int | None = field(
-        default=None,
-        metadata=setting(
-            "Refuse more than N bytes of contents in total; 0: no limit; default: 1 GiB + 256 × the stored size.",
-            "N",
-            "--limit-bytes",
-            unit="bytes",
-        ),
+    plan: bool = setting(False, PLAN_ONLY)
+    verify: Depth = setting(Depth.CONTENT, NO_VERIFY)
+    limit: int | None = setting(
+        None,
+        "Refuse more than N bytes of contents in total; 0: no limit; default: 1 GiB + 256 × the stored size.",
+        "N",
+        "--limit-bytes",
+        unit="bytes",
     )
-    force: bool = field(default=False, metadata=FORCE)
+    force: bool = setting(False, FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rekey:
     """Rewrite a Xet shard with an HMAC key for its chunk hashes, another expiry, or both."""
 
-    out: str | Path = field(metadata=setting("The new file.", "OUT", positional=True))
-    key: str | None = field(default=None, metadata=setting("The HMAC key, 64 hex digits.", "HEX"))
-    expiry: str | None = field(default=None, metadata=setting("An ISO date, Unix seconds, or none.", "WHEN"))
-    force: bool = field(default=False, metadata=FORCE)
+    out: str | Path = setting(MISSING, "The new file.", "OUT", positional=True)
+    key: str | None = setting(None, "The HMAC key, 64 hex digits.", "HEX")
+    expiry: str | None = setting(None, "An ISO date, Unix seconds, or none.", "WHEN")
+    force: bool = setting(False, FORCE)
 
 
-DRY_RUN = setting("Show old and new bytes without changing the file.")
-YES = setting("Do not ask for confirmation.", "", "--yes", "-y")
-HARD_LINKS = setting("Edit a file with several names (hard links): it changes under all of them.")
+DRY_RUN = Setting("Show old and new bytes without changing the file.")
+YES = Setting("Do not ask for confirmation.", "", ("--yes", "-y"))
+HARD_LINKS = Setting("Edit a file with several names (hard links): it changes under all of them.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
     """Edit of objects, with a line for the audit log."""
 
-    keys: Iterable[Key] = field(
-        default=(), metadata=setting("Keys, in the text form of the format.", "KEY", listed=True)
-    )
-    reason: str = field(default="", metadata=setting(TOMBSTONE.help_of("reason"), "TEXT"))
-    who: str = field(default="", metadata=setting(TOMBSTONE.help_of("by"), "NAME"))
-    ticket: str = field(default="", metadata=setting(TOMBSTONE.help_of("ticket"), "ID"))
-    audit: bool = field(default=False, metadata=setting("Append a line about the edit to FILE.audit.jsonl."))
+    keys: Iterable[Key] = setting((), "Keys, in the text form of the format.", "KEY", listed=True)
+    reason: str = setting("", TOMBSTONE.help_of("reason"), "TEXT")
+    who: str = setting("", TOMBSTONE.help_of("by"), "NAME")
+    ticket: str = setting("", TOMBSTONE.help_of("ticket"), "ID")
+    audit: bool = setting(False, "Append a line about the edit to FILE.audit.jsonl.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Truncate:
     """Remove the bytes that follow the end of a shard."""
 
-    dry_run: bool = field(default=False, metadata=DRY_RUN)
-    yes: bool = field(default=False, metadata=YES)
-    no_undo: bool = field(
-        default=False, metadata=setting("Keep no copy of the overwritten bytes, as takedowns require.")
-    )
-    hard_links: bool = field(default=False, metadata=HARD_LINKS)
+    dry_run: bool = setting(False, DRY_RUN)
+    yes: bool = setting(False, YES)
+    no_undo: bool = setting(False, "Keep no copy of the overwritten bytes, as takedowns require.")
+    hard_links: bool = setting(False, HARD_LINKS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Append(Truncate):
     """Append the bytes of files to the content of a shard, in place or by rewriting it."""
 
-    inputs: Sequence[str | Path] = field(metadata=setting("Files whose bytes are appended.", "INPUT", positional=True))
+    inputs: Sequence[str | Path] = setting(MISSING, "Files whose bytes are appended.", "INPUT", positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,44 +307,40 @@ class Delete(Truncate, Audited):
 class Tombstone(Audited):
     """Mark objects as deleted in the sidecar; the shard itself does not change."""
 
-    undo: bool = field(default=False, metadata=setting("Remove tombstones instead."))
-    dry_run: bool = field(default=False, metadata=DRY_RUN)
-    yes: bool = field(default=False, metadata=YES)
-    hard_links: bool = field(default=False, metadata=HARD_LINKS)
+    undo: bool = setting(False, "Remove tombstones instead.")
+    dry_run: bool = setting(False, DRY_RUN)
+    yes: bool = setting(False, YES)
+    hard_links: bool = setting(False, HARD_LINKS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undo:
     """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before."""
 
-    purge: bool = field(
-        default=False, metadata=setting("Remove FILE.undo and older undo files, with the old bytes in them.")
+    purge: bool = setting(False, "Remove FILE.undo and older undo files, with the old bytes in them.")
+    trust: bool = setting(
+        False,
+        "Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
+        "restored from a backup), or extends FILE by more than 1 GiB of zeros.",
     )
-    trust: bool = field(
-        default=False,
-        metadata=setting(
-            "Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
-            "restored from a backup), or extends FILE by more than 1 GiB of zeros.",
-        ),
-    )
-    yes: bool = field(default=False, metadata=YES)
-    dry_run: bool = field(default=False, metadata=DRY_RUN)
+    yes: bool = setting(False, YES)
+    dry_run: bool = setting(False, DRY_RUN)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diff:
     """Compare two shards object by object."""
 
-    first: str = field(metadata=setting("The first shard.", "A", positional=True))
-    second: str = field(metadata=setting("The second shard.", "B", positional=True))
-    content: bool = field(default=False, metadata=setting("Compare remote contents, not only sizes."))
+    first: str = setting(MISSING, "The first shard.", "A", positional=True)
+    second: str = setting(MISSING, "The second shard.", "B", positional=True)
+    content: bool = setting(False, "Compare remote contents, not only sizes.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Find:
     """Find the files and folders that contain a key."""
 
-    key: str = field(metadata=setting("A key, in the text form of its format.", "KEY", positional=True))
-    paths: Sequence[str | Path] = field(
-        metadata=setting("Files, folders (with their sub-folders) and addresses.", "PATH", positional=True)
+    key: str = setting(MISSING, "A key, in the text form of its format.", "KEY", positional=True)
+    paths: Sequence[str | Path] = setting(
+        MISSING, "Files, folders (with their sub-folders) and addresses.", "PATH", positional=True
     )

@@ -112,14 +112,6 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
     return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
-    if not start:
-        yield from shard.stream(ref)
-        return
-    for at in range(start, ref.size, PIECE):
-        yield shard.read_range(ref, at, min(at + PIECE, ref.size))
-
-
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
 
@@ -273,9 +265,8 @@ def write_object(
     If a large remote object is interrupted, its partial file is kept, and the next call fetches the rest.
     """
     mark = "" if part else mark_of(shard, ref, limit)
-    if mark:
-        return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
-    return _write(_pieces(shard, ref, part, limit, path.name), path, force, each_piece)[1:]
+    pieces = _pieces(shard, ref, part, limit, path.name)
+    return _write(shard, ref, pieces, path, mark, force=force, each_piece=each_piece)[1:]
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
@@ -554,10 +545,17 @@ class _Extraction:
                     held, other = folder / path.name, None
                     if self._options.conflict is Conflict.RENAME:
                         other = partial(self._free_path, name, folder)
-                    if mark:
-                        found = _write_kept(self._shard, ref, held, mark, force, self._each_piece, other)
-                    else:
-                        found = _write(pieces, held, force, self._each_piece, other, free=free)
+                    found = _write(
+                        self._shard,
+                        ref,
+                        pieces,
+                        held,
+                        mark,
+                        force=force,
+                        each_piece=self._each_piece,
+                        other=other,
+                        free=free,
+                    )
                 return path.with_name(found[0].name), *found[1:]
             except SourceError:
                 if last or path.parent.is_dir():
@@ -665,45 +663,41 @@ def _size_of(shard: Shard, ref: ObjectRef, part: str, name: str) -> int:
 
 
 def _write(
+    shard: Shard,
+    ref: ObjectRef,
     pieces: Iterator[bytes],
     path: Path,
+    mark: str,
+    *,
     force: bool,
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
-    *,
     free: bool = False,
 ) -> tuple[Path, int, str]:
+    """Write the pieces of an object; with a `mark`, the partial file of an interrupted attempt is continued."""
     digest = hashlib.sha256()
 
-    def hashed() -> Iterator[bytes]:
-        for piece in pieces:
+    def counted(found: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in found:
             if each_piece is not None:
                 each_piece(len(piece))
+            yield piece
+
+    def hashed() -> Iterator[bytes]:
+        for piece in counted(pieces):
             digest.update(piece)
             yield piece
 
-    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
-
-
-def _write_kept(
-    shard: Shard,
-    ref: ObjectRef,
-    path: Path,
-    mark: str,
-    force: bool,
-    each_piece: EachPiece | None,
-    other: OtherPath | None = None,
-) -> tuple[Path, int, str]:
-
-    def counted_from(start: int) -> Iterator[bytes]:
+    def rest(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:
             each_piece(start)
-        for piece in pieces_from(shard, ref, start):
-            if each_piece is not None:
-                each_piece(len(piece))
-            yield piece
+        starts = range(start, ref.size, PIECE)
+        ranges = (shard.read_range(ref, at, min(at + PIECE, ref.size)) for at in starts)
+        yield from counted(ranges if start else shard.stream(ref))
 
-    return write_resumable(path, mark, ref.size, counted_from, force=force, other=other)
+    if mark:
+        return write_resumable(path, mark, ref.size, rest, force=force, other=other)
+    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:
