@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import (
+    NO_WORKERS,
     SMALL_INDEX,
     USUAL,
-    Cluster,
     Force,
     Json,
     KeyFile,
     Keys,
     Limit,
     Opening,
-    SendKeys,
-    SharedFolder,
-    State,
+    ResumingWorkers,
     Uri,
     WorkerOptions,
     all_keys,
@@ -66,9 +64,7 @@ def ls(
     skip: Annotated[int, typer.Option(metavar="N", help="Skip the first N objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Include unused, deleted and tombstoned rows.")] = False,
     human: Annotated[bool, typer.Option("--human", help="Print sizes in KiB, MiB and GiB.")] = False,
-    cluster: Cluster = None,
-    state: State = None,
-    send_keys: SendKeys = False,
+    workers: ResumingWorkers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -95,7 +91,7 @@ def ls(
     from shardcore.shards.shard_tasks import RowsRequest
 
     errors = 0
-    with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
+    with workers.pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
         bare = unreadable_states(bool(how.options["deleted"]))
@@ -181,10 +177,7 @@ def _write_pieces(
 def extract(
     uri: Uri,
     asked: Extract,
-    cluster: Cluster = None,
-    state: State = None,
-    shared: SharedFolder = False,
-    send_keys: SendKeys = False,
+    workers: WorkerOptions = NO_WORKERS,
     json: Json = False,
     force: Force = False,
     how: Opening = USUAL,
@@ -203,8 +196,7 @@ def extract(
     if asked.keys is not None and not asked.everything:
         raise UsageError("keys cannot be combined with --match or --kind")
     out = str(asked.folder)
-    workers = WorkerOptions(cluster, state, send_keys)
-    workers.check_target(out, shared=shared)
+    workers.check_target(out)
     if is_address(out) and not out.endswith("/"):
         out += "/"
     asked = replace(asked, folder=out, limit=asked.limit or None, deleted=bool(how.options["deleted"]))
@@ -316,9 +308,7 @@ def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> 
 def recover(
     uri: Uri,
     asked: Recover,
-    cluster: Cluster = None,
-    shared: SharedFolder = False,
-    send_keys: SendKeys = False,
+    workers: Annotated[WorkerOptions, "cluster", "shared", "send_keys"] = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -333,10 +323,9 @@ def recover(
     from shardcore.operations.recover import salvage
     from shardcore.shards.ticket import ShardTicket, absolute, as_named
 
-    workers = WorkerOptions(cluster, None, send_keys)
     target = None if asked.plan else asked.folder
     if target is not None:
-        workers.check_target(str(target), shared=shared)
+        workers.check_target(str(target))
     given: dict[str, Any] = {
         "format": how.format,
         "limit": asked.limit or ANY_SIZE,

@@ -6,7 +6,15 @@ import sys
 from contextlib import closing
 from typing import Any
 
-from shardcore.cli.options import USUAL, Cluster, Json, Opening, SendKeys, WorkerOptions, opens, progress_bar
+from shardcore.cli.options import (
+    NO_WORKERS,
+    USUAL,
+    Json,
+    Opening,
+    Workers,
+    opens,
+    progress_bar,
+)
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
 from shardcore.errors import source_lost
@@ -14,9 +22,7 @@ from shardcore.operations.description import Find
 
 
 @opens
-def find(
-    asked: Find, cluster: Cluster = None, send_keys: SendKeys = False, json: Json = False, how: Opening = USUAL
-) -> int:
+def find(asked: Find, workers: Workers = NO_WORKERS, json: Json = False, how: Opening = USUAL) -> int:
     """Find the files and folders that contain a key; exit code 1 if none does, 4 if a source is unreachable.
 
     Examples:
@@ -26,7 +32,7 @@ def find(
 
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
     found, first = 0, None
-    with WorkerOptions(cluster, None, send_keys).pool() as tasks, progress_bar("searching") as progress:
+    with workers.pool() as tasks, progress_bar("searching") as progress:
         with closing(find_in(asked.key, asked.paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
             for hit in search:
                 if hit.error is not None:

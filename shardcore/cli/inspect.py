@@ -11,15 +11,13 @@ import typer
 
 from shardcore.cli.options import (
     FORMATS_PANEL,
+    NO_WORKERS,
     SMALL_INDEX,
     USUAL,
-    Cluster,
     Json,
     Opening,
-    SendKeys,
-    State,
+    ResumingWorkers,
     Uri,
-    WorkerOptions,
     format_argument,
     format_options,
     only,
@@ -357,9 +355,7 @@ def trace(
 def verify(
     uri: Uri,
     depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
-    cluster: Cluster = None,
-    state: State = None,
-    send_keys: SendKeys = False,
+    workers: ResumingWorkers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -375,7 +371,7 @@ def verify(
     """
     try:
         with (
-            WorkerOptions(cluster, state, send_keys).pool() as tasks,
+            workers.pool() as tasks,
             how.open_rest(uri, whole=depth is Depth.CONTENT and tasks is None) as shard,
             progress_bar("verifying") as progress,
         ):

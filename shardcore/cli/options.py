@@ -21,7 +21,7 @@ from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
-from shardcore.operations.description import Setting, settings_of
+from shardcore.operations.description import Setting, setting, settings_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.location import local_path
@@ -254,50 +254,26 @@ _FORMAT = Annotated[
 
 LOCAL = "local"
 
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS|local[:N]",
-        help="Process the shards in N processes, or on the workers of a Dask scheduler.",
-        rich_help_panel=WORKERS_PANEL,
-    ),
-]
-State = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Save the results of finished shards; a later run resumes.",
-        rich_help_panel=WORKERS_PANEL,
-        dir_okay=False,
-    ),
-]
-SharedFolder = Annotated[
-    bool,
-    typer.Option(
-        "--shared",
-        help="With --cluster ADDRESS: the workers have DIR under the same path.",
-        rich_help_panel=WORKERS_PANEL,
-    ),
-]
-SendKeys = Annotated[
-    bool,
-    typer.Option(
-        "--send-keys",
-        help="With --cluster tls://…: also send the login or signature of an address.",
-        rich_help_panel=WORKERS_PANEL,
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """Options `--cluster`, `--state` and `--send-keys`."""
+    """Options of commands that process shards by workers; a command may have only some of them."""
 
-    cluster: str | None = None
-    state: Path | None = None
-    send_keys: bool = False
+    cluster: str | None = setting(
+        None,
+        "Process the shards in N processes, or on the workers of a Dask scheduler.",
+        "ADDRESS|local[:N]",
+        panel=WORKERS_PANEL,
+    )
+    state: Path | None = setting(
+        None, "Save the results of finished shards; a later run resumes.", "FILE", file=True, panel=WORKERS_PANEL
+    )
+    shared: bool = setting(
+        False, "With --cluster ADDRESS: the workers have DIR under the same path.", panel=WORKERS_PANEL
+    )
+    send_keys: bool = setting(
+        False, "With --cluster tls://…: also send the login or signature of an address.", panel=WORKERS_PANEL
+    )
 
     @property
     def processes(self) -> int | None:
@@ -315,14 +291,15 @@ class WorkerOptions:
             raise UsageError(f"--cluster local:N takes a number of processes, not {short(count)}")
         return int(count) if count else usual_processes()
 
-    def check_target(self, out: str, *, shared: bool) -> None:
+    def check_target(self, out: str) -> None:
         """Refuse a local folder as the target of workers on other machines.
 
         Raises:
             UsageError: The target is such a folder, and `--shared` is not given.
         """
-        only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
-        if self.cluster is not None and self.processes is None and not shared and not is_address(out):
+        elsewhere = self.cluster is not None and self.processes is None
+        only("with --cluster ADDRESS", elsewhere, shared=self.shared)
+        if elsewhere and not self.shared and not is_address(out):
             where = f"{out} is a local folder, which other machines cannot see"
             raise UsageError(f"{where}: give an s3:// address, or --shared if the workers have it under the same path")
 
@@ -350,6 +327,10 @@ class WorkerOptions:
             else:
                 yield ends.enter_context(dask_cluster(self.cluster, keys=self.send_keys, state=state))
 
+
+Workers = Annotated[WorkerOptions, "cluster", "send_keys"]
+ResumingWorkers = Annotated[WorkerOptions, "cluster", "state", "send_keys"]
+NO_WORKERS = WorkerOptions()
 
 SOURCE = "source_"
 """Prefix of a flag for opening if a flag for writing has the same name."""
@@ -457,9 +438,10 @@ def _with_flags(
     hints = get_type_hints(command, include_extras=True)
     own, operations = list[Parameter](), dict[str, Any]()
     for one in signature(command).parameters.values():
-        if is_dataclass(hints[one.name]) and one.name != "how":
-            operations[one.name] = hints[one.name]
-            own += _settings_as_flags(hints[one.name])
+        kind, *names = get_args(hints[one.name]) or (hints[one.name],)
+        if is_dataclass(kind) and one.name != "how":
+            operations[one.name] = kind
+            own += _settings_as_flags(kind, names)
         elif one.name != "how":
             own.append(one.replace(annotation=hints[one.name]))
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
@@ -505,10 +487,12 @@ def _with_flags(
     return run
 
 
-def _settings_as_flags(kind: Any) -> Iterator[Parameter]:
-    """Yield the arguments of an operation, then its options, in the order of its fields."""
+def _settings_as_flags(kind: Any, names: Container[str]) -> Iterator[Parameter]:
+    """Yield the arguments of an operation, then its options, in the order of its fields; with `names` only those."""
     hints = get_type_hints(kind)
     for name, one, default in sorted(settings_of(kind), key=lambda found: not found[1].positional):
+        if names and name not in names:
+            continue
         if one.listed:
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Keys)
             yield Parameter("key_file", Parameter.KEYWORD_ONLY, default=None, annotation=KeyFile)
@@ -523,6 +507,7 @@ def _flag_type(one: Setting, flags: Sequence[str], hint: Any, default: Any) -> t
     values = one.values or (tuple(hint) if isinstance(hint, EnumType) else ())
     more: dict[str, Any] = {"metavar": one.placeholder or None, "help": one.help}
     more |= {"autocompletion": one_of(*values)} if values else {}
+    more |= {"rich_help_panel": one.panel} if one.panel else {}
     if one.formats:
         more["help"] = f"{one.help} ({', '.join(one.formats)})."
     kind: Any = str
@@ -551,7 +536,7 @@ def _as_given(kind: Any, given: dict[str, Any]) -> Any:
     """Take the settings of an operation out of the `given` values of a command."""
     values, hints = {}, get_type_hints(kind)
     for name, one, _ in settings_of(kind):
-        value = given.pop(name)
+        value = given.pop(name, None)
         flag = f"--{name.replace('_', '-')}"
         if one.listed:
             value = all_keys(value, given.pop("key_file")) or None

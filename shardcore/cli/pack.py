@@ -13,14 +13,13 @@ import typer
 
 from shardcore.cli.options import (
     FORMATS_PANEL,
+    NO_WORKERS,
     USUAL,
-    Cluster,
     Json,
     Opening,
     OutputTarget,
-    SendKeys,
     Uri,
-    WorkerOptions,
+    Workers,
     check_flags,
     format_options,
     one_of,
@@ -116,8 +115,7 @@ def convert(
     uri: Uri,
     asked: Convert,
     option: Options = None,
-    cluster: Cluster = None,
-    send_keys: SendKeys = False,
+    workers: Workers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -134,7 +132,7 @@ def convert(
     settings["deleted"] = bool(how.options["deleted"])
     with (
         target_of(str(asked.out), how, force=asked.force) as target,
-        WorkerOptions(cluster, None, send_keys).pool() as tasks,
+        workers.pool() as tasks,
     ):
         with how.open(uri) as shard, progress_bar("converting") as progress:
             shard.tasks = tasks

@@ -39,6 +39,7 @@ class Setting:
         forced: Name of a common switch, such as `force`, and the value that it stands for.
         file: Whether it is the path of a file to write.
         listed: Whether it is a list of keys, which may also come from a file.
+        panel: Title of its group in help; empty: the first one.
     """
 
     help: str
@@ -53,6 +54,7 @@ class Setting:
     forced: tuple[str, Any] | None = None
     file: bool = False
     listed: bool = False
+    panel: str = ""
 
 
 _SETTING = "setting"
