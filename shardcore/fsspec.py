@@ -31,9 +31,9 @@ from shardcore.model.inside_path import inside_text
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.model.safe_text import short
-from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.operations.description import ExtractOptions
 from shardcore.operations.extraction.names import MAX_DEPTH, MAX_PATH_BYTES, is_relative_path
-from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
 from shardcore.shards.inner_source import InnerSource, source_inside
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead

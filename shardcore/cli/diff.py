@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import json_value, print_json, print_line, print_rest
 from shardcore.model.number_text import size_text
+from shardcore.operations.description import Diff
 
 if TYPE_CHECKING:
     from shardcore.operations.diff import ShardDiff
@@ -25,13 +24,7 @@ _COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents
 
 
 @opens
-def diff(
-    first: Annotated[str, typer.Argument(metavar="A", help="The first shard.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="B", help="The second shard.", show_default=False)],
-    content: Annotated[bool, typer.Option("--content", help="Compare remote contents, not only sizes.")] = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def diff(asked: Diff, json: Json = False, how: Opening = USUAL) -> int:
     """Compare two shards object by object; exit code 1 where they differ.
 
     Examples:
@@ -40,8 +33,8 @@ def diff(
     from shardcore.operations.diff import diff as compared
     from shardcore.sources.remote.address import is_address
 
-    contents = content or not (is_address(first) or is_address(second))
-    with how.open_rest(first) as one, how.open_rest(second) as other:
+    contents = asked.content or not (is_address(asked.first) or is_address(asked.second))
+    with how.open_rest(asked.first) as one, how.open_rest(asked.second) as other:
         with progress_bar("comparing") as progress:
             found = compared(one, other, contents=contents, progress=progress)
         if json:

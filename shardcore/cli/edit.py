@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
+from shardcore.cli.options import USUAL, Json, Opening, edits, only, progress_bar, takes_settings
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_text import plural, range_text
-from shardcore.writing.declaration import TOMBSTONE
+from shardcore.operations.description import Append, Delete, Tombstone, Truncate, Undo
 
 if TYPE_CHECKING:
     from shardcore.operations.edit import EditResult
     from shardcore.progress import Progress
-    from shardcore.writing.in_place import Audit, Edit, Rewrite
+    from shardcore.writing.in_place import Edit, Rewrite
     from shardcore.writing.journal import Journal
 
 
@@ -44,108 +44,43 @@ SHOWN_CHANGES = 20
 """Maximum changes shown before the confirmation."""
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes without changing the file.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-HardLinks = Annotated[
-    bool,
-    typer.Option("--hard-links", help="Edit a file with several names (hard links): it changes under all of them."),
-]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))]
-Who = Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))]
-Ticket = Annotated[str, typer.Option(metavar="ID", help=TOMBSTONE.help_of("ticket"))]
-InLog = Annotated[bool, typer.Option("--audit", help="Append a line about the edit to FILE.audit.jsonl.")]
-NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of the overwritten bytes, as takedowns require.")]
 
 
 @edits
-def delete(
-    uri: LocalFile,
-    keys: Keys = None,
-    key_file: KeyFile = None,
-    reason: Reason = "",
-    who: Who = "",
-    ticket: Ticket = "",
-    audit: InLog = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    no_undo: NoUndo = False,
-    hard_links: HardLinks = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def delete(uri: LocalFile, asked: Delete, json: Json = False, how: Opening = USUAL) -> int:
     """Delete objects of a shard in place: their bytes become zeros.
 
     Examples:
         shardcore delete small.shard --keys takedown.txt --dry-run
         shardcore delete small.shard --keys takedown.txt --yes
     """
-    if not audit and (reason or who or ticket):
+    if not asked.audit and (asked.reason or asked.who or asked.ticket):
         warn("--reason, --who and --ticket are only written to FILE.audit.jsonl: pass --audit")
-    from shardcore.operations.edit import audit_of
-
-    wanted = all_keys(keys, key_file)
-    given = EditArguments("delete", wanted, (), yes, dry_run, no_undo, hard_links, audit_of(audit, reason, who, ticket))
-    return change(uri, how, given, as_json=json)
+    return change(uri, asked, how, as_json=json)
 
 
 @edits
-def truncate(
-    uri: LocalFile,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    no_undo: NoUndo = False,
-    hard_links: HardLinks = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def truncate(uri: LocalFile, asked: Truncate, json: Json = False, how: Opening = USUAL) -> int:
     """Remove the bytes that follow the end of a shard.
 
     Examples:
         shardcore truncate small.shard --dry-run
     """
-    given = EditArguments("truncate", None, (), yes, dry_run, no_undo, hard_links)
-    return change(uri, how, given, as_json=json)
+    return change(uri, asked, how, as_json=json)
 
 
 @edits
-def append(
-    uri: LocalFile,
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Files whose bytes are appended.", show_default=False)
-    ],
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    no_undo: NoUndo = False,
-    hard_links: HardLinks = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def append(uri: LocalFile, asked: Append, json: Json = False, how: Opening = USUAL) -> int:
     """Append the bytes of files to the content of a shard, in place or by rewriting it.
 
     Examples:
         shardcore append log.blp more.txt --yes
     """
-    given = EditArguments("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
-    return change(uri, how, given, as_json=json)
+    return change(uri, asked, how, as_json=json)
 
 
-def undo(
-    file: LocalFile,
-    purge: Annotated[
-        bool, typer.Option("--purge", help="Remove FILE.undo and older undo files, with the old bytes in them.")
-    ] = False,
-    trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust",
-            help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
-            "restored from a backup), or extends FILE by more than 1 GiB of zeros.",
-        ),
-    ] = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> int:
+@takes_settings
+def undo(file: LocalFile, asked: Undo, json: Json = False) -> int:
     """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before.
 
     Examples:
@@ -156,18 +91,18 @@ def undo(
     from shardcore.writing.journal import earlier_journals
     from shardcore.writing.lock import locked, real_path
 
-    only("without --purge", not purge, trust=trust)
+    only("without --purge", not asked.purge, trust=asked.trust)
     refuse_address(file)
     path = real_path(file)
-    if purge:
+    if asked.purge:
         with locked(path):
-            return _purge(Path(file), yes=yes, dry_run=dry_run, as_json=json)
+            return _purge(Path(file), asked, as_json=json)
 
     def agreed(journal: Journal) -> None:
-        _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
+        _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=asked.yes)
 
     with progress_bar("undoing") as progress:
-        done = undo_last(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
+        done = undo_last(file, asked, lambda: USUAL.open(file), agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
         return print_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
@@ -185,7 +120,7 @@ def _ended(journal: Journal) -> str:
     return "complete" if journal.done else "interrupted"
 
 
-def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
+def _purge(path: Path, asked: Undo, *, as_json: bool) -> int:
     from shardcore.writing.undo import purge
 
     found = purge(path, dry_run=True)
@@ -197,29 +132,20 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
         for one, size in zip(shown, sizes, strict=True):
             print_line(f"{one}: {plural(size, 'byte')}")
     what = f"remove {plural(len(found), 'journal')} with the old bytes; the edits cannot be undone then"
-    if not dry_run:
-        _ask(f"{path}: {what}. Proceed?", yes=yes)
+    if not asked.dry_run:
+        _ask(f"{path}: {what}. Proceed?", yes=asked.yes)
         purge(path)
     if as_json:
         for one, size in zip(found, sizes, strict=True):
-            emit_json({"path": str(one), "size": size, "removed": not dry_run})
+            emit_json({"path": str(one), "size": size, "removed": not asked.dry_run})
     return 0
 
 
 @edits
 def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
-    keys: Keys = None,
-    key_file: KeyFile = None,
-    reason: Reason = "",
-    who: Who = "",
+    asked: Tombstone,
     by: Annotated[str, typer.Option(metavar="NAME", hidden=True)] = "",
-    ticket: Ticket = "",
-    audit: InLog = False,
-    undo_last: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    hard_links: HardLinks = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -230,34 +156,23 @@ def tombstone(
     """
     from shardcore.operations.edit import put_tombstones
 
-    asked: list[bool] = [yes]
+    answered: list[bool] = [asked.yes]
 
     def agreed(rewrites: tuple[Rewrite, ...]) -> None:
-        if not json and (yes or not asked[0]):
+        if not json and (asked.yes or not answered[0]):
             for one in rewrites:
                 print_line(f"{one.path}: {one.what}")
         _ask(
             f"replace {plural(len(rewrites), 'sidecar')}; the shards do not change. Proceed?",
-            yes=asked[0],
+            yes=answered[0],
         )
-        asked[0] = True
+        answered[0] = True
 
-    rewrites = put_tombstones(
-        uri,
-        lambda: how.open(uri),
-        all_keys(keys, key_file),
-        reason=reason,
-        who=who or by,
-        ticket=ticket,
-        audit=audit,
-        back=undo_last,
-        hard_links=hard_links,
-        dry_run=dry_run,
-        agreed=agreed,
-    )
-    if dry_run and json:
+    asked = replace(asked, who=asked.who or by)
+    rewrites = put_tombstones(uri, asked, lambda: how.open(uri), agreed=agreed)
+    if asked.dry_run and json:
         print_json([one.to_json() for one in rewrites])
-    elif dry_run:
+    elif asked.dry_run:
         for one in rewrites:
             shown = one.to_json()
             print_line(f"{one.path}: {one.what}" + ("" if shown["old"] is not None else " (a new file)"))
@@ -272,29 +187,7 @@ def tombstone(
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class EditArguments:
-    """Arguments of an edit.
-
-    Attributes:
-        name: Name of the command, such as `delete`.
-        keys: The objects; None for an edit without keys.
-        paths: Files of an edit that takes files.
-        yes: Whether confirmation is skipped.
-        audit: Entry for the audit log, or None.
-    """
-
-    name: str
-    keys: list[str] | None
-    paths: tuple[Path, ...]
-    yes: bool
-    dry_run: bool
-    no_undo: bool
-    hard_links: bool
-    audit: Audit | None = None
-
-
-def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
+def change(uri: str, asked: Truncate, how: Opening, *, as_json: bool) -> int:
     """Show an edit, ask for confirmation and run it; return the exit code."""
     from shardcore.operations.edit import change as change_file
 
@@ -305,27 +198,15 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
             # No progress bar while asking for confirmation.
             bars.clear()
             bar.close()
-            return agreed(edit, given, as_json=as_json)
+            return agreed(edit, asked, as_json=as_json)
 
         def progress(done: int, total: int) -> None:
             if not bars:
                 bars.append(bar.enter_context(progress_bar("writing")))
             bars[0](done, total)
 
-        done = change_file(
-            uri,
-            given.name,
-            lambda: how.open(uri),
-            keys=given.keys,
-            inputs=given.paths,
-            agreed=begin,
-            keep=not given.no_undo,
-            hard_links=given.hard_links,
-            audit=given.audit,
-            dry_run=given.dry_run,
-            progress=progress,
-        )
-    if given.dry_run:
+        done = change_file(uri, asked, lambda: how.open(uri), agreed=begin, progress=progress)
+    if asked.dry_run:
         return 0
     if not done.changed:
         warn(f"{uri}: {done.what}; nothing was changed")
@@ -335,26 +216,26 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
     return print_edited(uri, done, as_json=as_json)
 
 
-def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
+def agreed(edit: Edit | Journal, asked: Truncate, *, as_json: bool) -> bool:
     from shardcore.writing.journal import Journal
 
     if isinstance(edit, Journal):
-        _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=given.yes)
+        _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=asked.yes)
         return True
-    if given.dry_run and edit.new_size == edit.old_size and not edit.changes:
+    if asked.dry_run and edit.new_size == edit.old_size and not edit.changes:
         warn(f"{edit.path}: {edit.what}; nothing was changed")
         return False
-    kept = kept_text(edit, keep=not given.no_undo)
-    if given.dry_run:
+    kept = kept_text(edit, keep=not asked.no_undo)
+    if asked.dry_run:
         if as_json:
             print_json(edit.to_json() | {"undo": kept})
         else:
             _show(edit)
             print_line(kept)
         return False
-    if not given.yes:
+    if not asked.yes:
         _show(edit)
-    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=given.yes)
+    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=asked.yes)
     return True
 
 

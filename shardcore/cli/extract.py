@@ -1,4 +1,4 @@
-"""Commands `ls`, `get` and `extract`."""
+"""Commands `ls`, `get`, `extract` and `recover`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.inspect import SMALL_INDEX
 from shardcore.cli.options import (
+    NO_WORKERS,
+    SMALL_INDEX,
     USUAL,
     Force,
     Json,
@@ -21,26 +23,30 @@ from shardcore.cli.options import (
     Keys,
     Limit,
     Opening,
+    ResumingWorkers,
     Uri,
+    WorkerOptions,
     all_keys,
     byte_range,
     one_of,
     only,
     opens,
     progress_bar,
+    target_of,
 )
-from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, with_advice
-from shardcore.cli.output_targets import target_of
-from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, stopped, warn, with_advice
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.safe_text import short, visible
+from shardcore.operations.description import ANY_SIZE, Conflict, Extract, Recover
 from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
-    from shardcore.operations.extraction import Conflict, Extracted
+    from shardcore.operations.extraction import Extracted
+    from shardcore.operations.recover import Salvage, Saved
     from shardcore.shards.shard import Shard
+
 
 FEW_ROWS = 10_000
 """Maximum rows listed without loading the index first."""
@@ -58,9 +64,7 @@ def ls(
     skip: Annotated[int, typer.Option(metavar="N", help="Skip the first N objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Include unused, deleted and tombstoned rows.")] = False,
     human: Annotated[bool, typer.Option("--human", help="Print sizes in KiB, MiB and GiB.")] = False,
-    cluster: Cluster = None,
-    state: State = None,
-    send_keys: SendKeys = False,
+    workers: ResumingWorkers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -82,12 +86,12 @@ def ls(
         unreadable_states,
         warn_unreadable,
     )
-    from shardcore.operations.extraction.default_objects import kind_code
+    from shardcore.operations.extraction.selection import kind_code
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard_tasks import RowsRequest
 
     errors = 0
-    with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
+    with workers.pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
         bare = unreadable_states(bool(how.options["deleted"]))
@@ -137,60 +141,43 @@ def get(
     wanted = all_keys(keys, key_file)
     if not wanted:
         raise UsageError("no keys: give them after URI or with --keys; put keys that begin with a dash after --")
-    from shardcore.operations.extraction import ANY_SIZE, write_object
-    from shardcore.writing.temporary import takes_writes, write_through, write_whole
-
     window = byte_range(bytes_wanted)
     output = None if str(output) == "-" else output
     only("with --output FILE", output, force=force)
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
-        if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
-            write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
-            return 0
         pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
-        if output is None:
-            for piece in pieces:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
-        elif takes_writes(output):
-            write_through(output, pieces)
-        else:
-            write_whole(output, pieces, force=force)
+        if output is not None:
+            whole = refs[0] if len(refs) == 1 and part is None and window is None else None
+            _write_pieces(shard, output, pieces, whole, limit_bytes or None, force=force)
+            return 0
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
     return 0
+
+
+def _write_pieces(
+    shard: Shard, output: Path, pieces: Iterator[bytes], whole: ObjectRef | None, limit: int | None, *, force: bool
+) -> None:
+    """Write pieces to a file or device; a `whole` object of a remote file can be resumed."""
+    from shardcore.writing.temporary import takes_writes, write_through, write_whole
+
+    if takes_writes(output):
+        write_through(output, pieces)
+    elif whole is not None:
+        from shardcore.operations.extraction import write_object
+
+        write_object(shard, whole, output, force=force, limit=limit)
+    else:
+        write_whole(output, pieces, force=force)
 
 
 @opens
 def extract(
     uri: Uri,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)],
-    keys: Keys = None,
-    pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
-    key_file: KeyFile = None,
-    limit_bytes: Limit = DEFAULT_LIMIT,
-    folders: Annotated[
-        bool, typer.Option("--folders/--flat", help="Extract keys with / to sub-folders, or all into DIR.")
-    ] = False,
-    conflict: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POLICY",
-            help="Existing files: error (default), skip, rename or replace.",
-            autocompletion=one_of("error", "skip", "rename", "replace"),
-        ),
-    ] = None,
-    guess_extension: Annotated[
-        bool, typer.Option("--guess-extension", help="Add missing file extensions, detected from the content.")
-    ] = False,
-    parts: Annotated[
-        str, typer.Option(metavar="NAME|all|none", help="Also write these parts of each object.", show_default=False)
-    ] = "",
-    manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
-    cluster: Cluster = None,
-    state: State = None,
-    shared: SharedFolder = False,
-    send_keys: SendKeys = False,
+    asked: Extract,
+    workers: WorkerOptions = NO_WORKERS,
     json: Json = False,
     force: Force = False,
     how: Opening = USUAL,
@@ -203,44 +190,34 @@ def extract(
         shardcore extract archive out
         shardcore extract contents.des tables --match '*.csv'
     """
-    from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
+    from shardcore.operations.extraction import extract_each
     from shardcore.shards.dataset import DataSet
 
-    wanted = all_keys(keys, key_file)
-    if wanted and (pattern is not None or kind is not None):
+    if asked.keys is not None and not asked.everything:
         raise UsageError("keys cannot be combined with --match or --kind")
-    options = ExtractOptions(
-        folders=folders,
-        conflict=_conflict(conflict, force=force),
-        guess_extension=guess_extension,
-        deleted=bool(how.options["deleted"]),
-        parts=parts,
-        manifest=manifest,
-        limit=limit_bytes or None,
-    )
-    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
-    workers = WorkerOptions(cluster, state, send_keys)
-    workers.check_target(folder, shared=shared)
-    chosen: dict[str, Any] = {"match": pattern, "kind": kind, "options": options}
+    out = str(asked.folder)
+    workers.check_target(out)
+    if is_address(out) and not out.endswith("/"):
+        out += "/"
+    asked = replace(asked, folder=out, limit=asked.limit or None, deleted=bool(how.options["deleted"]))
     with workers.pool() as tasks:
-        if tasks is not None and not wanted:
+        if tasks is not None and asked.keys is None:
             from shardcore.operations.extraction.worker_files import extract_on
 
             with how.open_rest(uri) as shard:
                 if isinstance(shard, DataSet) and shard.joins:
-                    each = partial(extract_on, tasks, shard, out, remote=how.remote, **chosen)
-                    return _extracted(each, pattern, None, as_json=json)
-    whole = not wanted and pattern is None and kind is None and options.conflict is not Conflict.SKIP
+                    return _extracted(partial(extract_on, tasks, shard, asked, remote=how.remote), asked, as_json=json)
+    whole = asked.keys is None and asked.everything and asked.conflict is not Conflict.SKIP
     with (
-        target_of(out, how, force=options.conflict is Conflict.REPLACE) as target,
+        target_of(out, how, force=asked.conflict is Conflict.REPLACE) as target,
         how.open_rest(uri, whole=whole) as shard,
     ):
-        each = partial(extract_each, shard, target.path, wanted or None, delivery=target.delivery, **chosen)
-        return _extracted(each, pattern, shard.damage, as_json=json)
+        each = partial(extract_each, shard, replace(asked, folder=target.path), delivery=target.delivery)
+        return _extracted(each, asked, shard.damage, as_json=json)
 
 
 def _extracted(
-    extract: Callable[..., Generator[Extracted]], pattern: str | None, damage: ShardError | None, *, as_json: bool
+    extract: Callable[..., Generator[Extracted]], asked: Extract, damage: ShardError | None = None, *, as_json: bool
 ) -> int:
     unreadable: list[str] = []
 
@@ -252,25 +229,13 @@ def _extracted(
         count, failed, lost = _print_all(results, as_json=as_json)
     if lost:
         return 4
-    if not count and pattern is not None:
-        warn(f"no key matches {short(pattern)}; nothing was written")
+    if not count and asked.match is not None:
+        warn(f"no key matches {short(asked.match)}; nothing was written")
         return 1
     if damage is not None:
         warn(f"damaged: {error_line(damage)}")
         return 3
     return 1 if failed or unreadable else 0
-
-
-def _conflict(name: str | None, *, force: bool) -> Conflict:
-    from shardcore.operations.extraction import Conflict
-
-    if name is None:
-        return Conflict.REPLACE if force else Conflict.ERROR
-    if name not in list(Conflict):
-        raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
-    if force and name != Conflict.REPLACE:
-        raise UsageError(f"--force contradicts --conflict {name}: give one of them")
-    return Conflict(name)
 
 
 def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
@@ -337,3 +302,95 @@ def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> 
     """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")
+
+
+@opens
+def recover(
+    uri: Uri,
+    asked: Recover,
+    workers: Annotated[WorkerOptions, "cluster", "shared", "send_keys"] = NO_WORKERS,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Extract the intact objects of a damaged file, also without its index, and write a report.
+
+    Examples:
+        shardcore recover damaged.shard --plan
+        shardcore recover damaged.shard saved
+    """
+    if asked.folder is None and not asked.plan:
+        raise UsageError("give the folder to write to, or --plan to only report")
+    from shardcore.operations.recover import salvage
+    from shardcore.shards.ticket import ShardTicket, absolute, as_named
+
+    target = None if asked.plan else asked.folder
+    if target is not None:
+        workers.check_target(str(target))
+    given: dict[str, Any] = {
+        "format": how.format,
+        "limit": asked.limit or ANY_SIZE,
+        "raw": asked.raw,
+        "remote": how.remote,
+    }
+    given |= how.options
+    try:
+        with workers.pool() as tasks, progress_bar("recovering") as progress:
+            if tasks is None:
+                done = salvage(uri, target, progress=progress, tape=how.tape, **given)
+            else:
+                tasks.check_keys(ShardTicket(uri, "", given))
+                place = None if target is None else target.absolute()
+                try:
+                    done = tasks.run(partial(salvage, **given), absolute(uri), place)
+                except ShardError as error:
+                    raise as_named(error, uri) from error.__cause__
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _print_saved(error.partial.items, as_json=json)
+        raise stopped(error, plural(len(error.partial.items), "object")) from None
+    _print_saved(done.items, as_json=json)
+    if json:
+        emit_json(done.summary())
+    else:
+        _sum_up(done)
+    lost = done.counts["damaged"] + done.counts["lost"] + done.missing
+    return 1 if lost or done.left_out or not done.items else 0
+
+
+def _print_saved(items: Iterable[Saved], *, as_json: bool) -> None:
+    for one in items:
+        if as_json:
+            emit_json(one.to_json())
+        else:
+            _print_recovered(one)
+
+
+def _print_recovered(one: Saved) -> None:
+    name = visible(one.path or one.key or one.name)
+    if one.raw:
+        emit_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+    elif one.sha256:
+        by = f"checked by {one.checked_by}" if one.checked_by else "no checksum"
+        key = "" if one.key is not None else "; found without a key"
+        emit_line(f"{one.condition.label:10}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+    else:
+        emit_line(f"{one.condition.label:10}  {name}  {visible(one.why)}")
+
+
+def _sum_up(done: Salvage) -> None:
+    counts = done.counts
+    from shardcore.shards.salvage import Condition
+
+    parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
+    keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
+    ranges = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
+    found = len(done.items) - done.raw
+    what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
+    emit_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{ranges}")
+    if done.opens:
+        warn(f"the file cannot be opened: {done.opens}")
+    for note in done.notes:
+        warn(note)
+    for note in done.left_out:
+        warn(with_advice(note, Remedy.WORK))

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
+from shardcore.cli.options import (
+    NO_WORKERS,
+    USUAL,
+    Json,
+    Opening,
+    Workers,
+    opens,
+    progress_bar,
+)
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
-from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.errors import source_lost
+from shardcore.operations.description import Find
 
 
 @opens
-def find(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, in the text form of its format.")],
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH", help="Files, folders (with their sub-folders) and addresses."),
-    ],
-    cluster: Cluster = None,
-    send_keys: SendKeys = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def find(asked: Find, workers: Workers = NO_WORKERS, json: Json = False, how: Opening = USUAL) -> int:
     """Find the files and folders that contain a key; exit code 1 if none does, 4 if a source is unreachable.
 
     Examples:
@@ -36,8 +32,8 @@ def find(
 
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
     found, first = 0, None
-    with WorkerOptions(cluster, None, send_keys).pool() as tasks, progress_bar("searching") as progress:
-        with closing(find_in(key, paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
+    with workers.pool() as tasks, progress_bar("searching") as progress:
+        with closing(find_in(asked.key, asked.paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
             for hit in search:
                 if hit.error is not None:
                     first = hit.error if first is None or source_lost(hit.error) else first

@@ -11,9 +11,12 @@ import typer
 
 from shardcore.cli.options import (
     FORMATS_PANEL,
+    NO_WORKERS,
+    SMALL_INDEX,
     USUAL,
     Json,
     Opening,
+    ResumingWorkers,
     Uri,
     format_argument,
     format_options,
@@ -40,7 +43,6 @@ from shardcore.cli.output import (
     warn,
     with_advice,
 )
-from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_text import bits_text, long_size, plural, range_text
@@ -180,9 +182,6 @@ def lead_lines(leads: References) -> Iterator[str]:
     if leads.more:
         yield f"  and {plural(leads.more, 'other')}"
 
-
-SMALL_INDEX = 64 << 20
-"""Maximum size of an index that is loaded automatically."""
 
 MANY_NODES = 10_000
 """Default of `--nodes`."""
@@ -356,9 +355,7 @@ def trace(
 def verify(
     uri: Uri,
     depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
-    cluster: Cluster = None,
-    state: State = None,
-    send_keys: SendKeys = False,
+    workers: ResumingWorkers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -374,7 +371,7 @@ def verify(
     """
     try:
         with (
-            WorkerOptions(cluster, state, send_keys).pool() as tasks,
+            workers.pool() as tasks,
             how.open_rest(uri, whole=depth is Depth.CONTENT and tasks is None) as shard,
             progress_bar("verifying") as progress,
         ):

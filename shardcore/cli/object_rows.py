@@ -16,7 +16,7 @@ from shardcore.errors import ShardError
 from shardcore.model.number_text import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
-from shardcore.operations.extraction.default_objects import no_kind
+from shardcore.operations.extraction.selection import check_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
@@ -160,9 +160,7 @@ class _Printing:
         _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
 
     def check_kind(self) -> None:
-        kind = self._asked.kind
-        if kind is not None and self._kinds and kind not in self._kinds:
-            raise no_kind(kind, tuple(self._kinds))
+        check_kind(self._asked.kind, self._kinds)
 
     def _window(self, count: int) -> tuple[int, int]:
         first = min(self._skip, count)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import MISSING, dataclass, field, is_dataclass, replace
+from enum import EnumType, StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -19,6 +21,7 @@ from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
+from shardcore.operations.description import Setting, setting, settings_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole
@@ -28,8 +31,10 @@ from shardcore.sources.remote.address import is_address, shown_address
 if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
+    from shardcore.sources.remote.upload import BucketFolder
 
 FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
 """Panels in the help of a command, after the general options."""
@@ -160,6 +165,37 @@ class Opening:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class OutputTarget:
+    """Target of a command.
+
+    Attributes:
+        path: Local path to write to.
+        named: Returns the name of a written path for display: the path itself, or its address.
+        send: Uploads what was written; files that others refer to go first.
+        delivery: Uploads single files, for commands that write many.
+    """
+
+    path: str
+    named: Callable[[str | Path], str] = str
+    send: Callable[[], None] = lambda: None
+    delivery: BucketFolder | None = None
+
+
+def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
+    """Return the target of a command: a local path, or an S3 address.
+
+    Raises:
+        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
+        SourceError: The store does not respond.
+    """
+    if not is_address(out):
+        return nullcontext(OutputTarget(out))
+    from shardcore.cli.output_targets import remote_target
+
+    return remote_target(out, how, force=force)
+
+
 def only(when: str, applies: object, **given: object) -> None:
     """Raise UsageError if an option is `given` while `applies` is false; `when` completes the message: `with --svg`."""
     for name, value in given.items():
@@ -169,7 +205,7 @@ def only(when: str, applies: object, **given: object) -> None:
 
 def shown_uri(uri: str) -> str:
     """Return a URI for display, without query and login."""
-    from shardcore.shards.viewer_link import chosen_address  # numpy is loaded with it
+    from shardcore.shards.opening import chosen_address  # numpy is loaded with it
 
     file, path, _ = split_inside(chosen_address(uri))
     return inside_link(shown_address(file), path)
@@ -199,6 +235,9 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
     return values
 
 
+SMALL_INDEX = 64 << 20
+"""Maximum size of an index that is loaded automatically."""
+
 USUAL = Opening()
 """Options of a command that was called without any."""
 
@@ -213,13 +252,92 @@ _FORMAT = Annotated[
     ),
 ]
 
+LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """Options of commands that process shards by workers; a command may have only some of them."""
+
+    cluster: str | None = setting(
+        None,
+        "Process the shards in N processes, or on the workers of a Dask scheduler.",
+        "ADDRESS|local[:N]",
+        panel=WORKERS_PANEL,
+    )
+    state: Path | None = setting(
+        None, "Save the results of finished shards; a later run resumes.", "FILE", file=True, panel=WORKERS_PANEL
+    )
+    shared: bool = setting(
+        False, "With --cluster ADDRESS: the workers have DIR under the same path.", panel=WORKERS_PANEL
+    )
+    send_keys: bool = setting(
+        False, "With --cluster tls://…: also send the login or signature of an address.", panel=WORKERS_PANEL
+    )
+
+    @property
+    def processes(self) -> int | None:
+        """Number of local processes; None for a Dask cluster, or without workers.
+
+        Raises:
+            UsageError: The number is invalid.
+        """
+        kind, colon, count = (self.cluster or "").partition(":")
+        if kind != LOCAL:
+            return None
+        from shardcore.shards.task_pool import usual_processes
+
+        if colon and not (count.isascii() and count.isdigit() and int(count) > 0):
+            raise UsageError(f"--cluster local:N takes a number of processes, not {short(count)}")
+        return int(count) if count else usual_processes()
+
+    def check_target(self, out: str) -> None:
+        """Refuse a local folder as the target of workers on other machines.
+
+        Raises:
+            UsageError: The target is such a folder, and `--shared` is not given.
+        """
+        elsewhere = self.cluster is not None and self.processes is None
+        only("with --cluster ADDRESS", elsewhere, shared=self.shared)
+        if elsewhere and not self.shared and not is_address(out):
+            where = f"{out} is a local folder, which other machines cannot see"
+            raise UsageError(f"{where}: give an s3:// address, or --shared if the workers have it under the same path")
+
+    @contextmanager
+    def pool(self) -> Iterator[TaskPool | None]:
+        """Start or connect to the workers; yield None if none were requested.
+
+        Raises:
+            UsageError: The options do not fit together, or Dask is not installed.
+            SourceError: The scheduler does not respond.
+        """
+        if self.cluster is None:
+            only("with --cluster", False, state=self.state, send_keys=self.send_keys)
+            yield None
+            return
+        from shardcore.shards.run_state import TaskState
+        from shardcore.shards.task_pool import dask_cluster, local_processes
+
+        with ExitStack() as ends:
+            state = TaskState(self.state) if self.state is not None else None
+            if state is not None:
+                ends.callback(state.close)
+            if (count := self.processes) is not None:
+                yield ends.enter_context(local_processes(count, state=state))
+            else:
+                yield ends.enter_context(dask_cluster(self.cluster, keys=self.send_keys, state=state))
+
+
+Workers = Annotated[WorkerOptions, "cluster", "send_keys"]
+ResumingWorkers = Annotated[WorkerOptions, "cluster", "state", "send_keys"]
+NO_WORKERS = WorkerOptions()
 
 SOURCE = "source_"
 """Prefix of a flag for opening if a flag for writing has the same name."""
 
 
 def _format_flags(
-    purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
+    purpose: OptionPurpose, beside: Collection[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
     """Return annotation and default of the flags of the formats for one purpose. Names in `beside` are taken."""
     users: dict[str, list[str]] = {}
@@ -318,8 +436,14 @@ def _with_flags(
     formats: Sequence[Format] | None = None,
 ) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
-    own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
-    own = [one for one in own if one.name != "how"]
+    own, operations = list[Parameter](), dict[str, Any]()
+    for one in signature(command).parameters.values():
+        kind, *names = get_args(hints[one.name]) or (hints[one.name],)
+        if is_dataclass(kind) and one.name != "how":
+            operations[one.name] = kind
+            own += _settings_as_flags(kind, names)
+        elif one.name != "how":
+            own.append(one.replace(annotation=hints[one.name]))
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
     to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
     flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
@@ -348,10 +472,13 @@ def _with_flags(
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        jobs = given.pop("jobs", None)
+        jobs, work = given.pop("jobs", None), given.pop("limit_work", None)
+        given |= {name: _as_given(kind, given) for name, kind in operations.items()}
+        if "how" not in hints:
+            return command(**given)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _logged_requests(target) as tape, allowing(given.pop("limit_work", None)):
+        with _logged_requests(target) as tape, allowing(work):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
@@ -360,8 +487,78 @@ def _with_flags(
     return run
 
 
+def _settings_as_flags(kind: Any, names: Collection[str]) -> Iterator[Parameter]:
+    """Yield the arguments of an operation, then its options, in the order of its fields; with `names` only those."""
+    hints = get_type_hints(kind)
+    for name, one, default in sorted(settings_of(kind), key=lambda found: not found[1].positional):
+        if names and name not in names:
+            continue
+        if one.listed:
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Keys)
+            yield Parameter("key_file", Parameter.KEYWORD_ONLY, default=None, annotation=KeyFile)
+            continue
+        flags = one.flags or (f"--{name.replace('_', '-')}",)
+        annotation, usual = _flag_type(one, flags, hints[name], default)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=usual, annotation=annotation)
+
+
+def _flag_type(one: Setting, flags: Sequence[str], hint: Any, default: Any) -> tuple[Any, Any]:
+    """Return annotation and default of a setting as typer reads them."""
+    values = one.values or (tuple(hint) if isinstance(hint, EnumType) else ())
+    more: dict[str, Any] = {"metavar": one.placeholder or None, "help": one.help}
+    more |= {"autocompletion": one_of(*values)} if values else {}
+    more |= {"rich_help_panel": one.panel} if one.panel else {}
+    if one.formats:
+        more["help"] = f"{one.help} ({', '.join(one.formats)})."
+    kind: Any = str
+    if one.unit == "bytes":
+        kind, default = int, default if one.usual is None else one.usual
+        more["parser"] = size_from
+    elif not one.placeholder:
+        kind, default = bool, default is True
+    elif get_origin(hint) is Sequence:
+        kind, default = list[str], None if default == () else default
+    elif Path in get_args(hint) and str not in get_args(hint):
+        kind = Path
+        more |= {"dir_okay": False, "allow_dash": True} if one.file else {}
+    if kind not in (bool, int):
+        more["show_default"] = False
+        default = None if isinstance(default, StrEnum) and default is not MISSING else default
+    if one.positional:
+        default = Parameter.empty if default is MISSING else default
+        made: Any = typer.Argument(**more)
+    else:
+        made = typer.Option(*flags, **more)
+    return Annotated[kind | None if default is None else kind, made], default
+
+
+def _as_given(kind: Any, given: dict[str, Any]) -> Any:
+    """Take the settings of an operation out of the `given` values of a command."""
+    values, hints = {}, get_type_hints(kind)
+    for name, one, _ in settings_of(kind):
+        value = given.pop(name, None)
+        flag = f"--{name.replace('_', '-')}"
+        if one.listed:
+            value = all_keys(value, given.pop("key_file")) or None
+        elif one.on is not True:
+            value = one.on if value else None
+        elif isinstance(hints[name], EnumType) and value is not None:
+            if value not in list(hints[name]):
+                *first, last = hints[name]
+                raise UsageError(f"{flag} is {', '.join(first)} or {last}; not {short(value)}")
+            value = hints[name](value)
+        if one.forced is not None and given.get(one.forced[0]):
+            if value not in (None, one.forced[1]):
+                raise UsageError(f"--{one.forced[0]} contradicts {flag} {value}: give one of them")
+            value = one.forced[1]
+        if value is not None:
+            values[name] = value
+    return kind(**values)
+
+
 # Decorators that add flags for remote files, opening and writing to a command with a parameter `how: Opening`.
 # If opening and writing have a flag of one name, that of opening becomes `--source-NAME`.
+takes_settings = partial(_with_flags, remote=False)
 reaches = _with_flags
 opens = partial(_with_flags, opening=True)
 writes = partial(_with_flags, writing=True)

@@ -1,28 +1,28 @@
-"""Targets of commands: a path, or an S3 address to which complete files are sent."""
+"""Target of a command in an object store, to which complete files are sent."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardcore.cli.options import Opening, progress_bar
+from shardcore.cli.options import Opening, OutputTarget, progress_bar
 from shardcore.cli.output import warn
 from shardcore.errors import ShardError, SourceError, UsageError, reason_of
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
-from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.sources.remote.address import parse_address
 from shardcore.system import open_to_lock
 from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.address import Address
-    from shardcore.sources.remote.upload import BucketFolder, Upload
+    from shardcore.sources.remote.upload import Upload
 
 FEW = 1000
 """Maximum unfinished uploads examined: one page of a listing."""
@@ -31,34 +31,8 @@ SCRATCH = "shardcore"
 """Prefix of temporary folders for uploads."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputTarget:
-    """Target of a command.
-
-    Attributes:
-        path: Local path to write to.
-        named: Returns the name of a written path for display: the path itself, or its address.
-        send: Uploads what was written; files that others refer to go first.
-        delivery: Uploads single files, for commands that write many.
-    """
-
-    path: str
-    named: Callable[[str | Path], str] = str
-    send: Callable[[], None] = lambda: None
-    delivery: BucketFolder | None = None
-
-
 @contextmanager
-def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
-    """Yield the target of a command.
-
-    Raises:
-        UsageError: The target is an address that cannot be written, or it exists and may not be replaced.
-        SourceError: The store does not respond.
-    """
-    if not is_address(out):
-        yield OutputTarget(out)
-        return
+def remote_target(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
     address = writable(out)
     with uploading(how, force=force) as upload:
         if not address.is_folder:
@@ -140,7 +114,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:
-    from shardcore.operations.extraction.manifest import MANIFEST
+    from shardcore.operations.extraction.files import MANIFEST
     from shardcore.shards.registry import folder_marks
     from shardcore.sources.remote.upload import BucketFolder
 

@@ -13,27 +13,27 @@ import typer
 
 from shardcore.cli.options import (
     FORMATS_PANEL,
+    NO_WORKERS,
     USUAL,
-    Force,
     Json,
     Opening,
+    OutputTarget,
     Uri,
+    Workers,
     check_flags,
-    format_argument,
     format_options,
     one_of,
     opens,
     opens_and_writes,
     progress_bar,
-    size_from,
+    target_of,
     writes,
 )
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
-from shardcore.cli.output_targets import OutputTarget, target_of
-from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
-from shardcore.model.finding import Depth, Severity
+from shardcore.model.finding import Severity
 from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType
+from shardcore.operations.description import Convert, Pack, Rekey, given
 from shardcore.shards.registry import FORMATS
 
 if TYPE_CHECKING:
@@ -47,15 +47,13 @@ ESTIMATE = "≈ "
 MOST_TOLD = 20
 """Maximum number of skipped inputs that are printed as text."""
 
-WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
-
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return completions of `-O`, with values where there are few."""
     from shardcore.shards.registry import format_of
 
     # Arguments before an incomplete option are not parsed.
-    name = next((word for word in (ctx.params.get("format_name"), *ctx.args) if word in FORMATS), "")
+    name = next((word for word in (ctx.params.get("format"), *ctx.args) if word in FORMATS), "")
     found = format_of(name).options_for(OptionPurpose.WRITE) if name else ()
     pairs = [f"{one.name}={value}" for one in found if not one.hidden for value in one.choices or ("",)]
     return one_of("help", *pairs)(incomplete)
@@ -71,48 +69,10 @@ Options = Annotated[
         autocompletion=_options_of,
     ),
 ]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written without writing it.")]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Verify only the index of the result, not the contents.")]
 
 
 @writes
-def pack(
-    format_name: WrittenFormat,
-    out: Annotated[
-        str,
-        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
-    ],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="INPUT", help="Files, folders; - reads names from standard input."),
-    ] = None,
-    manifest: Annotated[
-        str | None,
-        typer.Option("--manifest", metavar="FILE|-", help="Keys of the files: JSON Lines, or the manifest of extract."),
-    ] = None,
-    option: Options = None,
-    skip_unreadable: Annotated[
-        bool,
-        typer.Option(
-            "--skip-unreadable", help="Skip files that cannot be read or whose names are not valid keys; exit code 1."
-        ),
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write the key of every input to a JSON file; -: standard output.",
-            dir_okay=False,
-            allow_dash=True,
-        ),
-    ] = None,
-    plan: PlanOnly = False,
-    no_verify: NoVerify = False,
-    force: Force = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def pack(asked: Pack, option: Options = None, json: Json = False, how: Opening = USUAL) -> int:
     """Pack files into a new shard, and verify it by reading it back.
 
     Examples:
@@ -123,27 +83,18 @@ def pack(
     from shardcore.operations.pack import pack as pack_files
 
     if option == ["help"]:
-        return print_options(format_name)
-    options = written_with(option, format_name, how)
-    with target_of(out, how, force=force) as target, _report_file(report) as report_path:
+        return print_options(asked.format)
+    options = written_with(option, asked.format, how)
+    with (
+        target_of(str(asked.out), how, force=asked.force) as target,
+        _report_file(asked.report) as report,
+    ):
+        settings = given(asked) | {"options": options, "report": report}
         with progress_bar("packing") as progress:
-            done = pack_files(
-                format_name,
-                target.path,
-                inputs or [],
-                manifest=manifest,
-                options=options,
-                force=force,
-                plan=plan,
-                skip_unreadable=skip_unreadable,
-                report=report_path,
-                verify=Depth.INDEX if no_verify else Depth.CONTENT,
-                jobs=how.jobs,
-                progress=progress,
-            )
-        if report_path == report or not report_path or not report_path.exists():
+            done = pack_files(asked.format, target.path, asked.inputs, **settings, jobs=how.jobs, progress=progress)
+        if report == asked.report or not report or not report.exists():
             return sent(done, target, as_json=json)
-        write_text_to("-", report_path.read_text(encoding="utf-8"))
+        write_text_to("-", report.read_text(encoding="utf-8"))
         # Standard output contains only the report.
         with redirect_stdout(sys.stderr):
             return sent(done, target, as_json=json)
@@ -162,44 +113,9 @@ def _report_file(report: Path | None) -> Iterator[Path | None]:
 @opens_and_writes
 def convert(
     uri: Uri,
-    format_name: WrittenFormat,
-    out: Annotated[
-        str,
-        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
-    ],
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key",
-            metavar="RULE",
-            help="New keys: as-is, sha256, number or name; default: as-is where they are valid.",
-            autocompletion=one_of("as-is", "sha256", "number", "name"),
-        ),
-    ] = "",
-    manifest: Annotated[
-        str | None,
-        typer.Option(
-            "--manifest",
-            metavar="FILE",
-            help="The result manifest of the conversion that wrote URI: restores its keys.",
-        ),
-    ] = None,
+    asked: Convert,
     option: Options = None,
-    plan: PlanOnly = False,
-    no_verify: NoVerify = False,
-    limit_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--limit-bytes",
-            metavar="N",
-            help="Refuse more than N bytes of contents in total; 0: no limit; default: 1 GiB + 256 × the stored size.",
-            parser=size_from,
-            show_default=False,
-        ),
-    ] = None,
-    cluster: Cluster = None,
-    send_keys: SendKeys = False,
-    force: Force = False,
+    workers: Workers = NO_WORKERS,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -211,43 +127,22 @@ def convert(
     from shardcore.operations.convert import convert as convert_shard
 
     if option == ["help"]:
-        return print_options(format_name)
-    options = written_with(option, format_name, how)
-    with target_of(out, how, force=force) as target, WorkerOptions(cluster, None, send_keys).pool() as tasks:
+        return print_options(asked.format)
+    settings = given(asked) | {"options": written_with(option, asked.format, how), "jobs": how.jobs}
+    settings["deleted"] = bool(how.options["deleted"])
+    with (
+        target_of(str(asked.out), how, force=asked.force) as target,
+        workers.pool() as tasks,
+    ):
         with how.open(uri) as shard, progress_bar("converting") as progress:
             shard.tasks = tasks
-            done = convert_shard(
-                shard,
-                format_name,
-                target.path,
-                keys=key,
-                manifest=manifest,
-                deleted=bool(how.options["deleted"]),
-                options=options,
-                force=force,
-                plan=plan,
-                verify=Depth.INDEX if no_verify else Depth.CONTENT,
-                jobs=how.jobs,
-                limit=limit_bytes,
-                progress=progress,
-                checking=progress,
-            )
+            settings |= {"progress": progress, "checking": progress}
+            done = convert_shard(shard, asked.format, target.path, **settings)
         return sent(done, target, as_json=json)
 
 
 @opens
-def rekey(
-    uri: Uri,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="The new file.", show_default=False)],
-    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The HMAC key, 64 hex digits.")] = None,
-    expiry: Annotated[
-        str | None, typer.Option("--expiry", metavar="WHEN", help="An ISO date, Unix seconds, or none.")
-    ] = None,
-    option: Options = None,
-    force: Force = False,
-    json: Json = False,
-    how: Opening = USUAL,
-) -> int:
+def rekey(uri: Uri, asked: Rekey, option: Options = None, json: Json = False, how: Opening = USUAL) -> int:
     """Rewrite a Xet shard with an HMAC key for its chunk hashes, another expiry, or both.
 
     Examples:
@@ -256,12 +151,12 @@ def rekey(
     from shardcore.operations.edit import edit_for
     from shardcore.operations.edit import rekey as rekey_shard
 
-    with target_of(out, how, force=force) as target, how.open(uri) as shard:
+    with target_of(str(asked.out), how, force=asked.force) as target, how.open(uri) as shard:
         edit_for(shard, "rekey")
         if option == ["help"]:
             return print_options(shard.format, OptionPurpose.REKEY)
-        given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
-        done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
+        settings = {name: value for name, value in given(asked).items() if value is not None}
+        done = rekey_shard(shard, target.path, **format_options(option) | settings)
         return sent(done, target, as_json=json)
 
 

@@ -160,10 +160,10 @@ class Terminated(KeyboardInterrupt):
 
 
 _GROUPS = {
-    "Look inside": {"inspect": "info tree explain", "draw": "draw", "chart": "chart", "show": "show"},
+    "Look inside": {"inspect": "info tree explain", "draw": "draw chart", "show": "show"},
     "Look up": {"inspect": "trace locate", "find": "find"},
     "Verify and compare": {"inspect": "verify", "diff": "diff"},
-    "Extract": {"extract": "ls get extract", "recover": "recover"},
+    "Extract": {"extract": "ls get extract recover"},
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
     "Learn": {"lesson": "lesson"},

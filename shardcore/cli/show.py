@@ -45,9 +45,8 @@ def show(
         shardcore show segmentation/mesh 42 --png mesh.png
     """
     from shardcore.cli.content_output import content_json, print_content
-    from shardcore.operations.content.detect_kind import content
+    from shardcore.operations.content.detect_kind import content, member_content
     from shardcore.operations.content.geometry import mesh_level
-    from shardcore.operations.content.nested import member_content
 
     only("with --png", png, index=index, force=force)
     if level is not None and member is not None:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -39,7 +38,7 @@ from shardcore.operations.convert_worker import (
     whole_of,
     whole_record,
 )
-from shardcore.operations.extraction import ANY_SIZE
+from shardcore.operations.description import ANY_SIZE, KeyChoice
 from shardcore.operations.extraction import extract as extract_opened
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
@@ -266,20 +265,6 @@ LONGEST_NAME = 40
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 """Metadata values that mean the same as a missing value."""
-
-
-class KeyChoice(StrEnum):
-    """Rule for the keys of the new shard."""
-
-    USUAL = ""
-    """Unchanged if all keys are valid in the format; else the rule of the format, sha256 or number."""
-    AS_IS = "as-is"
-    SHA256 = "sha256"
-    """The sha256 of the content; equal contents become one object."""
-    NUMBER = "number"
-    """The 0-based number of the object, in row order."""
-    NAME = "name"
-    """The file name of the object."""
 
 
 extract = opening(extract_opened)

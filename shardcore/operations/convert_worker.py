@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import LimitExceeded, UsageError
 from shardcore.model.objects import ObjectRef, State
 from shardcore.operations.extraction import ExtractOptions
-from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead

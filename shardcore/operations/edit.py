@@ -16,6 +16,7 @@ from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several
 from shardcore.model.options import OptionPurpose, read_options
+from shardcore.operations.description import Append, Audited, Delete, Tombstone, Truncate, Undo
 from shardcore.operations.pack import Packed
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.opening import open as open_shard
@@ -114,17 +115,17 @@ def delete(
         SourceError: The file cannot be read or written.
         FormatError: The file is damaged.
     """
-    return change(
-        path,
-        "delete",
-        lambda: open_shard(path, **options),
+    asked = Delete(
         keys=keys,
-        keep=not no_undo,
+        reason=reason,
+        who=who,
+        ticket=ticket,
+        audit=audit,
+        no_undo=no_undo,
         hard_links=hard_links,
-        audit=audit_of(audit, reason, who, ticket),
         dry_run=dry_run,
-        progress=progress,
     )
+    return change(path, asked, lambda: open_shard(path, **options), progress=progress)
 
 
 def truncate(
@@ -149,15 +150,8 @@ def truncate(
     Raises:
         ShardError: As for `delete`.
     """
-    return change(
-        path,
-        "truncate",
-        lambda: open_shard(path, **options),
-        keep=not no_undo,
-        hard_links=hard_links,
-        dry_run=dry_run,
-        progress=progress,
-    )
+    asked = Truncate(no_undo=no_undo, hard_links=hard_links, dry_run=dry_run)
+    return change(path, asked, lambda: open_shard(path, **options), progress=progress)
 
 
 def append(
@@ -184,16 +178,8 @@ def append(
     Raises:
         ShardError: As for `delete`.
     """
-    return change(
-        path,
-        "append",
-        lambda: open_shard(path, **options),
-        inputs=inputs,
-        keep=not no_undo,
-        hard_links=hard_links,
-        dry_run=dry_run,
-        progress=progress,
-    )
+    asked = Append(inputs=inputs, no_undo=no_undo, hard_links=hard_links, dry_run=dry_run)
+    return change(path, asked, lambda: open_shard(path, **options), progress=progress)
 
 
 def tombstone(
@@ -229,18 +215,17 @@ def tombstone(
     Raises:
         ShardError: As for `delete`.
     """
-    return put_tombstones(
-        path,
-        lambda: open_shard(path, **options),
-        keys,
+    asked = Tombstone(
+        keys=keys,
         reason=reason,
         who=who,
         ticket=ticket,
         audit=audit,
-        back=undo,
+        undo=undo,
         hard_links=hard_links,
         dry_run=dry_run,
     )
+    return put_tombstones(path, asked, lambda: open_shard(path, **options))
 
 
 def undo(
@@ -267,7 +252,7 @@ def undo(
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
     """
-    return undo_last(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
+    return undo_last(path, Undo(trust=trust, dry_run=dry_run), lambda: open_shard(path, **options), progress=progress)
 
 
 @opening
@@ -303,41 +288,37 @@ def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
     return found
 
 
-def audit_of(wanted: bool, reason: str = "", who: str = "", ticket: str = "") -> Audit | None:
-    if not wanted:
+def _log_entry(asked: Truncate | Tombstone) -> Audit | None:
+    if not isinstance(asked, Audited) or not asked.audit:
         return None
+    who = asked.who
     if not who:
         with contextlib.suppress(OSError, KeyError, ImportError):
             who = getpass.getuser()
-    return Audit(reason, who, ticket)
+    return Audit(asked.reason, who, asked.ticket)
 
 
 def change(
     path: str | Path,
-    verb: str,
+    asked: Truncate,
     opened: Opened,
     *,
-    keys: Iterable[Key] | None = None,
-    inputs: Sequence[str | Path] = (),
     agreed: Callable[[Edit | Journal], bool] = lambda _: True,
-    keep: bool = True,
-    hard_links: bool = False,
-    audit: Audit | None = None,
-    dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> EditResult:
     """Run an edit while holding the lock of the file, and verify the index. `agreed` returns whether to proceed."""
     refuse_address(path)
-    texts = _texts(opened, keys)
+    verb = type(asked).__name__.lower()
+    texts = _texts(opened, asked.keys) if isinstance(asked, Audited) else []
     with ExitStack() as stack:
 
         def compute(left: Sequence[str]) -> Edit:
             shard = stack.enter_context(opened())
-            given = map(Path, several(inputs, "inputs")) if keys is None else [list(left)]
-            edit: Edit = edit_for(shard, verb)(shard, *given)
+            inputs = map(Path, several(asked.inputs, "inputs")) if isinstance(asked, Append) else ()
+            edit: Edit = edit_for(shard, verb)(shard, *([list(left)] if isinstance(asked, Audited) else inputs))
             return edit
 
-        if dry_run:
+        if asked.dry_run:
             edit = compute(texts)
             agreed(edit)
             return EditResult(local_path(path), edit.what, False, edit.to_json(), size=edit.new_size)
@@ -348,9 +329,9 @@ def change(
             compute,
             texts,
             agreed=agreed,
-            keep=keep,
-            hard_links=hard_links,
-            audit=audit,
+            keep=not asked.no_undo,
+            hard_links=asked.hard_links,
+            audit=_log_entry(asked),
             progress=progress,
         )
         if not done.changed:
@@ -360,33 +341,27 @@ def change(
 
 def put_tombstones(
     path: str | Path,
+    asked: Tombstone,
     opened: Opened,
-    keys: Iterable[Key],
     *,
-    reason: str = "",
-    who: str = "",
-    ticket: str = "",
-    audit: bool = False,
-    back: bool = False,
-    hard_links: bool = False,
-    dry_run: bool = False,
     agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,
 ) -> tuple[Rewrite, ...]:
-    """Write tombstones, or remove them with `back`; see `tombstone`. `agreed` is called before writing; may raise."""
+    """Write or remove tombstones; see `tombstone`. `agreed` is called before writing, and may raise to cancel."""
     refuse_address(path)
-    texts = _texts(opened, keys)
+    texts = _texts(opened, asked.keys)
 
     def computed() -> tuple[Rewrite, ...]:
         with opened() as shard:
             now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
             make = edit_for(shard, TOMBSTONE.name)
-            values = {"reason": reason, "by": who, "ticket": ticket, "date": str(shard.chosen.get("date") or "")}
+            values = {"reason": asked.reason, "by": asked.who, "ticket": asked.ticket}
+            values["date"] = str(shard.chosen.get("date") or "")
             found: tuple[Rewrite, ...] = compute_edit(
-                TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back
+                TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=asked.undo
             )
             return found
 
-    if dry_run:
+    if asked.dry_run:
         return computed()
     paths: list[str | Path] = [path]
     while True:
@@ -394,7 +369,7 @@ def put_tombstones(
             rewrites = computed()
             agreed(rewrites)
             try:
-                make_rewrites(rewrites, hard_links=hard_links, audit=audit_of(audit, reason, who, ticket))
+                make_rewrites(rewrites, hard_links=asked.hard_links, audit=_log_entry(asked))
             except SourceChanged:
                 # Another process changed one of the files first: lock them and compute the edit again.
                 if len(paths) > 1:
@@ -406,10 +381,9 @@ def put_tombstones(
 
 def undo_last(
     path: str | Path,
+    asked: Undo,
     opened: Opened,
     *,
-    trust: bool = False,
-    dry_run: bool = False,
     agreed: Callable[[Journal], None] = lambda _: None,
     progress: Progress = no_progress,
 ) -> EditResult:
@@ -418,13 +392,13 @@ def undo_last(
     where = real_path(path)
     with locked(where):
         bring_back(where)
-        journal = read_journal(where, trust=trust)
+        journal = read_journal(where, trust=asked.trust)
         if not journal.kept:
             raise UsageError(journal.message)
-        if dry_run:
+        if asked.dry_run:
             return EditResult(local_path(path), journal.what, False, undoes=journal, size=journal.old_size)
         agreed(journal)
-        put_back(where, progress, trust=trust)
+        put_back(where, progress, trust=asked.trust)
         return _verified(path, opened, journal.what, undoes=journal)
 
 

@@ -20,7 +20,6 @@ from shardcore.errors import (
 )
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
-from shardcore.shards.non_shard_files import other_file, other_folder
 from shardcore.shards.open_context import Draft
 
 if TYPE_CHECKING:
@@ -65,9 +64,11 @@ def judge(
     verdicts = _ask(formats, asked)
     others: list[tuple[Format, Verdict]] = []
     best = max((verdict.certainty for _, verdict in verdicts), default=Certainty.PARTLY)
-    if best is Certainty.PARTLY and (what := other_file(probe)):
-        raise NotAShard(f"{probe.name} is {what}", is_other=True)
     if best is Certainty.PARTLY:
+        from shardcore.shards.non_shard_files import other_file
+
+        if what := other_file(probe):
+            raise NotAShard(f"{probe.name} is {what}", is_other=True)
         others = _ask(containers, asked)
     # Data of a split-form shard may begin with a gzip stream; a file named .gz is not a shard.
     if not verdicts and not any(probe.name.lower().endswith(one.suffixes) for one, _ in others):
@@ -107,6 +108,8 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     if all(verdict.certainty < enough for _, verdict in verdicts):
         verdicts += _ask(formats, lambda one: asked(one, False))
     if not verdicts:
+        from shardcore.shards.non_shard_files import other_folder
+
         if what := other_folder(folder):
             raise NotAShard(f"{folder.uri} is {what}", is_other=True)
         raise NotAShard(f"{folder.uri}: not a data set of any format; give one of its files")

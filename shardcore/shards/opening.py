@@ -17,19 +17,16 @@ from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.safe_text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.dataset import DataSet
 from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
-from shardcore.shards.inner_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, label_requests
-from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source, opens_whole
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.location import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.address import is_address, is_viewer_link
 from shardcore.writing.temporary_names import check_replaced
 
 if TYPE_CHECKING:
@@ -46,6 +43,7 @@ MOST_JOBS = 8
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,15 @@ class Detection:
 
     format: str
     why: str
+
+
+def chosen_address(where: T) -> T | str:
+    """Return the address of the only layer of a Neuroglancer link; anything else as it is."""
+    if not isinstance(where, str) or not is_viewer_link(where):
+        return where
+    from shardcore.shards.viewer_link import layer_address
+
+    return layer_address(where)
 
 
 @operation
@@ -225,6 +232,8 @@ def open_inside(
         SourceError: The bytes cannot be read.
         UsageError: The path has too many steps, or there are no bytes of that name.
     """
+    from shardcore.shards.inner_source import source_inside
+
     found = shard
     # The format chosen for the file does not apply to its content; options for decoding and deleted objects do.
     kept = {name: value for name, value in shard.chosen.items() if name in _inherited()}
@@ -486,6 +495,8 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     except NotAShard:
         check_found(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
         raise
+    from shardcore.shards.dataset import DataSet
+
     if shard.title == Shard.title:
         shard.title = found.folder_title
     if isinstance(shard, DataSet) and shard.listed and shard.members:

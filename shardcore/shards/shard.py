@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
-from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
-from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.html_display import Displayed
 from shardcore.model.keys import Key, KeyForm, several
@@ -38,8 +36,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from shardcore.codecs.decoder_process import IsolatedDecoder, TaskRunner
+    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
+    from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -445,6 +445,8 @@ class Shard(Displayed, ABC):
             FormatError: The stored bytes are corrupt, or do not fit the array.
             SourceError: The bytes cannot be read.
         """
+        from shardcore.model.array_layout import RAW
+
         wanted = self.ref_of(ref)
         layout = self.array_layout(wanted)
         if layout is not None and layout.nbytes > limit:
@@ -607,6 +609,8 @@ class Shard(Displayed, ABC):
             FormatError: The stored bytes are corrupt.
             SourceError: They cannot be read.
         """
+        from shardcore.model.content_part import ContentPart
+
         if not ref.spans or ref.size <= 0:
             return ()
         stored = ref.spans[0]

@@ -19,13 +19,13 @@ from shardcore.model.objects import ObjectRef, State
 from shardcore.model.safe_text import said as value_text
 from shardcore.model.safe_text import sentence, visible
 from shardcore.model.source_name import SourceName
-from shardcore.shards.step_content import Shown, StepContent, StepValue
 from shardcore.sources.wrapper_sources import MeteredSource
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
     from shardcore.model.section import Section
     from shardcore.model.span import Span
+    from shardcore.shards.step_content import Shown, StepValue
     from shardcore.sources.base import Source
 
 COMPUTED = "computed (not stored)"
@@ -124,6 +124,7 @@ class Step(Displayed):
             return self
 
         def draw() -> Drawing:
+            from shardcore.shards.step_content import StepContent
             from shardcore.teaching.step_drawing import drawing_of_step
 
             values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
@@ -133,6 +134,8 @@ class Step(Displayed):
         return replace(self, draw=cache(draw))
 
     def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
+        from shardcore.shards.step_content import StepValue
+
         meaning, span = self.meanings.get(name), self.at.get(name)
         if isinstance(value, dict) and value:
             for inner, each in value.items():

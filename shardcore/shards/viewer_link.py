@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 from urllib.parse import unquote
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, LayerUnchosen, UsageError
 from shardcore.model.safe_text import visible
-from shardcore.sources.remote.address import is_viewer_link, parse_address
+from shardcore.sources.remote.address import parse_address
 
 LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)
 """Limits of a parsed state; browsers accept links of 2 MB."""
-
-T = TypeVar("T")
 
 _STRING = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 _PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")
@@ -54,10 +51,6 @@ def layer_address(link: str) -> str:
     if len({one.address for one in found}) > 1:
         raise LayerUnchosen(layers=tuple((one.name, one.address) for one in found))
     return found[0].address
-
-
-def chosen_address(where: T) -> T | str:
-    return layer_address(where) if isinstance(where, str) and is_viewer_link(where) else where
 
 
 def _layers(layers: list[object]) -> Iterator[Layer]:

@@ -15,8 +15,8 @@ from shardcore.model.number_text import plural, size_text
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.operations.cold_cost import cold_trace
-from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
-from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.operations.description import ExtractOptions
+from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
 from shardcore.progress import check_stopped
 from shardcore.shards.format import Format
 from shardcore.shards.opening import create_in

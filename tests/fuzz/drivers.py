@@ -19,7 +19,7 @@ from typing import Any
 
 import shardcore
 from shardcore import DataSet, Depth, GeometryContent, Severity, Shard, ShardError
-from shardcore.operations.content.scene import scene_of
+from shardcore.operations.content.renderer import scene_of
 from shardcore.operations.edit import append, delete, tombstone, truncate, undo
 from shardcore.operations.recover import salvage
 from shardcore.operations.search import parse_hex, search_contents

@@ -32,8 +32,7 @@ from shardcore.model.inside_path import (
 )
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
-from shardcore.shards.opening import path_inside
-from shardcore.shards.viewer_link import chosen_address
+from shardcore.shards.opening import chosen_address, path_inside
 from shardcore.sources.location import source_of
 from shardcore.sources.patched_source import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address

@@ -24,7 +24,7 @@ from shardcore.model.objects import State
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.writing.undo import note_interrupted
+from shardcore.sources.local import FileSource
 
 CONTENT_WINDOW = 1 << 22
 """Bytes of the objects per read."""
@@ -53,7 +53,10 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     progress(0, 1)
     if file.damage is not None:
         findings.error("swh.hash-function", file.damage.span, file.damage.message)
-    note_interrupted(findings, file.source, "swh")
+    if isinstance(file.source, FileSource) and os.path.lexists(f"{os.path.realpath(file.source.path)}.undo"):
+        from shardcore.writing.undo import note_interrupted
+
+        note_interrupted(findings, file.source, "swh")
     _check_structure(file, findings)
     objects = checked = without = 0
     if depth.reaches(Depth.INDEX):

@@ -23,13 +23,13 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import read_pieces
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
-from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.shard import SwhShard
+    from shardcore.writing.in_place import Edit, FileChange
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,6 +263,8 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     Lengths and slots are written last, so that an interrupted deletion still shows what to delete. All keys are looked
     up before anything is planned.
     """
+    from shardcore.writing.in_place import FileChange, Zeros, edit_of
+
     if not keys:
         raise UsageError("no keys given: name the objects to delete")
     rows: dict[int, str] = {}
@@ -309,6 +311,8 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
 
 def truncate(shard: SwhShard) -> Edit:
     """Cut off the bytes after the hash function, such as the rest of a block device."""
+    from shardcore.writing.in_place import edit_of
+
     trailing = shard.file.section("trailing")
     if trailing is None:
         return edit_of(shard.source, "no bytes follow the shard", ())

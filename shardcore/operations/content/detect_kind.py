@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from shardcore.codecs.array_headers import LENGTH, MOST_HEADER, NPY_MAGIC, header_stop
 from shardcore.codecs.draco import MAGIC as DRACO
@@ -16,11 +18,14 @@ from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
 from shardcore.model.number_text import plural
 from shardcore.model.optional_packages import not_installed
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import (
     compressed_content,
     compressed_format,
     is_tar,
+    member_bytes,
+    member_of,
     tar_content,
     zip_content,
 )
@@ -30,6 +35,7 @@ from shardcore.operations.content.content_types import (
     BytesContent,
     Content,
     ShardContent,
+    TensorsContent,
     TextContent,
 )
 from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
@@ -40,6 +46,7 @@ from shardcore.operations.content.tensors import (
     gguf_content,
     npy_content,
     safetensors_content,
+    tensor_content,
 )
 from shardcore.operations.content.text import table_of_columns, text_content
 from shardcore.shards.registry import all_formats
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
     from shardcore.model.keys import Key
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.shard import Shard
+
 
 HEAD = 1 << 20
 """Bytes read to recognise a content, and first bytes of a text that are shown."""
@@ -269,3 +277,64 @@ def _kind_of(data: bytes) -> str:
     except (puremagic.PureError, ValueError, LookupError):
         return ""
     return next((one.name for one in matches if len({*(one.byte_match or b"")} - {0}) >= _DISTINCT), "")
+
+
+def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit: int | None = None) -> Content:
+    """Read a nested content and recognise its kind.
+
+    For a tensor, only its own bytes are read; for an archive, the whole archive.
+
+    Args:
+        shard: The shard.
+        ref: The object, or its key.
+        name: Name of the tensor or of the archive member. Not needed for a compressed file, which has one member.
+        limit: Maximum bytes of the member; default: 64 MiB.
+
+    Raises:
+        UsageError: The content has no members, or none of this name.
+        LimitExceeded: The member, or the archive, is too large.
+        Unsupported: The codec of the member is not supported.
+        FormatError: It is corrupt.
+        SourceError: The bytes cannot be read.
+    """
+    most = limit or WHOLE
+    wanted = shard.ref_of(ref)
+    found = content(shard, wanted)
+    if isinstance(found, TensorsContent):
+        tensor = next((one for one in found.tensors if one.name == name), None)
+        if tensor is None:
+            raise UsageError(
+                f"no tensor {short(name)} (available: {', '.join(short(t.name) for t in found.tensors[:8])})"
+            )
+        size = tensor.stop - tensor.start
+        if tensor.stop >= 0 and size > most:
+            raise LimitExceeded(f"{short(name)} has {plural(size, 'byte')}; at most {most:,} are read")
+        data = shard.read_range(wanted, tensor.start, tensor.stop, limit=most) if size > 0 else b""
+        return tensor_content(tensor, data)
+    if not isinstance(found, ArchiveContent):
+        raise UsageError(f"{short(wanted.key)} has no members: it is {found.title}")
+    if not found.complete and 0 <= found.size <= WHOLE:
+        # `content` reads only the beginning of a compressed file.
+        found = content_of(shard.read_range(wanted, 0, found.size, limit=WHOLE), _name(shard, wanted))
+        assert isinstance(found, ArchiveContent)
+    single = len(found.members) == 1 and found.inner is not None
+    member = found.members[0] if single and name in ("", found.members[0].name) else member_of(found, name)
+    return content_of(member_bytes(found, member, most), member.name)
+
+
+def tensor_array(shard: Shard, ref: ObjectRef | Key, name: str, *, limit: int | None = None) -> NDArray[Any]:
+    """Return a tensor as a read-only array. BF16 is widened to 32-bit floats.
+
+    Raises:
+        UsageError: There is no such tensor.
+        Unsupported: Its type is not supported.
+        LimitExceeded: It has more than `limit` bytes (default: 64 MiB).
+    """
+    found = member_content(shard, ref, name, limit=limit)
+    if not isinstance(found, ArrayContent):
+        raise UsageError(f"{short(name)} is not an array: it is {found.title}")
+    return found.array
+
+
+def _name(shard: Shard, ref: ObjectRef) -> str:
+    return next(iter(shard.file_names(ref).values()), "")

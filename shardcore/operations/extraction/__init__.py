@@ -1,9 +1,15 @@
 """Extraction of objects into files: options, names, existing files, manifest."""
 
-from shardcore.operations.extraction.files import ANY_SIZE, Extracted, extract_objects, files_of, write_object
-from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
+from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.extraction.files import (
+    MANIFEST,
+    Extracted,
+    ManifestWriter,
+    extract_objects,
+    files_of,
+    write_object,
+)
 from shardcore.operations.extraction.names import MAX_NAME_BYTES, Names
-from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Extraction, extract, extract_each
 
 __all__ = [

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import stat
 import threading
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
@@ -20,93 +19,68 @@ from typing import TYPE_CHECKING, Any
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
-from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter, numbered
-from shardcore.operations.extraction.names import Names
-from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.operations.extraction.names import ENDINGS, HEAD, Names, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
 from shardcore.writing.partial_file import write_resumable
-from shardcore.writing.temporary import exists_error, write_as
+from shardcore.writing.temporary import TemporaryFile, exists_error, write_as
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
 
-HEAD = 4096
-"""Bytes from which an extension is guessed."""
-
-MAGICS: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", ".png"),
-    (0, b"\xff\xd8\xff", ".jpg"),
-    (0, b"GIF87a", ".gif"),
-    (0, b"GIF89a", ".gif"),
-    (8, b"WEBP", ".webp"),
-    (8, b"WAVE", ".wav"),
-    (0, b"II*\0", ".tif"),
-    (0, b"MM\0*", ".tif"),
-    (0, b"%PDF-", ".pdf"),
-    (0, b"PK\x03\x04", ".zip"),
-    (0, b"PK\x05\x06", ".zip"),
-    (0, b"\x1f\x8b\x08", ".gz"),
-    (0, b"BZh", ".bz2"),
-    (0, b"\xfd7zXZ\0", ".xz"),
-    (0, b"\x28\xb5\x2f\xfd", ".zst"),
-    (0, b"\x04\x22\x4d\x18", ".lz4"),
-    (0, b"7z\xbc\xaf\x27\x1c", ".7z"),
-    (257, b"ustar", ".tar"),
-    (0, b"\x7fELF", ".elf"),
-    (0, b"\xcf\xfa\xed\xfe", ".macho"),
-    (0, b"\0asm", ".wasm"),
-    (0, b"\x93NUMPY", ".npy"),
-    (0, b"\x89HDF\r\n\x1a\n", ".h5"),
-    (0, b"PAR1", ".parquet"),
-    (0, b"SQLite format 3\0", ".sqlite"),
-    (0, b"OggS", ".ogg"),
-    (0, b"fLaC", ".flac"),
-    (0, b"ID3", ".mp3"),
-    (4, b"ftyp", ".mp4"),
-)
-"""Offset, magic number, extension. Formats within a container (`RIFF`) precede it."""
-
-ENDINGS = tuple(dict.fromkeys(("", *(ending for _, _, ending in MAGICS), ".json", ".txt")))
-"""All extensions that can be guessed."""
-
-_CONTAINERS = {b"WEBP": b"RIFF", b"WAVE": b"RIFF"}
-_JSON_START = re.compile(r'\s*(\{\s*("|\})|\[\s*([\[\]{"\d-]|true|false|null))')
-_TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
+MANIFEST = "manifest.json"
 
 
-def ending_of(head: bytes, *, whole: bool) -> str:
-    """Guess the file extension (with its dot) from the first `HEAD` bytes; empty if unknown."""
-    for at, magic, ending in MAGICS:
-        if head.startswith(magic, at) and head.startswith(_CONTAINERS.get(magic, b"")):
-            return ending
-    return _text_ending(head, whole=whole) if head else ""
+def numbered(number: int) -> str:
+    return MANIFEST if number == 1 else f"manifest-{number}.json"
 
 
-def _text_ending(head: bytes, *, whole: bool) -> str:
-    try:
-        text = head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # The last character may be cut.
-        if whole or error.start < len(head) - 3:
-            return ""
-        text = head[: error.start].decode("utf-8")
-    if not text or any((c < " " and c not in _TEXT_CONTROLS) or c == "\x7f" for c in text):
-        return ""
-    if not _JSON_START.match(text):
-        return ".txt"
-    return ".json" if not whole or _is_json(text) else ".txt"
+class ManifestWriter:
+    """Manifest that is streamed to a temporary file; `root` is the prefix of result paths (default: the folder)."""
+
+    def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
+        self._folder = folder
+        self._root = root or str(folder)
+        self._file = TemporaryFile(folder / MANIFEST)
+        self._empty = True
+        uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
+        facts: dict[str, Any] = {"uri": uri, "format": shard.format}
+        facts |= shard.write_options
+        self._write("{" + "".join(f"\n {json.dumps(name)}: {json.dumps(value)}," for name, value in facts.items()))
+        self._write('\n "objects": [')
+
+    def add(self, line: dict[str, Any]) -> None:
+        # `Path.relative_to` is too slow for millions of lines.
+        path = line["path"].removeprefix(self._root).replace(os.sep, "/").lstrip("/")
+        self._write(("\n  " if self._empty else ",\n  ") + json.dumps(line | {"path": path}))
+        self._empty = False
+
+    def appear(self) -> Path:
+        self._write("\n ]\n}\n")
+        self._file.complete()
+        numbers = count(2)
+        return self._file.appear_as(lambda: self._folder / numbered(next(numbers)))
+
+    def discard(self) -> None:
+        self._file.discard()
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.encode("ascii"))
 
 
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
+    for name in filter(lambda name: name not in there, map(numbered, count(1))):
+        try:
+            delivery.send(path, name)
+        except UsageError as error:
+            if error.remedy is not Remedy.REPLACE:
+                raise
+        else:
+            return
 
 
 KEPT_FROM = 4 << 20
@@ -137,17 +111,6 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
     facts = [source.identity, ref.shard, str(ref.key), str(ref.size), *map(str, ref.spans[:1])]
     return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
-
-def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
-    if not start:
-        yield from shard.stream(ref)
-        return
-    for at in range(start, ref.size, PIECE):
-        yield shard.read_range(ref, at, min(at + PIECE, ref.size))
-
-
-ANY_SIZE = 1 << 63
-"""Value that means no limit."""
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
@@ -278,17 +241,6 @@ def extract_planned(
         extraction.tidy()
 
 
-def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
-    for name in filter(lambda name: name not in there, map(numbered, count(1))):
-        try:
-            delivery.send(path, name)
-        except UsageError as error:
-            if error.remedy is not Remedy.REPLACE:
-                raise
-        else:
-            return
-
-
 class _GivenNames(Names):
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__()
@@ -313,9 +265,8 @@ def write_object(
     If a large remote object is interrupted, its partial file is kept, and the next call fetches the rest.
     """
     mark = "" if part else mark_of(shard, ref, limit)
-    if mark:
-        return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
-    return _write(_pieces(shard, ref, part, limit, path.name), path, force, each_piece)[1:]
+    pieces = _pieces(shard, ref, part, limit, path.name)
+    return _write(shard, ref, pieces, path, mark, force=force, each_piece=each_piece)[1:]
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
@@ -594,10 +545,17 @@ class _Extraction:
                     held, other = folder / path.name, None
                     if self._options.conflict is Conflict.RENAME:
                         other = partial(self._free_path, name, folder)
-                    if mark:
-                        found = _write_kept(self._shard, ref, held, mark, force, self._each_piece, other)
-                    else:
-                        found = _write(pieces, held, force, self._each_piece, other, free=free)
+                    found = _write(
+                        self._shard,
+                        ref,
+                        pieces,
+                        held,
+                        mark,
+                        force=force,
+                        each_piece=self._each_piece,
+                        other=other,
+                        free=free,
+                    )
                 return path.with_name(found[0].name), *found[1:]
             except SourceError:
                 if last or path.parent.is_dir():
@@ -705,45 +663,41 @@ def _size_of(shard: Shard, ref: ObjectRef, part: str, name: str) -> int:
 
 
 def _write(
+    shard: Shard,
+    ref: ObjectRef,
     pieces: Iterator[bytes],
     path: Path,
+    mark: str,
+    *,
     force: bool,
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
-    *,
     free: bool = False,
 ) -> tuple[Path, int, str]:
+    """Write the pieces of an object; with a `mark`, the partial file of an interrupted attempt is continued."""
     digest = hashlib.sha256()
 
-    def hashed() -> Iterator[bytes]:
-        for piece in pieces:
+    def counted(found: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in found:
             if each_piece is not None:
                 each_piece(len(piece))
+            yield piece
+
+    def hashed() -> Iterator[bytes]:
+        for piece in counted(pieces):
             digest.update(piece)
             yield piece
 
-    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
-
-
-def _write_kept(
-    shard: Shard,
-    ref: ObjectRef,
-    path: Path,
-    mark: str,
-    force: bool,
-    each_piece: EachPiece | None,
-    other: OtherPath | None = None,
-) -> tuple[Path, int, str]:
-
-    def counted_from(start: int) -> Iterator[bytes]:
+    def rest(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:
             each_piece(start)
-        for piece in pieces_from(shard, ref, start):
-            if each_piece is not None:
-                each_piece(len(piece))
-            yield piece
+        starts = range(start, ref.size, PIECE)
+        ranges = (shard.read_range(ref, at, min(at + PIECE, ref.size)) for at in starts)
+        yield from counted(ranges if start else shard.stream(ref))
 
-    return write_resumable(path, mark, ref.size, counted_from, force=force, other=other)
+    if mark:
+        return write_resumable(path, mark, ref.size, rest, force=force, other=other)
+    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:

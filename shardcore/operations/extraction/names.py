@@ -1,8 +1,10 @@
-"""File names for keys: safe on all common systems, inside the folder, and unique."""
+"""File names for keys: safe on all common systems, inside the folder, unique, with an extension that fits."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -132,3 +134,78 @@ def _cut(text: str, limit: int) -> str:
 def _folded(name: str) -> str:
     """Return the same text for all names that some file system treats as one."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+HEAD = 4096
+"""Bytes from which an extension is guessed."""
+
+MAGICS: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", ".png"),
+    (0, b"\xff\xd8\xff", ".jpg"),
+    (0, b"GIF87a", ".gif"),
+    (0, b"GIF89a", ".gif"),
+    (8, b"WEBP", ".webp"),
+    (8, b"WAVE", ".wav"),
+    (0, b"II*\0", ".tif"),
+    (0, b"MM\0*", ".tif"),
+    (0, b"%PDF-", ".pdf"),
+    (0, b"PK\x03\x04", ".zip"),
+    (0, b"PK\x05\x06", ".zip"),
+    (0, b"\x1f\x8b\x08", ".gz"),
+    (0, b"BZh", ".bz2"),
+    (0, b"\xfd7zXZ\0", ".xz"),
+    (0, b"\x28\xb5\x2f\xfd", ".zst"),
+    (0, b"\x04\x22\x4d\x18", ".lz4"),
+    (0, b"7z\xbc\xaf\x27\x1c", ".7z"),
+    (257, b"ustar", ".tar"),
+    (0, b"\x7fELF", ".elf"),
+    (0, b"\xcf\xfa\xed\xfe", ".macho"),
+    (0, b"\0asm", ".wasm"),
+    (0, b"\x93NUMPY", ".npy"),
+    (0, b"\x89HDF\r\n\x1a\n", ".h5"),
+    (0, b"PAR1", ".parquet"),
+    (0, b"SQLite format 3\0", ".sqlite"),
+    (0, b"OggS", ".ogg"),
+    (0, b"fLaC", ".flac"),
+    (0, b"ID3", ".mp3"),
+    (4, b"ftyp", ".mp4"),
+)
+"""Offset, magic number, extension. Formats within a container (`RIFF`) precede it."""
+
+ENDINGS = tuple(dict.fromkeys(("", *(ending for _, _, ending in MAGICS), ".json", ".txt")))
+"""All extensions that can be guessed."""
+
+_CONTAINERS = {b"WEBP": b"RIFF", b"WAVE": b"RIFF"}
+_JSON_START = re.compile(r'\s*(\{\s*("|\})|\[\s*([\[\]{"\d-]|true|false|null))')
+_TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
+
+
+def ending_of(head: bytes, *, whole: bool) -> str:
+    """Guess the file extension (with its dot) from the first `HEAD` bytes; empty if unknown."""
+    for at, magic, ending in MAGICS:
+        if head.startswith(magic, at) and head.startswith(_CONTAINERS.get(magic, b"")):
+            return ending
+    return _text_ending(head, whole=whole) if head else ""
+
+
+def _text_ending(head: bytes, *, whole: bool) -> str:
+    try:
+        text = head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # The last character may be cut.
+        if whole or error.start < len(head) - 3:
+            return ""
+        text = head[: error.start].decode("utf-8")
+    if not text or any((c < " " and c not in _TEXT_CONTROLS) or c == "\x7f" for c in text):
+        return ""
+    if not _JSON_START.match(text):
+        return ".txt"
+    return ".json" if not whole or _is_json(text) else ".txt"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,20 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.model.keys import Key, several
-from shardcore.model.objects import ObjectRef, State, located
-from shardcore.operations.extraction.default_objects import (
-    all_rows,
-    kind_code,
-    no_kind,
-    outer_kinds,
-    rows_in_file_order,
-    taken_rows,
-)
+from shardcore.model.objects import ObjectRef, Objects, in_states, located, row_steps
+from shardcore.model.safe_text import short
+from shardcore.operations.description import Conflict, Extract, ExtractOptions
 from shardcore.operations.extraction.files import EachPlanned, Extracted, extract_objects
-from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
@@ -33,6 +26,62 @@ from shardcore.shards.shard_tasks import ObjectRow, RowsRequest, member_rows, ob
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
+
+STEP = 1 << 16
+
+Rows = NDArray[np.int64]
+
+
+def all_rows(objects: Objects) -> Iterator[Rows]:
+    return row_steps(len(objects), STEP)
+
+
+def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
+    """Yield all rows in pieces; if rows are slots of a hash function, they are sorted by offset."""
+    order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
+    if order is None:
+        yield from all_rows(objects)
+        return
+    others = np.ones(len(objects), np.bool_)
+    others[order] = False
+    rows = np.concatenate([order, np.flatnonzero(others)])
+    yield from (rows[first : first + STEP] for first in range(0, len(rows), STEP))
+
+
+def outer_kinds(objects: Objects) -> tuple[int, ...]:
+    """Return the codes of the kinds that are not parts of other objects, as the chunks of a file are."""
+    return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
+
+
+def taken_rows(
+    objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
+) -> Iterator[Rows]:
+    """Yield the rows whose state and kind are selected, in pieces; `kinds` are codes, None for all kinds."""
+    for rows in pieces:
+        columns = objects.columns(rows)
+        keep = in_states(columns.state, options.states)
+        if kinds is not None:
+            keep &= np.isin(columns.kind, kinds)
+        yield rows[keep]
+
+
+def kind_code(shard: Shard, kind: str | None) -> int | None:
+    if kind is None:
+        return None
+    if kind not in shard.objects.kinds:
+        raise no_kind(kind, shard.objects.kinds)
+    return shard.objects.kinds.index(kind)
+
+
+def check_kind(kind: str | None, kinds: Collection[str]) -> None:
+    """Refuse a kind that no shard has; without any kinds there is nothing to compare with."""
+    if kind is not None and kinds and kind not in kinds:
+        raise no_kind(kind, kinds)
+
+
+def no_kind(kind: str, kinds: Iterable[str]) -> UsageError:
+    return UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")
+
 
 Unreadable = Callable[[str, ShardError], None]
 """Callback with name and error of a shard that is left out."""
@@ -97,29 +146,17 @@ def extract(
         UsageError: Keys are combined with `match` or `kind`, a key is malformed, or there is no such kind.
         SourceError: The folder cannot be written to.
     """
+    asked = Extract(folder=folder, keys=keys, match=match, kind=kind, **vars(options))
     unreadable: dict[str, ShardError] = {}
-    found = extract_each(
-        shard,
-        folder,
-        keys,
-        match=match,
-        kind=kind,
-        options=options,
-        progress=progress,
-        unreadable=unreadable.__setitem__,
-    )
+    found = extract_each(shard, asked, progress=progress, unreadable=unreadable.__setitem__)
     with closing(found):
         return Extraction(tuple(found), unreadable)
 
 
 def extract_each(
     shard: Shard,
-    folder: str | Path,
-    keys: Iterable[Key] | None = None,
+    asked: Extract,
     *,
-    match: str | None = None,
-    kind: str | None = None,
-    options: ExtractOptions = _USUAL,
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
     delivery: BucketFolder | None = None,
@@ -128,30 +165,30 @@ def extract_each(
 
     `unreadable` is called with each shard of a data set that is left out; `delivery`: see `extract_objects`.
     """
-    if keys is not None and (match is not None or kind is not None):
+    if asked.keys is not None and not asked.everything:
         raise UsageError("keys cannot be combined with match or kind")
     with ExitStack() as ends:
         each, total = progress, 0
         planned: EachPlanned | None = None
         refs: Iterable[ObjectRef]
-        if keys is not None:
-            wanted = [shard.find(key) for key in several(keys, "keys")]
+        if asked.keys is not None:
+            wanted = [shard.find(key) for key in several(asked.keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
-            fresh = options.conflict is not Conflict.SKIP or (delivery is None and _is_empty(Path(folder)))
+            fresh = asked.conflict is not Conflict.SKIP or (delivery is None and _is_empty(Path(asked.folder)))
             planned = ends.enter_context(_adapting(shard, fresh))
-            members = _MemberRefs(shard, match, kind, options, progress, unreadable, fresh)
+            members = _MemberRefs(shard, asked, progress, unreadable, fresh)
             ends.callback(members.close)
             each, refs, total = members.close_done, members, int(not members.none)
         else:
-            if match is None and kind is None and options.conflict is not Conflict.SKIP:
+            if asked.everything and asked.conflict is not Conflict.SKIP:
                 ends.enter_context(shard.reading_all())
-            refs, total = _all_refs(shard, match, kind, options, progress)
+            refs, total = _all_refs(shard, asked, progress)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
-        if total or match is None:
+        if total or asked.match is None:
             found = extract_objects(
-                shard, refs, folder, options, total=total, progress=each, delivery=delivery, planned=planned
+                shard, refs, asked.folder, asked, total=total, progress=each, delivery=delivery, planned=planned
             )
             with closing(found):
                 yield from found
@@ -182,23 +219,19 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
         shard.whole_member = whole
 
 
-def _all_refs(
-    shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
-) -> tuple[Iterator[ObjectRef], int]:
+def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterator[ObjectRef], int]:
     """Return all objects to extract, and their number; if the shard has a view of its whole content, only that view.
 
     Kinds that are parts of others (the chunks of a file) are left out unless requested.
     """
-    if shard.views and match is None and kind is None:
+    if shard.views and asked.everything:
         return iter([shard.find(shard.views[0])]), 1
     shard.load_index(progress)
-    objects, code = shard.objects, kind_code(shard, kind)
+    objects, code = shard.objects, kind_code(shard, asked.kind)
     kinds = outer_kinds(objects) if code is None else (code,)
-    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), options, kinds)])
-    if match is not None:
-        texts = shard.objects.key_texts(rows)
-        matching = [key is not None and fnmatch.fnmatchcase(key, match) for key in texts]
-        rows = rows[np.array(matching, bool)]
+    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), asked, kinds)])
+    if asked.match is not None:
+        rows = rows[np.array(list(map(asked.takes, objects.key_texts(rows))), bool)]
     steps = (rows[at : at + REFS_AT_ONCE] for at in range(0, len(rows), REFS_AT_ONCE))
     refs = chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps)
     # `map` can continue after an exception: one unreadable row does not stop the others.
@@ -217,20 +250,12 @@ class _MemberRefs:
     A shard is closed when its objects are extracted.
     """
 
-    def __init__(
-        self,
-        shard: DataSet,
-        match: str | None,
-        kind: str | None,
-        options: ExtractOptions,
-        progress: Progress,
-        unreadable: Unreadable,
-        fresh: bool,
-    ) -> None:
-        hidden = tuple(state for state in State if state not in options.states)
+    def __init__(self, shard: DataSet, asked: Extract, progress: Progress, unreadable: Unreadable, fresh: bool) -> None:
         here = shard.tasks is None
-        self._asked = RowsRequest(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
-        self._shard, self._match, self._progress = shard, match, progress
+        self._request = RowsRequest(
+            asked.hidden, asked.kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here
+        )
+        self._shard, self._asked, self._progress = shard, asked, progress
         self._unreadable = unreadable
         # Objects are still fetched and written after they were yielded.
         self._ended = deque[tuple[int, str]]()
@@ -255,7 +280,7 @@ class _MemberRefs:
     def _found(self) -> Generator[ObjectRow]:
         given = 0
         kinds: dict[str, None] = {}
-        with closing(self._shard.each_member(member_rows, self._asked, progress=self._progress)) as found:
+        with closing(self._shard.each_member(member_rows, self._request, progress=self._progress)) as found:
             for member, result in found:
                 if isinstance(result, ShardError):
                     self._unreadable(member.name, result)
@@ -271,20 +296,17 @@ class _MemberRefs:
                     self._ended.append((given, member.name))
                 else:
                     self._shard.release(member.name)
-        if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
-            raise no_kind(self._asked.kind, tuple(kinds))
+        check_kind(self._asked.kind, kinds)
 
     def _large(self, name: str) -> Iterator[ObjectRow]:
         with self._shard.borrowed(name) as member:
             member.load_index()
             for rows in all_rows(member.objects):
                 columns = member.objects.columns(rows)
-                yield from object_rows(member, rows[wanted_rows(member, columns, self._asked)])
+                yield from object_rows(member, rows[wanted_rows(member, columns, self._request)])
 
     def _matches(self, row: ObjectRow) -> bool:
-        if self._match is None or row.ref is None:
-            return self._match is None
-        return row.ref.key is not None and fnmatch.fnmatchcase(row.ref.key, self._match)
+        return self._asked.takes(None if row.ref is None else row.ref.key)
 
 
 def _given(row: ObjectRow) -> ObjectRef:

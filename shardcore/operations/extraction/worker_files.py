@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -13,13 +12,18 @@ from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
 from shardcore.model.data_set_nodes import placed_error
-from shardcore.model.objects import ObjectRef, State, located
-from shardcore.operations.extraction.default_objects import no_kind
-from shardcore.operations.extraction.files import Extracted, extract_planned, files_of, send_manifest
-from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
+from shardcore.model.objects import ObjectRef, located
+from shardcore.operations.description import Conflict, Extract, ExtractOptions
+from shardcore.operations.extraction.files import (
+    MANIFEST,
+    Extracted,
+    ManifestWriter,
+    extract_planned,
+    files_of,
+    send_manifest,
+)
 from shardcore.operations.extraction.names import Names
-from shardcore.operations.extraction.options import Conflict, ExtractOptions
-from shardcore.operations.extraction.selection import Unreadable
+from shardcore.operations.extraction.selection import Unreadable, check_kind
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard_tasks import RowsRequest, rows_of
@@ -52,22 +56,20 @@ class MemberPlan:
     there: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
-def member_plan(
-    shard: DataSet, name: str, progress: Progress, asked: RowsRequest, options: ExtractOptions, match: str | None
-) -> MemberPlan:
+def member_plan(shard: DataSet, name: str, progress: Progress, request: RowsRequest, asked: Extract) -> MemberPlan:
     with shard.borrowed(name) as member:
-        found = rows_of(member, asked)
+        found = rows_of(member, request)
         if found.more:
-            raise LimitExceeded(f"more than {asked.most:,} objects: extract this shard separately")
+            raise LimitExceeded(f"more than {request.most:,} objects: extract this shard separately")
         planned = []
         for row in found.rows:
-            if row.ref is None:
-                planned += [] if match is not None else [PlannedObject(-1, error=row.error)]
+            if not asked.takes(None if row.ref is None else row.ref.key):
                 continue
-            if match is not None and (row.ref.key is None or not fnmatch.fnmatchcase(row.ref.key, match)):
+            if row.ref is None:
+                planned.append(PlannedObject(-1, error=row.error))
                 continue
             try:
-                files = tuple(files_of(member, row.ref, options).values())
+                files = tuple(files_of(member, row.ref, asked).values())
             except ShardError as error:
                 if source_lost(error):
                     raise
@@ -118,11 +120,8 @@ def _delivery(
 def extract_on(
     tasks: TaskPool,
     shard: DataSet,
-    out: str,
+    asked: Extract,
     *,
-    match: str | None = None,
-    kind: str | None = None,
-    options: ExtractOptions,
     remote: RemoteOptions | None = None,
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
@@ -130,31 +129,28 @@ def extract_on(
     """Extract the objects of a data set by workers, with the results of `extract_each`.
 
     Workers first list the objects. This process then decides names and conflicts, so that the result does not depend on
-    the order of the workers. Then they write the files. `out` is an address in an object store, or a folder that all
-    workers have under the same path. Extensions cannot be guessed.
+    the order of the workers. Then they write the files. The folder is an address in an object store, or a folder that
+    all workers have under the same path. Extensions cannot be guessed.
     """
-    if options.guess_extension:
+    if asked.guess_extension:
         raise UsageError(
             "--guess-extension cannot be combined with --cluster: file names are chosen before contents are read"
         )
-    plans, failed = _plans(tasks, shard, match, kind, options)
+    plans, failed = _plans(tasks, shard, asked)
     for name, error in failed.items():
         unreadable(name, error)
-    if match is not None and not any(plan.objects for plan in plans):
+    if asked.match is not None and not any(plan.objects for plan in plans):
         return
-    where = _Target(out, options, remote)
+    where = _Target(str(asked.folder), asked, remote)
     with closing(where):
         plans = list(map(where.decided, plans))
         yield from _written(tasks, shard, where, plans, failed, progress)
 
 
-def _plans(
-    tasks: TaskPool, shard: DataSet, match: str | None, kind: str | None, options: ExtractOptions
-) -> tuple[list[MemberPlan], dict[str, ShardError]]:
-    hidden = tuple(state for state in State if state not in options.states)
-    asked = RowsRequest(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
+def _plans(tasks: TaskPool, shard: DataSet, asked: Extract) -> tuple[list[MemberPlan], dict[str, ShardError]]:
+    request = RowsRequest(asked.hidden, asked.kind, outer=True, refs=True, most=MOST_PLANNED)
     plans, failed, kinds = list[MemberPlan](), dict[str, ShardError](), dict[str, None]()
-    with closing(tasks.each(shard, member_plan, (asked, options, match))) as found:
+    with closing(tasks.each(shard, member_plan, (request, asked))) as found:
         for member, plan in zip(shard.members, found, strict=True):
             if isinstance(plan, ShardError):
                 if source_lost(plan):
@@ -163,8 +159,7 @@ def _plans(
             else:
                 kinds.update(dict.fromkeys(plan.kinds))
             plans.append(MemberPlan(()) if isinstance(plan, ShardError) else plan)
-    if kind is not None and kinds and kind not in kinds:
-        raise no_kind(kind, tuple(kinds))
+    check_kind(asked.kind, kinds)
     return plans, failed
 
 

@@ -25,7 +25,8 @@ from shardcore.teaching.swh.scene import KeyScene
 from shardcore.teaching.swh.slot_placement import SlotPlacementSketch, slot_drawing
 
 if TYPE_CHECKING:
-    from shardcore.formats.swh.shard import SwhDataSet, SwhShard
+    from shardcore.formats.swh.folder import SwhDataSet
+    from shardcore.formats.swh.shard import SwhShard
     from shardcore.model.drawing import Drawing, Sketch
     from shardcore.shards.trace import Trace
 

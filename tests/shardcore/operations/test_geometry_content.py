@@ -13,8 +13,7 @@ import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, mesh_level
-from shardcore.operations.content.renderer import DOT, LINE, Camera, shade
-from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
+from shardcore.operations.content.renderer import DOT, LINE, Camera, coarse_scene, normals_of, scene_of, shade
 from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS

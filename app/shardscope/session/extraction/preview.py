@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectRef, ShardError, State
 from shardcore.operations.extraction import MANIFEST, Names, files_of
-from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
+from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
 from shardscope.session.extraction.request import ExtractionPreview, ExtractionRequest

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardcore import ObjectColumns, ObjectRef, Shard
 from shardcore.model.objects import in_states
 from shardcore.operations.extraction import ExtractOptions
-from shardcore.operations.extraction.default_objects import outer_kinds, rows_in_file_order
+from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.row_ranges import RowRanges

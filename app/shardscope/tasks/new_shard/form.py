@@ -23,7 +23,7 @@ from shardcore import Shard
 from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose
 from shardcore.model.safe_text import shown
-from shardcore.operations.convert import KeyChoice
+from shardcore.operations.description import KeyChoice
 from shardcore.shards.format import Format
 from shardcore.shards.registry import writes_of
 from shardcore.sources.remote.address import is_address

@@ -13,7 +13,8 @@ import numpy as np
 
 from shardcore import Shard, ShardError, UsageError
 from shardcore.model.number_text import plural
-from shardcore.operations.convert import KeyChoice, convert
+from shardcore.operations.convert import convert
+from shardcore.operations.description import KeyChoice
 from shardcore.operations.pack import Packed, pack
 from shardcore.progress import Progress
 from shardcore.shards.opening import create

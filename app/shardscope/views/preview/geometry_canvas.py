@@ -24,8 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from shardcore.operations.content.renderer import Camera, Shaded, shade
-from shardcore.operations.content.scene import Scene, box_lines
+from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, shade
 from shardscope.views.preview.pixel_plane import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

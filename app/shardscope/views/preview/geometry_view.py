@@ -19,8 +19,7 @@ from shardcore.operations.content.geometry import (
     decode_level,
 )
 from shardcore.operations.content.pictures import label_colours
-from shardcore.operations.content.renderer import Camera, shade
-from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
+from shardcore.operations.content.renderer import Camera, Scene, coarse_scene, scene_of, shade
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection

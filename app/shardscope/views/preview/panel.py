@@ -55,8 +55,8 @@ from shardcore import (
 from shardcore.model.number_text import plural, size_text
 from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.tensors import tensor_content
-from shardcore.operations.extraction.files import ending_of, write_object
-from shardcore.operations.extraction.names import Names
+from shardcore.operations.extraction.files import write_object
+from shardcore.operations.extraction.names import Names, ending_of
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, offset_words

@@ -12,7 +12,7 @@ from shardcore import FormatError, Span, Truncated, Unsupported
 from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.operations.content.geometry import AnnotationsContent
-from shardcore.operations.content.scene import scene_of
+from shardcore.operations.content.renderer import scene_of
 
 MESH_INFO: dict[str, Any] = {
     "vertex_quantization_bits": 10,

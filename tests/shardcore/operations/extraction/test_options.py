@@ -25,8 +25,8 @@ from shardcore.operations.extraction import (
     Names,
     extract_objects,
 )
-from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
-from shardcore.operations.extraction.files import HEAD, ending_of
+from shardcore.operations.extraction.names import HEAD, ending_of
+from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
 from tests.shardcore.operations.extraction.test_extract import PartShard, safe
 from tests.shardcore.operations.test_content_members import npy, zipped
 from tests.shardcore.toy import LineShard
