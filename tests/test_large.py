@@ -1,4 +1,4 @@
-"""Honest files of a million objects: every command reads, recovers and converts all of them."""
+"""Honest files of a million objects are read by every command, those of a hundred thousand recovered and converted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,8 @@ pytestmark = [
 
 MILLION = 1_000_000
 THOUSANDS = 100_000
+MANY = (1 << 17) + 1
+"""More than any command takes at once. What costs a tenth of a millisecond per object runs on so many."""
 SPEC = {
     "@type": "neuroglancer_uint64_sharded_v1",
     "preshift_bits": 0,
@@ -35,28 +37,28 @@ SPEC = {
 }
 
 
-def swh(folder: Path) -> Path:
+def swh(folder: Path, count: int) -> Path:
     """A Read Shard, by the reference writer."""
     from swh.shard import ShardCreator
 
     path = folder / "large.shard"
-    with ShardCreator(str(path), MILLION) as writer:
-        for number in range(MILLION):
+    with ShardCreator(str(path), count) as writer:
+        for number in range(count):
             data = b"object %d " % number * (1 + number % 7)
             writer.write(hashlib.sha256(data).digest(), data)
     return path
 
 
-def des(folder: Path) -> Path:
+def des(folder: Path, count: int) -> Path:
     """A DES shard, by our writer: there is no reference package."""
     path = folder / "large.des"
     with shardcore.create(path, format="des") as writer:
-        numbers = range(MILLION)
+        numbers = range(count)
         writer.add_many([f"in/{n:09d}.xml" for n in numbers], [b"<invoice number='%d'/>" % n for n in numbers])
     return path
 
 
-def neuroglancer(folder: Path, encoding: str = "raw") -> Path:
+def neuroglancer(folder: Path, count: int, encoding: str = "raw") -> Path:
     """A shard of short values, by tensorstore."""
     import tensorstore as ts
 
@@ -65,35 +67,35 @@ def neuroglancer(folder: Path, encoding: str = "raw") -> Path:
     store = ts.KvStore.open({"driver": "neuroglancer_uint64_sharded", "base": base, "metadata": spec}).result()
     with ts.Transaction() as transaction:
         inside = store.with_transaction(transaction)
-        for number in range(MILLION):
+        for number in range(count):
             inside[(7 * number).to_bytes(8, "big")] = b"value %010d" % number
     (folder / "info").write_text(json.dumps(spec))
     return folder / "0.shard"
 
 
-def zipped(folder: Path) -> Path:
+def zipped(folder: Path, count: int) -> Path:
     """The same with a gzip member for each value."""
-    return neuroglancer(folder, "gzip")
+    return neuroglancer(folder, count, "gzip")
 
 
-def bloscpack(folder: Path) -> Path:
+def bloscpack(folder: Path, count: int) -> Path:
     """A file of small chunks, by Bloscpack, which is older than the Python here."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("Mapping", "MutableMapping", "Iterable", "Sequence"):
             patch.setattr(collections, name, getattr(collections.abc, name), raising=False)
         import bloscpack as reference
     path = folder / "large.blp"
-    data = b"".join(b"%063d\n" % number for number in range(THOUSANDS))
+    data = b"".join(b"%063d\n" % number for number in range(count))
     reference.pack_bytes_to_file(data, str(path), chunk_size=64)
     return path
 
 
-def mdb(folder: Path) -> Path:
+def mdb(folder: Path, count: int) -> Path:
     """The cache that hf-xet leaves behind, with its xorbs."""
     import hf_xet
 
     (folder / "in").mkdir()
-    paths = [folder / "in" / str(number) for number in range(THOUSANDS)]
+    paths = [folder / "in" / str(number) for number in range(count)]
     for number, path in enumerate(paths):
         path.write_bytes(b"file %d\n" % number * (1 + number % 9))
     (folder / "cas").mkdir()
@@ -107,7 +109,7 @@ class Large:
     """A file to make.
 
     Attributes:
-        make: Writes it into a folder.
+        make: Writes it with a number of objects into a folder.
         package: The reference implementation that writes it, if one does.
         objects: Objects in it.
         target: The format that it is converted to.
@@ -117,7 +119,7 @@ class Large:
         contents: Objects that are converted and extracted, where those are others.
     """
 
-    make: Callable[[Path], Path]
+    make: Callable[[Path, int], Path]
     package: str
     objects: int
     target: str
@@ -143,11 +145,35 @@ def marked(one: Large) -> list[pytest.MarkDecorator]:
     return [*marks, pytest.mark.interop(one.package)] if one.package else marks
 
 
+Made = Callable[[int], tuple[Large, Path]]
+
+
 @pytest.fixture(scope="module", params=[pytest.param(one, id=one.make.__name__, marks=marked(one)) for one in FILES])
-def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Large, Path]:
-    """A file, and where it is."""
-    one: Large = request.param
-    return one, one.make(tmp_path_factory.mktemp(one.make.__name__))
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A file of at most so many objects; each is made once."""
+    known: dict[int, tuple[Large, Path]] = {}
+
+    def make(most: int) -> tuple[Large, Path]:
+        one: Large = request.param
+        count = min(most, one.objects)
+        if count not in known:
+            path = one.make(tmp_path_factory.mktemp(one.make.__name__), count)
+            known[count] = replace(one, objects=count), path
+        return known[count]
+
+    return make
+
+
+@pytest.fixture
+def large(made: Made) -> tuple[Large, Path]:
+    """A file of a million objects, and where it is."""
+    return made(MILLION)
+
+
+@pytest.fixture
+def many(made: Made) -> tuple[Large, Path]:
+    """The same with fewer objects."""
+    return made(MANY)
 
 
 def output(folder: Path, *arguments: str) -> list[str]:
@@ -166,13 +192,18 @@ def test_info_and_tree(large: tuple[Large, Path], tmp_path: Path) -> None:
     assert len(output(tmp_path, "tree", str(path))) > 10
 
 
-@pytest.mark.parametrize("digest", [(), ("--digest", "sha256")], ids=["rows", "digests"])
-def test_ls(large: tuple[Large, Path], tmp_path: Path, digest: tuple[str, ...]) -> None:
+def test_ls(large: tuple[Large, Path], tmp_path: Path) -> None:
     """Every row is there."""
     one, path = large
-    lines = output(tmp_path, "ls", str(path), *digest)
+    assert len(output(tmp_path, "ls", str(path))) == (one.rows or one.objects)
+
+
+def test_ls_with_digests(many: tuple[Large, Path], tmp_path: Path) -> None:
+    """Every object has one."""
+    one, path = many
+    lines = output(tmp_path, "ls", str(path), "--digest", "sha256")
     assert len(lines) == (one.rows or one.objects)
-    assert not digest or sum(line[:1] != "-" for line in lines) >= one.objects
+    assert sum(line[:1] != "-" for line in lines) >= one.objects
 
 
 @pytest.mark.parametrize("depth", ["index", "content"])
@@ -194,27 +225,27 @@ def test_get_and_trace(large: tuple[Large, Path], tmp_path: Path) -> None:
     assert output(tmp_path, "trace", str(path), key)
 
 
-def test_salvage(large: tuple[Large, Path], tmp_path: Path) -> None:
+def test_salvage(many: tuple[Large, Path], tmp_path: Path) -> None:
     """All objects are recovered."""
-    one, path = large
+    one, path = many
     *lines, last = output(tmp_path, "salvage", str(path), "--plan", "--json")
     told = json.loads(last)
     assert told["complete"]
     assert len(lines) == told["whole"] + told["unchecked"] == (one.recovered or one.objects)
 
 
-def test_convert(large: tuple[Large, Path], tmp_path: Path) -> None:
+def test_convert(many: tuple[Large, Path], tmp_path: Path) -> None:
     """All objects are in the new shard."""
-    one, path = large
+    one, path = many
     out = tmp_path / "out"
     with (tmp_path / "told").open("w") as told, redirect_stdout(told), redirect_stderr(told):
         assert run(["convert", str(path), one.target, str(out), "--no-verify"]) == 0
     assert len(output(tmp_path, "ls", str(out))) == (one.contents or one.objects)
 
 
-def test_extract(large: tuple[Large, Path], tmp_path: Path) -> None:
+def test_extract(many: tuple[Large, Path], tmp_path: Path) -> None:
     """Of the smaller files all objects become files; a file system has a hard time with a million."""
-    one, path = large
+    one, path = many
     if one.objects == THOUSANDS and sys.platform != "win32":
         output(tmp_path, "extract", str(path), str(tmp_path / "out"))
         assert len(list((tmp_path / "out").iterdir())) >= (one.contents or one.objects)
