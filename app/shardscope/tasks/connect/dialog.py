@@ -72,7 +72,10 @@ def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
 
 
 def _listing(folder: Folder | None) -> PermissionTest:
-    if folder is None or not folder.listable:
+    # Imported late, as below.
+    from shardcore.sources.remote.source import RemoteFolder
+
+    if not isinstance(folder, RemoteFolder) or not folder.listable:
         return PermissionTest("List", None, "not supported by web servers; other files are opened by name")
     try:
         entries = folder.first_page()
