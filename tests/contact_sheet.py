@@ -22,7 +22,9 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QStyle,
     QStyleOptionComboBox,
+    QStyleOptionToolButton,
     QTabBar,
+    QToolButton,
     QWidget,
 )
 
@@ -90,6 +92,15 @@ def dialogs() -> set[QWidget]:
 def clipped(part: QWidget) -> bool:
     """Return whether the text of a widget has too little room; what is made to be cut has a tool tip."""
     room, metrics = part.contentsRect(), part.fontMetrics()
+    if isinstance(part, QToolButton) and part.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonTextOnly:
+        # Its least size has a space on both sides of its text, which a narrow panel may take away.
+        button = QStyleOptionToolButton()
+        part.initStyleOption(button)
+        room = part.style().subControlRect(
+            QStyle.ComplexControl.CC_ToolButton, button, QStyle.SubControl.SC_ToolButton, part
+        )
+        text = metrics.size(Qt.TextFlag.TextShowMnemonic, button.text)
+        return text.width() > room.width() or text.height() > room.height()
     if isinstance(part, QAbstractButton):
         least = part.minimumSizeHint()
         return bool(part.text()) and (part.width() < least.width() or part.height() < least.height())

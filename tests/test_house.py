@@ -184,7 +184,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", ["shardcore", "shardscope"])
 def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -> None:
     """Both commands of the installed wheel start, far from the checkout, and tell the version."""
-    assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path)
+    assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path, PYTHONPATH="")
 
 
 @pytest.mark.thorough
@@ -196,8 +196,8 @@ def test_installed_files_are_found(installed: Path, tmp_path: Path, folder: str)
     if folder == "docs":
         names = [name for name in names if name == "glossary.md" or name.startswith("formats/")]
     assert len(names) > 6
-    code = f"from shardcore.teaching import resources; print(resources.{folder}())"
-    found = Path(run(installed / "python", "-c", code, cwd=tmp_path).strip())
+    code = f"from shardcore.teaching import resource_paths; print(resource_paths.{folder}())"
+    found = Path(run(installed / "python", "-c", code, cwd=tmp_path, PYTHONPATH="").strip())
     assert found.is_relative_to(installed.parent), found
     for name in names:
         assert (found / name).read_bytes() == (ROOT / folder / name).read_bytes()

@@ -58,7 +58,7 @@ PROOF = {
     ),
     "Keys and archive members": "no_key_leads_out_of_the_folder every_path_is_safe",
     "A file with several names": "a_file_with_several_names_is_edited_only_when_asked",
-    "A temporary file is readable": "temporary_files_are_private folders_are_private removed_with_the_process",
+    "A temporary file is readable": "temporary_files_are_private private_and_removed_with_the_process",
     "No preview, page, note": (
         "no_view_loads_resources pictures_and_notes_load_nothing nothing_of_a_text_becomes_part_of_the_page"
     ),
@@ -130,7 +130,7 @@ PROOF = {
     ),
     "Restored tabs, and": "no_secret_is_written_down no_credential_is_sent_or_taken",
     "Only you can write to the socket": (
-        "only_the_user_may_write_to_the_socket what_is_no_file_is_refused nonsense_is_ended_without_an_answer"
+        "only_the_user_writes_to_the_socket what_is_no_file_is_refused nonsense_is_ended_without_an_answer"
     ),
     "Keys are never stored": "no_secret_is_kept",
 }

@@ -84,7 +84,7 @@ def check_promise(shard: Shard) -> None:
     """
     report = shard.verify(Depth.CONTENT)
     reported = {finding.key for finding in report.findings}
-    for row in sampled(range(len(shard.objects)), rounds(1000, 40), full=False) if report.ok else ():
+    for row in sampled(range(len(shard.objects)), rounds(250, 40), full=False) if report.ok else ():
         ref = shard.objects.ref(row)
         try:
             if ref.state in (State.LIVE, State.EXTERNAL):

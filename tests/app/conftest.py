@@ -26,7 +26,7 @@ __all__ = ["s3", "server"]
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
 # On a busy machine what is waited for comes late; only what never comes costs all of this.
-for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitExposed):
+for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitExposed, QtBot.waitActive):
     _wait.__kwdefaults__["timeout"] = 20_000
 
 

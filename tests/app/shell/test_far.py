@@ -242,7 +242,7 @@ def test_an_extraction_goes_on_after_the_line_broke(
         assert first.stopped
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
-        assert jobs.model.index(0, 1).data() == "broken off"
+        assert jobs.model.index(0, 1).data() == "interrupted"
         assert "Resume" in jobs.model.index(0, 4).data()
         proxy.faults = []
         server.log.clear()

@@ -37,8 +37,8 @@ def samples() -> Iterator[str]:
     for pattern in ("mdb/cas/shard-cache/*.mdb", "mdb/cas/shards/*.mdb", "mdb/derived/*.mdb"):
         yield from (path.relative_to(DATA).as_posix() for path in sorted(DATA.glob(pattern)))
     infos = sorted((DATA / "neuroglancer").glob("*/info"))
-    # Keys of chunk and cell files are their names: a shard is packed from the folder of them, and has other keys.
-    other = ("volume", "unsharded", "cell_files")
+    # One file per object: a shard is packed from the folder of them, with other keys or an info of its own.
+    other = ("volume", "unsharded", "cell_files", "mesh_files")
     yield from (path.parent.relative_to(DATA).as_posix() for path in infos if path.parent.name not in other)
     yield "neuroglancer/bare_shard/0.shard"
     yield from FOLDERS

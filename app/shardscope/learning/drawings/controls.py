@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from shardcore.model.drawing import Control, ControlKind
 from shardcore.model.safe_text import shown
 from shardscope.widgets import theme
+from shardscope.widgets.discard import discard
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
@@ -136,8 +137,7 @@ class Controls(QWidget):
     def _rebuild(self) -> None:
         for part in self._parts:
             self._row.removeWidget(part)
-            part.setParent(None)
-            part.deleteLater()
+            discard(part)
         self._row.removeWidget(self.reset)
         self._parts, self._set = [], {}
         for control in self._controls:

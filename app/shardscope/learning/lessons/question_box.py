@@ -23,6 +23,7 @@ from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.session.display_text import offset_words
 from shardscope.session.selection import Selection
 from shardscope.widgets import theme
+from shardscope.widgets.discard import discard
 from shardscope.widgets.elided_label import Elided
 
 
@@ -164,8 +165,7 @@ class QuestionBox(QWidget):
     def _fill_choices(self, question: Question) -> None:
         for button in self._group.buttons():
             self._group.removeButton(button)
-            button.setParent(None)
-            button.deleteLater()
+            discard(button)
         for number, choice in enumerate(question.choices):
             line = _Choice(choice.text)
             self._group.addButton(line.button, number)
@@ -173,8 +173,7 @@ class QuestionBox(QWidget):
         while self._choice_column.count() > len(question.choices):
             item = self._choice_column.takeAt(0)
             if item is not None and (old := item.widget()) is not None:
-                old.setParent(None)
-                old.deleteLater()
+                discard(old)
         self._choices.setVisible(bool(question.choices))
 
     def changeEvent(self, event: QEvent) -> None:

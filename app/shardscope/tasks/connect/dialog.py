@@ -28,7 +28,6 @@ from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
-from shardcore.sources.remote.source import RemoteFolder
 from shardscope.session.connections import ENDPOINTS, Connections, LoginKind, described, in_store
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs
@@ -73,6 +72,9 @@ def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
 
 
 def _listing(folder: Folder | None) -> PermissionTest:
+    # Imported late, as below.
+    from shardcore.sources.remote.source import RemoteFolder
+
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         return PermissionTest("List", None, "not supported by web servers; other files are opened by name")
     try:

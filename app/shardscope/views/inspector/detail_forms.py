@@ -23,6 +23,7 @@ from shardcore.model.safe_text import shown
 from shardscope.views.inspector.data_types import Reading, readings
 from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
@@ -77,8 +78,7 @@ class Form(QWidget):
     def _build(self, rows: Sequence[DetailRow]) -> None:
         for widget in (*self._labels, *self.values):
             self._grid.removeWidget(widget)
-            widget.setParent(None)
-            widget.deleteLater()
+            discard(widget)
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
         self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.link is not None) for row in rows]
         for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):

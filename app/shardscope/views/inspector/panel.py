@@ -46,6 +46,7 @@ from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageL
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
 from shardscope.widgets.wrap_text import WrapText
 
@@ -80,8 +81,7 @@ class ReferencesForm(QWidget):
     def show_question(self, question: ReferenceQuery | None) -> None:
         for part in self._parts:
             self._column.removeWidget(part)
-            part.setParent(None)
-            part.deleteLater()
+            discard(part)
         self._parts, self.links = [], []
         self.status.setVisible(question is not None)
         self.clear.setVisible(question is not None)

@@ -41,7 +41,6 @@ from shardcore.shards.registry import all_formats
 from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
-from shardcore.sources.remote.source import RemoteFolder
 from shardcore.teaching import resource_paths
 from shardscope.session.connections import login_text
 from shardscope.session.error_messages import error_text
@@ -148,9 +147,9 @@ class FolderBrowser(QObject):
         )
 
 
-def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
+def _opened(uri: str, way: RemoteOptions | None) -> Folder:
     folder = folder_of(uri, way)
-    if not isinstance(folder, RemoteFolder) or not folder.listable:
+    if not folder.listable:
         folder.close()
         raise SourceError("web servers do not list files")
     return folder
@@ -260,7 +259,7 @@ class PlacesPanel(QWidget):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
         elif isinstance(shard, DataSet):
             self._near = MemberPlaces(listed_members(shard))
-        elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
+        elif shard.source is not None and shard.source.folder is not None and is_address(shard.source.folder.uri):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)
             else:

@@ -44,6 +44,7 @@ from shardscope.views.trace.step_card import StepCard
 from shardscope.views.trace.step_progress import Progress, Sign
 from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import playback, theme
+from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import px
 from shardscope.widgets.speed_menu import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
@@ -284,8 +285,7 @@ class TracePanel(QWidget):
         self.timer.stop()
         self.trace = trace
         for card in self.cards:
-            card.setParent(None)
-            card.deleteLater()
+            discard(card)
         self.cards = []
         for number, step in enumerate(trace.steps if trace is not None else ()):
             card = StepCard(number + 1, step, hidden=self._session.open_question.hides_step(number))

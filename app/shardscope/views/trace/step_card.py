@@ -204,9 +204,9 @@ class StepCard(QWidget):
         self.sentence = WrapText(said)
         self.why = WrapText(self.tr("Why? {0}").format(why) if why else "", tone="muted")
         self.values = None if hidden else values_of(step)
-        self.places = StepRanges(step)
-        self.places.setVisible(not hidden)
-        self.places.followed.connect(self.followed)
+        self.places = None if hidden else StepRanges(step)
+        if self.places is not None:
+            self.places.followed.connect(self.followed)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
         body = QVBoxLayout()
         body.setSpacing(6)

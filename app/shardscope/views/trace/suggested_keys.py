@@ -21,6 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
+from shardscope.widgets.discard import discard
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -170,8 +171,7 @@ class SuggestedKeys(QWidget):
         for number, offer in enumerate(offers):
             self._add(grid, 2 + 3 * number, offer)
         self._column.replaceWidget(self._box, box)
-        self._box.setParent(None)
-        self._box.deleteLater()
+        discard(self._box)
         self._box = box
         self.setVisible(bool(offers))
         self.changed.emit()
