@@ -72,12 +72,12 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
 
 
 def _chunks(fact: ChunksFound) -> str:
-    first, last = fact.first, fact.last
+    first, last = fact.chunks.first, fact.chunks.last
     return f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
 
 
 def _inputs(fact: ContentRead) -> tuple[Span, ...]:
-    spans = (span for fetched in fact.fetched for span in (fetched.place, fetched.stored) if span.size)
+    spans = (span for fetched in fact.fetched for span in (fetched.chunks.place, fetched.stored) if span.size)
     return tuple(dict.fromkeys(spans))
 
 
@@ -87,7 +87,7 @@ _OPEN_WHY = "A shard contains no content, only recipes: the chunks are in xorbs,
 _ENTRY = "number of the first entry with this table key, or its insertion point"
 _ENTRIES = Value("entries", lambda fact: len(fact.rows), "number of entries with this table key", "entries")
 _RECORD = Value("record", "hit.record", "position of the header in its section")
-_XORB = Value("xorb", "xorb", "the hash of the xorb, which is also its name")
+_XORB = Value("xorb", "chunks.xorb", "the hash of the xorb, which is also its name")
 _SIZE = Value("size", "size", "uncompressed size of the content", "bytes")
 _SEARCH = Row(
     "Search the {table.kind} lookup table",
@@ -214,9 +214,9 @@ STEPS: Rows = {
                 Value("start", "stored.start", "start of the chunks in the xorb file", "byte", relative=True),
                 Value("stop", "stored.stop", "end of the chunks in the xorb file", "byte", relative=True),
             ),
-            spans=lambda fact: (fact.place, fact.stored),
+            spans=lambda fact: (fact.chunks.place, fact.stored),
             words={
-                "name": lambda fact: fact.xorb[:16],
+                "name": lambda fact: fact.chunks.xorb[:16],
                 "chunks": _chunks,
                 "stored_text": lambda fact: ends_text(fact.stored.start, fact.stored.stop),
                 "unpacked_text": lambda fact: ends_text(*fact.unpacked),
@@ -229,7 +229,7 @@ STEPS: Rows = {
             "{message}",
             _OPEN_WHY,
             (_XORB,),
-            spans="place",
+            spans="chunks.place",
             words={"message": lambda fact: sentence(fact.error.message)},
         ),
     ),
