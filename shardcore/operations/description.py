@@ -16,7 +16,7 @@ from shardcore.errors import DEFAULT_LIMIT
 from shardcore.model.finding import Depth
 from shardcore.model.keys import Key
 from shardcore.shards.registry import FORMATS
-from shardcore.writing.edit_options import TOMBSTONE
+from shardcore.writing.declaration import TOMBSTONE
 
 if TYPE_CHECKING:
     from shardcore.model.objects import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     FILE,
-    FILE_ENTRY,
     FILE_HEADER,
     RECORD_SIZE,
     XORB,
@@ -219,16 +218,13 @@ class EmptyFile:
 
 @dataclass(frozen=True, slots=True)
 class ChunksFound:
-    """Chunks `[first, last)` of a xorb to which the record at `place` refers, a `segment` or the record of the chunks.
+    """Chunks in a xorb: their records, and their range `[start, stop)` in the uncompressed xorb.
 
-    `stored` is their span in the xorb, `unpacked` their range `[start, stop)` in the uncompressed xorb.
+    `segment` is the row of `FILE_ENTRY` that refers to them, if one does.
     """
 
-    xorb: str
-    place: Span
-    segment: Mapping[str, Any] | None
-    first: int
-    last: int
+    chunks: ChunkRange
+    segment: Any
     stored: Span
     unpacked: tuple[int, int]
 
@@ -237,9 +233,8 @@ class ChunksFound:
 class ChunksMissing:
     """A xorb that cannot be read or does not have the chunks."""
 
-    xorb: str
-    place: Span
-    segment: Mapping[str, Any] | None
+    chunks: ChunkRange
+    segment: Any
     error: ShardError
 
 
@@ -298,22 +293,21 @@ def _fetches(file: MdbFile, ref: ObjectRef) -> Iterator[ContentFact]:
     block = block_of(file, ref)
     if not len(block.segments):
         yield EmptyFile(ref)
-    for segment, row in zip(ranges_of(block), block.segments[:TRACED_SEGMENTS], strict=False):
-        yield _fetch(file, segment, FILE_ENTRY.values(row) | {"cas_hash": segment.xorb})
+    for row, segment in zip(block.segments[:TRACED_SEGMENTS], ranges_of(block), strict=False):
+        yield _fetch(file, segment, row)
     if (more := len(block.segments) - TRACED_SEGMENTS) > 0:
         first, last = block.entry_span(TRACED_SEGMENTS), block.entry_span(len(block.segments) - 1)
         yield MoreSegments(more, Span("", first.start, last.stop))
 
 
-def _fetch(file: MdbFile, chunks: ChunkRange, segment: Mapping[str, Any] | None) -> ChunksFound | ChunksMissing:
-    text, first, last, _, place = chunks
+def _fetch(file: MdbFile, chunks: ChunkRange, segment: Any) -> ChunksFound | ChunksMissing:
     try:
-        xorb = file.xorbs.get(text)
+        xorb = file.xorbs.get(chunks.xorb)
         check_range(xorb, chunks)
-        stored = file.xorbs.stored_span(text, first, last)
-        start, stop = (int(xorb.chunk_sizes[:edge].sum()) for edge in (first, last))
+        stored = file.xorbs.stored_span(chunks.xorb, chunks.first, chunks.last)
+        start, stop = (int(xorb.chunk_sizes[:edge].sum()) for edge in (chunks.first, chunks.last))
     except ShardError as error:
         if source_lost(error):
             raise
-        return ChunksMissing(text, place, segment, error)
-    return ChunksFound(text, place, segment, first, last, stored, (start, stop))
+        return ChunksMissing(chunks, segment, error)
+    return ChunksFound(chunks, segment, stored, (start, stop))

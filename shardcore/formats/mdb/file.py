@@ -97,9 +97,8 @@ class MdbFile:
 
     def read(self, start: int, stop: int, source: Source | None = None) -> bytes:
         """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
-        if self.index is not None:
-            return self.index.data[start:stop]
-        return (source or self.source).read(start, stop)
+        index = self.index
+        return (source or self.source).read(start, stop) if index is None else index.data[start:stop]
 
     def close(self) -> None:
         """Close the file, but not the xorbs: a data set shares them."""

@@ -6,7 +6,7 @@ sequential; the rest is vectorised. An incomplete section keeps its complete blo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,18 +16,17 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, to_text, words
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.layout import (
+    BLOCKS,
     CAS_ENTRY,
     CAS_HEADER,
     CHUNK,
     FILE,
     FILE_ENTRY,
     FILE_HEADER,
-    FILE_INFO,
     KINDS,
     RECORD_SIZE,
     SECTIONS_START,
     XORB,
-    XORB_INFO,
     FileFlag,
     LookupTable,
     MdbLayout,
@@ -35,6 +34,7 @@ from shardcore.formats.mdb.layout import (
     block_fault,
     file_steps,
     range_fault,
+    section_name,
     size_fault,
 )
 from shardcore.model.pointer_table import Links
@@ -69,10 +69,11 @@ def texts_of(hashes: HashArray) -> NDArray[np.bytes_]:
 
 @dataclass(frozen=True)
 class WalkedSection:
-    """Section after the walk. Positions are record numbers from its start; `start` is its offset in the file.
+    """Section of files or xorbs (`kind`) after the walk.
 
-    Blocks are `[headers[i], ends[i])`. `stop` is the end (exclusive) of the records that could be read, including the
-    end mark; `problem` is the error that ended the walk before an end mark.
+    Positions are record numbers from its start; `start` is its offset in the file. Blocks are `[headers[i], ends[i])`.
+    `stop` is the end (exclusive) of the records that could be read, including the end mark; `problem` is the error that
+    ended the walk before an end mark.
     """
 
     start: int
@@ -80,8 +81,8 @@ class WalkedSection:
     headers: I64
     ends: I64
     stop: int
-    problem: str = ""
-    files: bool = field(default=True, repr=False)
+    problem: str
+    kind: str
 
     @property
     def stop_byte(self) -> int:
@@ -131,20 +132,20 @@ class WalkedSection:
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
         kinds = np.full(self.size, RecordKind.UNREAD, np.uint8)
-        lengths = self.ends - self.headers
-        kinds[: lengths.sum()] = RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY
-        if self.files:
+        lengths, (header, entry) = self.ends - self.headers, BLOCKS[self.kind]
+        kinds[: lengths.sum()] = entry
+        if self.kind == FILE:
             place = np.arange(lengths.sum()) - np.repeat(self.headers + self.counts, lengths)
             kinds[: len(place)][place > 0] = RecordKind.FILE_VERIFICATION
             kinds[self.ends[self.has(FileFlag.WITH_METADATA_EXT)] - 1] = RecordKind.FILE_METADATA
-        kinds[self.headers] = RecordKind.FILE_HEADER if self.files else RecordKind.CAS_HEADER
+        kinds[self.headers] = header
         if not self.problem:
             kinds[self.stop - 1] = RecordKind.BOOKEND
         return kinds
 
     @cached_property
     def entries(self) -> I64:
-        return np.flatnonzero(self.kinds == (RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY))
+        return np.flatnonzero(self.kinds == BLOCKS[self.kind][1])
 
     def block_of(self, record: int) -> int:
         number = int(np.searchsorted(self.headers, record))
@@ -165,21 +166,21 @@ class WalkedSection:
         return to_text(self.hashes[self.headers[block]].tobytes())
 
 
-def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
-    """Walk one section from its first record; bytes after the end mark are ignored."""
+def walk(data: bytes | memoryview, start: int, kind: str) -> WalkedSection:
+    """Walk the section of files or xorbs from its first record; bytes after the end mark are ignored."""
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
-    steps = file_steps(rows) if files else 1 + rows["num_entries"].astype(np.int64)
+    steps = file_steps(rows) if kind == FILE else 1 + rows["num_entries"].astype(np.int64)
     steps[(words(rows["file_hash"]) == np.uint64((1 << 64) - 1)).all(axis=1)] = 0
     headers, at, ended = _follow(steps.tolist())
     problem = ""
     if not ended and at < count:
-        problem = block_fault(FILE if files else XORB, int(steps[at]), count - at)
+        problem = block_fault(kind, int(steps[at]), count - at)
     elif not ended:
-        problem = f"the {FILE_INFO if files else XORB_INFO} section has no end mark"
+        problem = f"the {section_name(kind)} section has no end mark"
     firsts = np.array(headers, np.int64)
-    return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, files)
+    return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, kind)
 
 
 def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
@@ -498,8 +499,8 @@ class MdbIndex:
 def load(data: bytes, layout: MdbLayout) -> MdbIndex:
     """Walk both sections at the offsets in the footer; O(n) in the size of the shard."""
     view = memoryview(data)
-    files = walk(view[slice(*layout.file_info)], layout.file_info[0], files=True)
-    xorbs = walk(view[slice(*layout.cas_info)], layout.cas_info[0], files=False)
+    files = walk(view[slice(*layout.file_info)], layout.file_info[0], FILE)
+    xorbs = walk(view[slice(*layout.cas_info)], layout.cas_info[0], XORB)
     return MdbIndex(data, layout, files, xorbs)
 
 
@@ -507,9 +508,9 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     """Walk the sections of a shard without a footer; they end with their end marks, at most at `stop`."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
-    files = _cut(walk(view[SECTIONS_START:], SECTIONS_START, files=True))
+    files = _cut(walk(view[SECTIONS_START:], SECTIONS_START, FILE))
     middle = last if files.problem else files.stop_byte
-    xorbs = _cut(walk(view[middle:], middle, files=False))
+    xorbs = _cut(walk(view[middle:], middle, XORB))
     end = last if xorbs.problem else xorbs.stop_byte
     layout = MdbLayout(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
     return MdbIndex(data, layout, files, xorbs)

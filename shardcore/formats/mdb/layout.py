@@ -336,6 +336,12 @@ def key_text(kind: str, hash_text: str) -> str:
     return hash_text if kind == FILE else f"{kind}:{hash_text}"
 
 
+BLOCKS = {
+    FILE: (RecordKind.FILE_HEADER, RecordKind.FILE_ENTRY),
+    XORB: (RecordKind.CAS_HEADER, RecordKind.CAS_ENTRY),
+}
+"""Header and entries of each block of a section."""
+
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
 FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"
@@ -343,6 +349,11 @@ UNKNOWN = "unknown"
 
 FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
 """Names of the two sections of records."""
+
+
+def section_name(kind: str) -> str:
+    """Return the name of the section with the objects of a kind."""
+    return FILE_INFO if kind == FILE else XORB_INFO
 
 
 def _table(kind: str, others: str) -> Part:
@@ -436,8 +447,10 @@ class MdbLayout:
         `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
         """
         start, stop = self.section(kind)
-        header, place = (RECORD.span("", start + RECORD_SIZE * number) for number in (index, index + 1 + chunk))
-        return (header, place) if place.stop <= stop else None
+        header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
+        if place + RECORD_SIZE > stop:
+            return None
+        return Span("", header, header + RECORD_SIZE), Span("", place, place + RECORD_SIZE)
 
     def claims(self, *, with_footer: bool) -> list[Section]:
         """Return the non-empty parts as sections; they may overlap in a damaged file."""

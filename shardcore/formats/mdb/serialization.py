@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, from_text, words
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, from_text, keyed, words
 from shardcore.codecs.xet.xorb_builder import PackedXorb
 from shardcore.formats.mdb.index import I64, block_sums, running
 from shardcore.formats.mdb.layout import (
@@ -19,6 +19,7 @@ from shardcore.formats.mdb.layout import (
     CHUNK_LOOKUP,
     FILE_ENTRY,
     FILE_HEADER,
+    FILE_KEY,
     FILE_LOOKUP,
     FILE_METADATA,
     FILE_VERIFICATION,
@@ -28,6 +29,7 @@ from shardcore.formats.mdb.layout import (
     KINDS,
     LOOKUPS,
     NO_EXPIRY,
+    RANGE_KEY,
     RECORD_SIZE,
     XORB_LOOKUP,
     ChunkFlag,
@@ -114,20 +116,24 @@ class FileChunks:
         self._hashes += digest
         self._numbers.extend((size, xorb, number))
 
-    def segments(self) -> tuple[bytes, I64, HashArray]:
+    def segments(self) -> tuple[bytes, list[int], bytes]:
         """Merge neighbouring chunks into segments.
 
         Returns:
-            The hash of the file; xorb, first chunk, end (exclusive) and bytes of each segment, shape `(n, 4)`; range
-            hashes.
+            The hash of the file; four numbers per segment (xorb, first chunk, end, bytes); its range hash.
         """
+        if len(self._numbers) == 3:
+            # Most small files; ten times faster than with arrays.
+            raw, (size, xorb, number) = bytes(self._hashes), self._numbers
+            return keyed(FILE_KEY, raw), [xorb, number, number + 1, size], keyed(RANGE_KEY, raw)
         hashes = _hash_rows(self._hashes)
         sizes, xorbs, numbers = np.array(self._numbers, np.int64).reshape(-1, 3).T
         cuts = np.flatnonzero((np.diff(xorbs) != 0) | (np.diff(numbers) != 1)) + 1
         bounds = np.concatenate([[0], cuts, [len(xorbs)]]) if len(xorbs) else np.zeros(1, np.int64)
         first, last = bounds[:-1], bounds[1:] - 1
         table = np.stack([xorbs[first], numbers[first], numbers[last] + 1, block_sums(sizes, bounds)], axis=1)
-        return file_hash(hashes, sizes.astype(np.uint64)), table, range_hashes(hashes, bounds)
+        ranges = range_hashes(hashes, bounds).tobytes()
+        return file_hash(hashes, sizes.astype(np.uint64)), table.ravel().tolist(), ranges
 
 
 class FileCollector:
@@ -164,10 +170,10 @@ class FileCollector:
         self._files += found
         # A digest is stored like the text form of a hash; hf-xet stores zeros for an empty file.
         self._sha256s += from_text(sha256) if found != ZERO else ZERO
-        self.last = len(segments)
-        self._counts.append(len(segments))
-        self._segments.frombytes(segments.tobytes())
-        self._ranges += ranges.tobytes()
+        self.last = len(segments) // 4
+        self._counts.append(self.last)
+        self._segments.extend(segments)
+        self._ranges += ranges
         return found
 
     def after(self) -> I64:

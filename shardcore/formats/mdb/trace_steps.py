@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shardcore.codecs.xet.hashes import ZERO, to_text
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
-from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB_INFO
+from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, section_name
 from shardcore.formats.mdb.lookup import AnyShard, Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
@@ -14,10 +14,6 @@ from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
 from shardcore.shards.trace import Elsewhere
 from shardcore.shards.trace_steps import Row, Rows, Value
-
-
-def _section(kind: str) -> str:
-    return FILE_INFO if kind == FILE else XORB_INFO
 
 
 def _table_row(fact: TableSearched) -> str:
@@ -45,7 +41,7 @@ def _table_spans(fact: TableSearched) -> list[Span]:
 
 def _matched(fact: Matched) -> str:
     kind, hit, ref = fact.kind, fact.hit, fact.ref
-    where = f"record {hit.record} of the {_section(kind)} section"
+    where = f"record {hit.record} of the {section_name(kind)} section"
     if kind == FILE:
         segments = plural(len(ref.extras["segments"]), "segment")
         return f"All 32 bytes match at {where}: a file of {plural(ref.size, 'byte')} in {segments}."
@@ -76,12 +72,12 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
 
 
 def _chunks(fact: ChunksFound) -> str:
-    first, last = fact.first, fact.last
+    first, last = fact.chunks.first, fact.chunks.last
     return f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
 
 
 def _inputs(fact: ContentRead) -> tuple[Span, ...]:
-    spans = (span for fetched in fact.fetched for span in (fetched.place, fetched.stored) if span.size)
+    spans = (span for fetched in fact.fetched for span in (fetched.chunks.place, fetched.stored) if span.size)
     return tuple(dict.fromkeys(spans))
 
 
@@ -91,7 +87,7 @@ _OPEN_WHY = "A shard contains no content, only recipes: the chunks are in xorbs,
 _ENTRY = "number of the first entry with this table key, or its insertion point"
 _ENTRIES = Value("entries", lambda fact: len(fact.rows), "number of entries with this table key", "entries")
 _RECORD = Value("record", "hit.record", "position of the header in its section")
-_XORB = Value("xorb", "xorb", "the hash of the xorb, which is also its name")
+_XORB = Value("xorb", "chunks.xorb", "the hash of the xorb, which is also its name")
 _SIZE = Value("size", "size", "uncompressed size of the content", "bytes")
 _SEARCH = Row(
     "Search the {table.kind} lookup table",
@@ -138,11 +134,7 @@ STEPS: Rows = {
             "A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
             (
                 Value("plain", lambda fact: to_text(fact.plain), "the hash of the chunk's uncompressed bytes"),
-                Value(
-                    "stored",
-                    lambda fact: to_text(fact.stored),
-                    "the hash as stored, keyed with the HMAC key",
-                ),
+                Value("stored", lambda fact: to_text(fact.stored), "the hash as stored, keyed with the HMAC key"),
             ),
             spans="layout.key_span",
         ),
@@ -162,11 +154,7 @@ STEPS: Rows = {
             "Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
             "Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly distributed.",
             (
-                Value(
-                    "key",
-                    "key",
-                    "the first 16 digits of the hash as a number, stored in 8 bytes, little-endian",
-                ),
+                Value("key", "key", "the first 16 digits of the hash as a number, stored in 8 bytes, little-endian"),
                 Value("hash", lambda fact: to_text(fact.raw), "the hash that is searched in the tables"),
             ),
             inputs=lambda fact: fact.layout.key_span if fact.kind == CHUNK and fact.layout.key != ZERO else (),
@@ -176,7 +164,7 @@ STEPS: Rows = {
             "The {name} section has only its end mark: this shard lists no {kind}.",
             "A section without records cannot contain the key, so the lookup ends here.",
             spans="section",
-            words={"name": lambda fact: _section(fact.kind)},
+            words={"name": lambda fact: section_name(fact.kind)},
             only=lambda fact: fact.is_empty,
         ),
     ),
@@ -226,9 +214,9 @@ STEPS: Rows = {
                 Value("start", "stored.start", "start of the chunks in the xorb file", "byte", relative=True),
                 Value("stop", "stored.stop", "end of the chunks in the xorb file", "byte", relative=True),
             ),
-            spans=lambda fact: (fact.place, fact.stored),
+            spans=lambda fact: (fact.chunks.place, fact.stored),
             words={
-                "name": lambda fact: fact.xorb[:16],
+                "name": lambda fact: fact.chunks.xorb[:16],
                 "chunks": _chunks,
                 "stored_text": lambda fact: ends_text(fact.stored.start, fact.stored.stop),
                 "unpacked_text": lambda fact: ends_text(*fact.unpacked),
@@ -241,7 +229,7 @@ STEPS: Rows = {
             "{message}",
             _OPEN_WHY,
             (_XORB,),
-            spans="place",
+            spans="chunks.place",
             words={"message": lambda fact: sentence(fact.error.message)},
         ),
     ),

@@ -14,6 +14,7 @@ from shardcore.codecs.xet.hashes import SIZE, ZERO, to_text
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex, WalkedSection
 from shardcore.formats.mdb.layout import (
+    BLOCKS,
     CHUNK,
     FILE,
     FILE_INFO,
@@ -185,21 +186,15 @@ class Blocks(Extents):
 
     def _block(self, number: int) -> Node:
         walked, index = self.walked, self.shard_index
-        kind, header, entry, name, unit = (
-            XORB,
-            RecordKind.CAS_HEADER,
-            RecordKind.CAS_ENTRY,
-            "chunk",
-            "uncompressed byte",
-        )
-        if walked.files:
-            kind, header, entry, name, unit = FILE, RecordKind.FILE_HEADER, RecordKind.FILE_ENTRY, "segment", "byte"
+        kind, (header, entry) = walked.kind, BLOCKS[walked.kind]
+        name, unit, describe = "chunk", "uncompressed byte", self._chunk
+        if kind == FILE:
+            name, unit, describe = "segment", "byte", self._segment
         first, last, count = int(walked.headers[number]), int(walked.ends[number]), int(walked.counts[number])
         kids = [self._record("header", header, first)]
         if count:
-            describe = self._segment if walked.files else self._chunk
             kids.append(self._list(f"{name}s", entry, first + 1, count, partial(describe, number)))
-        flags = int(walked.flags[number]) if walked.files else 0
+        flags = int(walked.flags[number]) if kind == FILE else 0
         if flags & FileFlag.WITH_VERIFICATION and count:
             kids.append(self._list("verification", RecordKind.FILE_VERIFICATION, first + 1 + count, count))
         if flags & FileFlag.WITH_METADATA_EXT:
@@ -208,7 +203,7 @@ class Blocks(Extents):
             f"{kind} {walked.hash_text(number)}",
             walked.span(first, last - first),
             text=f"{plural(index.sizes(kind)[number], unit)} in {plural(count, name)}",
-            error=index.file_fault(number) if walked.files else "",
+            error=index.file_fault(number) if kind == FILE else "",
             children=tuple(kids),
             row=index.first_row(kind) + number,
         )

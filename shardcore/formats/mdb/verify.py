@@ -192,14 +192,14 @@ class _Structure(_Checks):
         wrong = stored.any(axis=1) & (stored != np.frombuffer(from_text(sha256().hexdigest()), np.uint8)).any(axis=1)
         for record, error in self._each("mdb.empty-digest", records[wrong]):
             error(section.span(record), "the SHA-256 of an empty file must be zero or that of an empty content")
-        self._check_twice(section, FILE)
+        self._check_twice(section)
 
-    def _check_twice(self, section: WalkedSection, kind: str) -> None:
+    def _check_twice(self, section: WalkedSection) -> None:
         whole = texts_of(section.hashes[section.headers])
         order = np.argsort(whole, kind="stable")
         again = order[1:][whole[order][1:] == whole[order][:-1]]
-        for record, warn in self._each(f"mdb.{kind}-twice", section.headers[again], warn=True):
-            warn(section.span(record), f"the same {kind} is listed before; streaming readers use the first one")
+        for record, warn in self._each(f"mdb.{section.kind}-twice", section.headers[again], warn=True):
+            warn(section.span(record), f"the same {section.kind} is listed before; streaming readers use the first one")
 
     def _check_xorbs(self) -> None:
         index, section = self.index, self.index.xorbs
@@ -214,7 +214,7 @@ class _Structure(_Checks):
         for number, error in self._each("mdb.chunk-start", np.flatnonzero(starts != ends)):
             message = f"{name} is {starts[number]:#x}, but the chunks before it end at {ends[number]:#x}"
             error(CAS_ENTRY.span(name, section.byte_of(int(section.entries[number]))), message)
-        self._check_twice(section, XORB)
+        self._check_twice(section)
 
     def _check_footer(self) -> None:
         index, findings, footer = self.index, self.findings, self.index.layout.footer

@@ -82,23 +82,22 @@ class XorbOutput:
     """Writes xorbs into the target's folder, or into a separate `folder`, whose new xorbs are in `written`."""
 
     def __init__(self, output: Output, folder: str) -> None:
+        self._prefix = "" if folder else f"{IN_STORE if output.folder else BESIDE}/"
+        root = output.target if output.folder or output.target is None else output.target.parent
+        root = Path(folder) if folder else root
+        self._folder = root / self._prefix if root is not None else None
         self._apart: Output | None = None
-        self._prefix = f"{IN_STORE if output.folder else BESIDE}/"
-        self._output = output
-        self._folder = Path(folder) if folder else None
-        if self._folder is not None:
-            target = None if output.planning else self._folder
-            self._apart = Output(target, force=output.force, folder=True)
-            self._output, self._prefix = self._apart, ""
+        if folder:
+            self._apart = Output(None if output.planning else self._folder, force=output.force, folder=True)
+        self._output = self._apart or output
         self._swept = False
         self._held = True  # the lock of the output covers the first file
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
-        target = self._output.target
-        if target is not None and not self._output.folder and not self._swept:
+        if self._folder is not None and not self._output.folder and not self._swept:
             # Outside target folders, only temporary files named like a xorb are removed.
-            sweep(target.parent / BESIDE, _SPOOLED)
+            sweep(self._folder, _SPOOLED)
         self._swept = True
         file = self._output.spool(self._prefix + _SPOOLED)
         if isinstance(file, TemporaryFile) and not self._held:
@@ -118,13 +117,11 @@ class XorbOutput:
 
     def name_of(self, text: str) -> str:
         name = NAMES[0].format(text)
-        return str(self._folder / name) if self._folder is not None else self._prefix + name
+        return str(self._folder / name) if self._apart is not None and self._folder else self._prefix + name
 
     def unused(self, xorbs: list[PackedXorb]) -> tuple[str, ...]:
         """Return a note on xorbs that no shard of the store refers to; they are kept, as other shards may use them."""
-        target, folder = self._output.target, self._folder
-        if folder is None and target is not None:
-            folder = (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+        folder = self._folder
         used = {NAMES[0].format(to_text(xorb.hash)) for xorb in xorbs}
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
         if not unused:

@@ -181,5 +181,6 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
         place = Span("", fact.place.start, fact.place.start + SIZE)
         return (Compared("The hash in the record", fact.raw, found, place, words=True),)
     if isinstance(fact, ChunksFound | ChunksMissing) and fact.segment is not None:
-        return (Fields(FILE_ENTRY, fact.place.start, fact.segment),)
+        segment = FILE_ENTRY.values(fact.segment) | {"cas_hash": fact.chunks.xorb}
+        return (Fields(FILE_ENTRY, fact.chunks.place.start, segment),)
     return ()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
-from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, LookupTable, protect
+from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupTable, protect, section_name
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
@@ -193,7 +193,7 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
         f"{(stop - start) // RECORD_SIZE:,} records", (Span("", start, stop),), start, stop - start, Tone.FAINT
     )
     hit = Item(text, (record,), record.start, record.size, Tone.HIT, doc, "record", here=True)
-    title = f"The {FILE_INFO if kind == FILE else XORB_INFO} section, records of {RECORD_SIZE} bytes"
+    title = f"The {section_name(kind)} section, records of {RECORD_SIZE} bytes"
     return Ruler(title, start, max(stop, start + 1), (whole, hit), "bytes")
 
 
