@@ -257,7 +257,7 @@ class Entries:
         if c.big[row]:
             bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
             return "" if layout.is_hash(self.hash(row)) else bad_hash
-        fault = self._faults[row]
+        fault = int(self._faults[row])
         if fault == PayloadFault.OUTSIDE:
             payload = self.payload(row)
             ends = ends_text(payload.start, payload.stop)
@@ -274,7 +274,6 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return a mask of the rows that have a `problem`."""
         c = self.columns
         bad = self._faults[rows] != PayloadFault.NONE
         if len(big := np.flatnonzero(c.big[rows])):
@@ -321,7 +320,6 @@ class Entries:
         return self._bad_texts
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose uid is not ASCII."""
         c = self.columns
         starts, lengths = c.uid_start[rows], c.uid_length[rows]
         if len(rows) < _FEW:

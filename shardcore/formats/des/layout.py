@@ -144,8 +144,6 @@ PLACE_V1_SHORT = Record(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text of variable length in an entry."""
-
     name: str
     role: FieldRole
     doc: str
@@ -185,13 +183,6 @@ def sections_of(index_start: int, size: int) -> tuple[Section, ...]:
 
 
 def check_header(header: dict[str, Any]) -> None:
-    """Check magic, version and reserved bytes.
-
-    Raises:
-        BadMagic: The magic differs.
-        Unsupported: The version is neither 1 nor 2.
-        FormatError: The reserved bytes are not zero.
-    """
     if header["magic"] != MAGIC:
         raise BadMagic("the file does not begin with DES2", span=HEADER.span("magic"))
     if header["version"] not in VERSIONS:

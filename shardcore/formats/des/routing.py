@@ -141,7 +141,6 @@ def shard_hex(number: int, n_bits: int) -> str:
 
 
 def shard_date(created_at: str) -> str:
-    """Return the date of a file name, in the time zone of `created_at`; UsageError if that is not ISO 8601."""
     moment = _parsed(created_at)
     return f"{moment.year:04}{moment.month:02}{moment.day:02}"
 
@@ -176,11 +175,7 @@ def bits_of_names(names: Iterable[ShardName]) -> int | None:
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
-    """Return the smallest `n_bits` that routes every uid to its file; None if there is none, or no uid.
-
-    Args:
-        uids: Uids of files, by the shard number printed in the file name.
-    """
+    """Return the smallest `n_bits` that routes the uids of each file to the hex number in its name; None if none."""
     columns = {hex_: np.fromiter(map(low_bits, some), np.uint16) for hex_, some in uids.items()}
     return _smallest_bits({hex_: bits for hex_, bits in columns.items() if len(bits)})
 

@@ -263,7 +263,6 @@ class _Checks:
             return _Payload(code="des.bigfile" if big else "des.content", message=error.message, span=error.span)
 
     def _compare(self, row: int, payload: _Payload) -> bool:
-        """Compare a content with size and checksum; return False if it has no checksum."""
         c = self._all.columns
         code, message, declared = payload.code, payload.message, int(c.size[row])
         if not code and payload.size != declared and (c.big[row] or c.codec[row]):

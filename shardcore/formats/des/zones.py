@@ -1,7 +1,4 @@
-"""The shards of all zones of a zones file as one data set (Multi-S3), and detection of shards, folders and zones files.
-
-des-architecture, Backends and routing.
-"""
+"""The shards of all zones as one data set (des-architecture, Backends and routing: Multi-S3); detection and opening."""
 
 from __future__ import annotations
 
@@ -46,15 +43,7 @@ HEAD = 1 << 16
 
 
 class ZonesFolder(Folder):
-    """The folders of all zones as one folder; names begin with the label of the zone.
-
-    Args:
-        source: The zones file; closed with the folder.
-        zones: Its content.
-        context: Options for opening addresses.
-        around: The opened folder that contains the file; closed with this folder.
-        trusted: True if the user chose the file, so that its stores may be accessed.
-    """
+    """The folders of all zones as one folder; names begin with the label of the zone."""
 
     def __init__(
         self,
@@ -270,10 +259,7 @@ class DesZones(DesDataSet):
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a shard by the magic of its header and footer, a zones file by its keys.
-
-    DESHEAD1, another format with the same name, is detected, and fails to open.
-    """
+    """Detect a shard by its magic, a zones file by its keys. DESHEAD1, another format of this name, fails to open."""
     if _is_zones(probe):
         return Verdict(Certainty.BESIDE, "zones file: n_bits and zones")
     head = probe.head(len(OTHER_FAMILY))
@@ -300,12 +286,9 @@ def _is_zones(probe: PrefetchedSource) -> bool:
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Open a zones file as the shards of its zones; no zone is accessed yet.
+    """Open a zones file as the shards of its zones; the option `zones` names another file, whose stores are trusted.
 
-    Args:
-        source: The file; the option `zones` names another file, whose stores are trusted.
-        context: Options for opening addresses.
-        around: The opened folder that contains the file; closed with the shards.
+    No zone is accessed yet. The opened folder `around` the file is closed with the shards.
     """
     given = context.values.get("zones")
     if given:
