@@ -105,7 +105,7 @@ class Entries:
     def __len__(self) -> int:
         return len(self.walk.starts)
 
-    @cached_property
+    @property
     def all_rows(self) -> Rows:
         return np.arange(len(self), dtype=np.int64)
 
@@ -206,20 +206,20 @@ class Entries:
     def plan(self, *, big: bool) -> layout.EntryParts:
         return (big and self.shape.bigfile) or self.shape.inline
 
-    def parts(self, row: int) -> list[tuple[Record | layout.Text, Span]]:
+    def parts(self, row: int) -> list[tuple[Record | layout.EntryText, Span]]:
         """Return the records and texts of an entry with their bytes; texts may be empty."""
         c, at = self.columns, self.span(row).start
-        found: list[tuple[Record | layout.Text, Span]] = []
+        found: list[tuple[Record | layout.EntryText, Span]] = []
         for part in self.plan(big=bool(c.big[row])):
             size = part.size if isinstance(part, Record) else int(getattr(c, f"{part.name}_length")[row])
             found.append((part, Span("", at, at + size)))
             at += size
         return found
 
-    def place(self, row: int, name: str) -> Span:
+    def part_span(self, row: int, name: str) -> Span:
         """Return the bytes of a field or text of an entry; KeyError if the entry does not have it."""
         for part, span in self.parts(row):
-            if isinstance(part, layout.Text):
+            if isinstance(part, layout.EntryText):
                 if part.name == name:
                     return span
             elif name in part.offsets:
@@ -235,7 +235,7 @@ class Entries:
 
         def pointer(at: int) -> tuple[Span, str]:
             row = int(rows[at])
-            return self.place(row, "offset"), f"Entry {row} has the offset of its content."
+            return self.part_span(row, "offset"), f"Entry {row} has the offset of its content."
 
         return Links(starts, stops, pointer)
 

@@ -119,13 +119,10 @@ class Retention:
 
 def _possible_roots(folder: Folder) -> list[Folder]:
     """Return the folders that may have copies: the folder of the shards, its parent, and the root of its bucket."""
-    above = folder.parent()
-    found = [folder] if above is None else [folder, above]
-    while not folder.lists_cheaply and above is not None:
-        root, above = above, above.parent()
-        if above is None and root is not found[-1]:
-            found.append(root)
-    return found
+    found = [folder]
+    while (len(found) < 2 or not folder.lists_cheaply) and (above := found[-1].parent()) is not None:
+        found.append(above)
+    return [*found[:2], *found[2:][-1:]]
 
 
 def _copies(root: Folder, days: Iterable[str]) -> Iterator[Copy]:

@@ -262,23 +262,23 @@ class Zones:
         try:
             n_bits = check_bits(tree.get("n_bits", None))
         except UsageError as error:
-            raise FormatError(f"zones: {error}", span=_place(text, "n_bits")) from None
+            raise FormatError(f"zones: {error}", span=_span_of(text, "n_bits")) from None
         listed = tree.get("zones")
         if not isinstance(listed, list):
-            raise FormatError("zones: `zones` is not a list", span=_place(text, "zones"))
+            raise FormatError("zones: `zones` is not a list", span=_span_of(text, "zones"))
         zones = []
         for number, item in enumerate(listed):
             try:
                 zones.append(_zone(item, n_bits, f"zones[{number}]"))
             except FormatError as error:
                 name = item.get("name") if isinstance(item, dict) else None
-                place = _place(text, "name", name) if isinstance(name, str) else _place(text, "zones")
+                place = _span_of(text, "name", name) if isinstance(name, str) else _span_of(text, "zones")
                 raise FormatError(error.message, span=place) from None
         zones.sort(key=lambda zone: zone.start)
         for left, right in pairwise(zones):
             if right.start <= left.end:
                 message = f"zones: {short(left.name)} and {short(right.name)} both contain number {right.start}"
-                raise FormatError(message, span=_place(text, "name", right.name))
+                raise FormatError(message, span=_span_of(text, "name", right.name))
         return cls(n_bits, tuple(zones))
 
 
@@ -286,7 +286,7 @@ def looks_like_zones(head: bytes) -> bool:
     return b"n_bits" in head and b"zones" in head and b"\0" not in head
 
 
-def _place(text: str, key: str, value: str | None = None) -> Span | None:
+def _span_of(text: str, key: str, value: str | None = None) -> Span | None:
     quote = "[\"']?"
     pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
     found = re.search(pattern, text)

@@ -47,8 +47,8 @@ def _holders(fact: Routed) -> str:
     return "the one file" if len(fact.candidates) == 1 else plural(len(fact.candidates), "file")
 
 
-def _place(name: str) -> Callable[[Found], Span]:
-    return lambda fact: fact.file.entries.place(fact.row, name)
+def _part(name: str) -> Callable[[Found], Span]:
+    return lambda fact: fact.file.entries.part_span(fact.row, name)
 
 
 def _column(name: str) -> Callable[[Found], int]:
@@ -75,8 +75,8 @@ def _walked(fact: Found) -> str:
 
 
 def _inline(fact: Found) -> Span:
-    stop = _place("meta_length")(fact).start if _is_v2(fact) else fact.file.entries.span(fact.row).stop
-    return Span("", _place("offset")(fact).start, stop)
+    stop = _part("meta_length")(fact).start if _is_v2(fact) else fact.file.entries.span(fact.row).stop
+    return Span("", _part("offset")(fact).start, stop)
 
 
 def _codec(fact: Found) -> str:
@@ -90,7 +90,7 @@ def _meta(fact: Found) -> dict[str, Any]:
     return {}
 
 
-def _tombstone_place(fact: SidecarRead) -> Span | tuple[()]:
+def _tombstone_span(fact: SidecarRead) -> Span | tuple[()]:
     sidecar, folder = fact.file.sidecar, fact.file.source.folder
     return sidecar.tombstone_span(folder, fact.tombstone) if sidecar and fact.tombstone else ()
 
@@ -180,7 +180,7 @@ _FOUND = (
             Value("start", lambda fact: fact.file.entries.span(fact.row).start, "offset of the entry", "byte"),
             Value("stop", lambda fact: fact.file.entries.span(fact.row).stop, "end of the entry", "byte"),
         ),
-        spans=lambda fact: (fact.file.entries.span(fact.row), _place("uid")(fact)),
+        spans=lambda fact: (fact.file.entries.span(fact.row), _part("uid")(fact)),
         words={"walked": _walked},
     ),
     Row(
@@ -188,7 +188,7 @@ _FOUND = (
         "The flags are {flags}: {kind}.",
         "Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
         (Value("flags", _column("flags"), "bit 0: the content is a BigFile"),),
-        spans=_place("flags"),
+        spans=_part("flags"),
         words={"kind": _kind},
         only=_is_v2,
     ),
@@ -201,11 +201,11 @@ _FOUND = (
                 "hash",
                 lambda fact: fact.file.entries.hash(fact.row).decode("ascii", "backslashreplace"),
                 "the sha256 of the BigFile, which is also its name",
-                at=_place("hash"),
+                at=_part("hash"),
             ),
-            Value("size", _column("size"), "size of the content", "bytes", _place("size")),
+            Value("size", _column("size"), "size of the content", "bytes", _part("size")),
         ),
-        spans=lambda fact: Span("", _place("flags")(fact).stop, _place("meta")(fact).start),
+        spans=lambda fact: Span("", _part("flags")(fact).stop, _part("meta")(fact).start),
         only=_is_big,
     ),
     Row(
@@ -226,8 +226,8 @@ _FOUND = (
         "Metadata",
         "The entry ends with metadata, a JSON object.",
         "The metadata of an object is in the index, so it can be read without the content.",
-        (Value("meta", _meta, "the metadata of the object", at=_place("meta")),),
-        spans=_place("meta"),
+        (Value("meta", _meta, "the metadata of the object", at=_part("meta")),),
+        spans=_part("meta"),
         only=lambda fact: _column("meta_length")(fact) > 0,
     ),
 )
@@ -257,13 +257,13 @@ _SIDECAR = (
                 "tombstone",
                 lambda fact: fact.tombstone is not None,
                 "true if the sidecar has a tombstone for it",
-                at=_tombstone_place,
+                at=_tombstone_span,
             ),
             Value(
                 "checksum", lambda fact: fact.ref.extras.get("checksum", ""), "the sha256 of the content in the sidecar"
             ),
         ),
-        spans=lambda fact: _tombstone_place(fact) or fact.file.sidecar.span,
+        spans=lambda fact: _tombstone_span(fact) or fact.file.sidecar.span,
         words={"text": _tombstone},
         only=lambda fact: fact.file.sidecar_error is None and fact.file.sidecar is not None,
     ),

@@ -488,9 +488,8 @@ def _bigfiles_of(path: Path) -> set[str]:
 
     try:
         with FileSource(path) as source:
-            shard = open_shard(PrefetchedSource(source), OpenContext(_nothing_else))
-            rows = np.flatnonzero(shard.file.entries.columns.big).tolist()
-            digests = [shard.file.entries.hash(row) for row in rows]
+            entries = open_shard(PrefetchedSource(source), OpenContext(_nothing_else)).file.entries
+            digests = [entries.hash(row) for row in np.flatnonzero(entries.columns.big).tolist()]
     except ShardError:
         return set()
     return {digest.decode("ascii") for digest in digests if layout.is_hash(digest)}
