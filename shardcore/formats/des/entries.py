@@ -105,7 +105,7 @@ class Entries:
     def __len__(self) -> int:
         return len(self.walk.starts)
 
-    @cached_property
+    @property
     def all_rows(self) -> Rows:
         return np.arange(len(self), dtype=np.int64)
 
@@ -206,20 +206,20 @@ class Entries:
     def plan(self, *, big: bool) -> layout.EntryParts:
         return (big and self.shape.bigfile) or self.shape.inline
 
-    def parts(self, row: int) -> list[tuple[Record | layout.Text, Span]]:
+    def parts(self, row: int) -> list[tuple[Record | layout.EntryText, Span]]:
         """Return the records and texts of an entry with their bytes; texts may be empty."""
         c, at = self.columns, self.span(row).start
-        found: list[tuple[Record | layout.Text, Span]] = []
+        found: list[tuple[Record | layout.EntryText, Span]] = []
         for part in self.plan(big=bool(c.big[row])):
             size = part.size if isinstance(part, Record) else int(getattr(c, f"{part.name}_length")[row])
             found.append((part, Span("", at, at + size)))
             at += size
         return found
 
-    def place(self, row: int, name: str) -> Span:
+    def part_span(self, row: int, name: str) -> Span:
         """Return the bytes of a field or text of an entry; KeyError if the entry does not have it."""
         for part, span in self.parts(row):
-            if isinstance(part, layout.Text):
+            if isinstance(part, layout.EntryText):
                 if part.name == name:
                     return span
             elif name in part.offsets:
@@ -235,7 +235,7 @@ class Entries:
 
         def pointer(at: int) -> tuple[Span, str]:
             row = int(rows[at])
-            return self.place(row, "offset"), f"Entry {row} has the offset of its content."
+            return self.part_span(row, "offset"), f"Entry {row} has the offset of its content."
 
         return Links(starts, stops, pointer)
 
@@ -257,7 +257,7 @@ class Entries:
         if c.big[row]:
             bad_hash = "the hash of the BigFile is not 64 hex digits, so it is not read"
             return "" if layout.is_hash(self.hash(row)) else bad_hash
-        fault = self._faults[row]
+        fault = int(self._faults[row])
         if fault == PayloadFault.OUTSIDE:
             payload = self.payload(row)
             ends = ends_text(payload.start, payload.stop)
@@ -274,7 +274,6 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return a mask of the rows that have a `problem`."""
         c = self.columns
         bad = self._faults[rows] != PayloadFault.NONE
         if len(big := np.flatnonzero(c.big[rows])):
@@ -321,7 +320,6 @@ class Entries:
         return self._bad_texts
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose uid is not ASCII."""
         c = self.columns
         starts, lengths = c.uid_start[rows], c.uid_length[rows]
         if len(rows) < _FEW:

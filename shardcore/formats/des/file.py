@@ -39,14 +39,7 @@ KEPT_DECODED = 1 << 25
 
 
 class DataMap:
-    """Ranges that cover the data section: payloads by offset, and the gaps between them.
-
-    Attributes:
-        starts: Start of each range.
-        stops: End of each range.
-        rows: Row of the payload; -1 for a gap.
-        overlaps: Pairs of rows whose payloads overlap, shape `(n, 2)`.
-    """
+    """Ranges that cover the data section: payloads by offset, and the gaps between them (row -1)."""
 
     def __init__(self, entries: Entries) -> None:
         start, stop = HEADER.size, entries.data_stop
@@ -76,14 +69,8 @@ class DataMap:
 
 
 class DesFile:
-    """The file and its caches.
-
-    Attributes:
-        deleted: True if tombstoned contents may be read.
-        has_sidecar: False if a listing shows that there is no sidecar.
-    """
-
     has_sidecar = True
+    """False if a listing shows that there is no sidecar."""
 
     def __init__(
         self, source: Source, entries: Entries, header: dict[str, Any], footer: dict[str, Any], *, deleted: bool = False
@@ -190,12 +177,7 @@ class DesFile:
         """Yield the uncompressed content of an entry, deleted or not.
 
         Without `limit` the size must equal the declared size for every codec; the reference does not check codec none.
-        With it, that many bytes are allowed.
-
-        Raises:
-            FormatError: Entry or content is damaged.
-            LimitExceeded: The content has more than `limit` bytes.
-            ExternalMissing: The file of a BigFile does not exist.
+        With it, that many bytes are allowed, else LimitExceeded.
         """
         if self.entries.columns.big[row]:
             return self._bigfile_pieces(row, limit)

@@ -66,10 +66,6 @@ class Retention:
 
     A copy is the uncompressed content at `_ext_retention/<date>/<uid>_<time>.dat`, with `created_at` in UTC as date and
     time. `_ext_retention` is at the root of the bucket: in the folder of the shards, or above it.
-
-    Args:
-        folder: The folder of the shards.
-        at_root: Search only the root of its bucket.
     """
 
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
@@ -78,7 +74,6 @@ class Retention:
 
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
-        """The folders that have a folder of copies, each with its days."""
         folder = self._folder
         roots = _possible_roots(folder)
         if self._at_root:
@@ -90,7 +85,6 @@ class Retention:
 
     @property
     def days(self) -> bool:
-        """True if there is a folder of retention copies."""
         return bool(self._roots)
 
     def _listed(self) -> tuple[Folder | None, dict[str, Copy]]:
@@ -125,13 +119,10 @@ class Retention:
 
 def _possible_roots(folder: Folder) -> list[Folder]:
     """Return the folders that may have copies: the folder of the shards, its parent, and the root of its bucket."""
-    above = folder.parent()
-    found = [folder] if above is None else [folder, above]
-    while not folder.lists_cheaply and above is not None:
-        root, above = above, above.parent()
-        if above is None and root is not found[-1]:
-            found.append(root)
-    return found
+    found = [folder]
+    while (len(found) < 2 or not folder.lists_cheaply) and (above := found[-1].parent()) is not None:
+        found.append(above)
+    return [*found[:2], *found[2:][-1:]]
 
 
 def _copies(root: Folder, days: Iterable[str]) -> Iterator[Copy]:
@@ -166,16 +157,11 @@ def zones_files(folder: Folder) -> Iterator[tuple[str, bytes]]:
 
 
 class DesDataSet(DataSet):
-    """Data set of the shards of one folder, which share their BigFiles.
-
-    Attributes:
-        date: YYYYMMDD of the shards that are searched; "" for all.
-        computed: True if the folder cannot be listed, so that names of shards are computed.
-        retention: Retention copies.
-    """
+    """Data set of the shards of one folder, which share their BigFiles."""
 
     member_head = SMALL_HEAD
     computed = False
+    """True if the folder cannot be listed, so that names of shards are computed."""
     retention: Retention
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
@@ -219,7 +205,6 @@ class DesDataSet(DataSet):
 
     @property
     def zones(self) -> Zones | None:
-        """The zones file of the folder, if it has one."""
         return self._zones.get(self._read_zones)
 
     def _read_zones(self) -> Zones | None:

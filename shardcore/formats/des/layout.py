@@ -28,7 +28,6 @@ VERSIONS = (1, 2)
 BIGFILE_FLAG = 1
 CODECS = ("none", "zstd", "lz4")
 HASH_LENGTH = 64
-HEX_DIGITS = b"0123456789abcdefABCDEF"
 SUFFIX = ".des"
 BIGFILES = "_bigFiles"
 RETENTION = "_ext_retention"
@@ -135,31 +134,27 @@ BIGFILE_TAIL = Record(
 
 PLACE_V1 = Record("place, version 1", source="des_core.shard_io, index entry", fields=(*_PLACE, *_CODING))
 
-PLACE_V1_SHORT = Record(
-    "place, first version 1",
-    source="des_core.shard_io, history of 2025-11-28",
-    fields=_PLACE,
-)
+PLACE_V1_SHORT = Record("place, first version 1", source="des_core.shard_io, history of 2025-11-28", fields=_PLACE)
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Text of variable length in an entry."""
-
+class EntryText:
     name: str
     role: FieldRole
     doc: str
 
 
-UID = Text("uid", FieldRole.KEY, "Key of the object, UTF-8, not normalised; it is data and never used as a path.")
-HASH = Text(
+UID = EntryText("uid", FieldRole.KEY, "Key of the object, UTF-8, not normalised; it is data and never used as a path.")
+HASH = EntryText(
     "hash",
     FieldRole.HASH,
     "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
 )
-META = Text("meta", FieldRole.TEXT, "Metadata of the object: a JSON object, without spaces and with ASCII escapes.")
+META = EntryText(
+    "meta", FieldRole.TEXT, "Metadata of the object: a JSON object, without spaces and with ASCII escapes."
+)
 
-EntryParts = tuple[Record | Text, ...]
+EntryParts = tuple[Record | EntryText, ...]
 
 ENTRY_INLINE: EntryParts = (UID_HEAD, UID, INLINE, META)
 ENTRY_BIGFILE: EntryParts = (UID_HEAD, UID, BIGFILE_HEAD, HASH, BIGFILE_TAIL, META)
@@ -185,13 +180,6 @@ def sections_of(index_start: int, size: int) -> tuple[Section, ...]:
 
 
 def check_header(header: dict[str, Any]) -> None:
-    """Check magic, version and reserved bytes.
-
-    Raises:
-        BadMagic: The magic differs.
-        Unsupported: The version is neither 1 nor 2.
-        FormatError: The reserved bytes are not zero.
-    """
     if header["magic"] != MAGIC:
         raise BadMagic("the file does not begin with DES2", span=HEADER.span("magic"))
     if header["version"] not in VERSIONS:
@@ -240,7 +228,7 @@ def created_at_of(meta: Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else ""
 
 
-_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
+_IS_HEX = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.uint8))
 
 
 def are_hashes(texts: NDArray[np.uint8]) -> NDArray[np.bool_]:

@@ -47,8 +47,6 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SidecarRead:
-    """The sidecar, or why there is none, and the tombstone of the object."""
-
     file: DesFile
     ref: ObjectRef
     tombstone: Tombstone | None

@@ -88,7 +88,6 @@ class DesObjects(Objects):
             )
 
     def _content_span(self, row: int, start: int, stop: int, size: int) -> Span:
-        """Return the payload, the external file, or an empty span at the entry if there is no content."""
         if start >= 0:
             return Span("", start, stop)
         digest, entry = self._entries.hash(row), self._entries.span(row)

@@ -141,7 +141,6 @@ def shard_hex(number: int, n_bits: int) -> str:
 
 
 def shard_date(created_at: str) -> str:
-    """Return the date of a file name, in the time zone of `created_at`; UsageError if that is not ISO 8601."""
     moment = _parsed(created_at)
     return f"{moment.year:04}{moment.month:02}{moment.day:02}"
 
@@ -176,11 +175,7 @@ def bits_of_names(names: Iterable[ShardName]) -> int | None:
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
-    """Return the smallest `n_bits` that routes every uid to its file; None if there is none, or no uid.
-
-    Args:
-        uids: Uids of files, by the shard number printed in the file name.
-    """
+    """Return the smallest `n_bits` that routes the uids of each file to the hex number in its name; None if none."""
     columns = {hex_: np.fromiter(map(low_bits, some), np.uint16) for hex_, some in uids.items()}
     return _smallest_bits({hex_: bits for hex_, bits in columns.items() if len(bits)})
 
@@ -267,23 +262,23 @@ class Zones:
         try:
             n_bits = check_bits(tree.get("n_bits", None))
         except UsageError as error:
-            raise FormatError(f"zones: {error}", span=_place(text, "n_bits")) from None
+            raise FormatError(f"zones: {error}", span=_span_of(text, "n_bits")) from None
         listed = tree.get("zones")
         if not isinstance(listed, list):
-            raise FormatError("zones: `zones` is not a list", span=_place(text, "zones"))
+            raise FormatError("zones: `zones` is not a list", span=_span_of(text, "zones"))
         zones = []
         for number, item in enumerate(listed):
             try:
                 zones.append(_zone(item, n_bits, f"zones[{number}]"))
             except FormatError as error:
                 name = item.get("name") if isinstance(item, dict) else None
-                place = _place(text, "name", name) if isinstance(name, str) else _place(text, "zones")
+                place = _span_of(text, "name", name) if isinstance(name, str) else _span_of(text, "zones")
                 raise FormatError(error.message, span=place) from None
         zones.sort(key=lambda zone: zone.start)
         for left, right in pairwise(zones):
             if right.start <= left.end:
                 message = f"zones: {short(left.name)} and {short(right.name)} both contain number {right.start}"
-                raise FormatError(message, span=_place(text, "name", right.name))
+                raise FormatError(message, span=_span_of(text, "name", right.name))
         return cls(n_bits, tuple(zones))
 
 
@@ -291,7 +286,7 @@ def looks_like_zones(head: bytes) -> bool:
     return b"n_bits" in head and b"zones" in head and b"\0" not in head
 
 
-def _place(text: str, key: str, value: str | None = None) -> Span | None:
+def _span_of(text: str, key: str, value: str | None = None) -> Span | None:
     quote = "[\"']?"
     pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
     found = re.search(pattern, text)

@@ -177,10 +177,7 @@ class _Search:
     # --- by the sidecar -------------------------------------------------------------------------------------------
 
     def _by_sidecar(self, sidecar: Sidecar) -> Iterator[SalvagedObject]:
-        """Yield contents that only the sidecar lists, read at their offset, or earlier by the number of missing bytes.
-
-        Deleted ones are covered, so that they are not recovered as frames.
-        """
+        """Yield contents that only the sidecar lists; deleted ones are covered, so that no frame is recovered there."""
         size = sidecar.fields.get("shard_size")
         missing = size - self._source.size if type(size) is int else 0
         wanted = []
@@ -280,8 +277,6 @@ def _missing_bytes(entries: Entries) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """Entry of an inline object that was found by its fields, with its declared uncompressed size."""
-
     uid: str
     created_at: str
     span: Span

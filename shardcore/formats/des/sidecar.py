@@ -352,13 +352,9 @@ def sidecar_bytes(tree: dict[str, Any]) -> bytes:
 def add_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
-    """Return the sidecar with tombstones added; existing tombstones keep `deleted_at` and other members.
+    """Return the sidecar with tombstones of entries (uid, created_at) added; existing ones keep `deleted_at`.
 
-    Args:
-        tree: The sidecar.
-        rows: uid and created_at of each entry; the time is required, because DES readers look up only `uid:timestamp`.
-        facts: `deleted_by`, `reason`, `ticket_id`.
-        deleted_at: Time of the deletion.
+    The time is required, because DES readers look up only `uid:timestamp`.
     """
     tombs, index = dict(tree["tombstones"]), tree["index"]
     renamed: dict[str, str] = {}

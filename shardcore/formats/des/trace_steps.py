@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from shardcore.errors import FormatError
@@ -42,8 +43,12 @@ def _routed(fact: Routed) -> str:
     return f"{text}: {'the one file' if some == '1 of 1 file' else some} may contain it."
 
 
-def _place(name: str) -> Callable[[Found], Span]:
-    return lambda fact: fact.file.entries.place(fact.row, name)
+def _holders(fact: Routed) -> str:
+    return "the one file" if len(fact.candidates) == 1 else plural(len(fact.candidates), "file")
+
+
+def _part(name: str) -> Callable[[Found], Span]:
+    return lambda fact: fact.file.entries.part_span(fact.row, name)
 
 
 def _column(name: str) -> Callable[[Found], int]:
@@ -58,6 +63,10 @@ def _is_v2(fact: Found) -> bool:
     return fact.file.entries.shape.bigfile is not None
 
 
+def _kind(fact: Found) -> str:
+    return f"bit 0 is {'set: the content is a BigFile' if _is_big(fact) else 'not set: the content is in this file'}"
+
+
 def _walked(fact: Found) -> str:
     text = f"Entries differ in length, so they are walked one by one up to entry {fact.row}, which has this uid."
     if fact.count > 1:
@@ -66,8 +75,8 @@ def _walked(fact: Found) -> str:
 
 
 def _inline(fact: Found) -> Span:
-    stop = _place("meta_length")(fact).start if _is_v2(fact) else fact.file.entries.span(fact.row).stop
-    return Span("", _place("offset")(fact).start, stop)
+    stop = _part("meta_length")(fact).start if _is_v2(fact) else fact.file.entries.span(fact.row).stop
+    return Span("", _part("offset")(fact).start, stop)
 
 
 def _codec(fact: Found) -> str:
@@ -81,7 +90,7 @@ def _meta(fact: Found) -> dict[str, Any]:
     return {}
 
 
-def _tombstone_place(fact: SidecarRead) -> Span | tuple[()]:
+def _tombstone_span(fact: SidecarRead) -> Span | tuple[()]:
     sidecar, folder = fact.file.sidecar, fact.file.source.folder
     return sidecar.tombstone_span(folder, fact.tombstone) if sidecar and fact.tombstone else ()
 
@@ -109,22 +118,13 @@ def _content(fact: PayloadRead) -> str:
     return "It is stored uncompressed." if codec == "none" else f"The {codec} frame is decompressed."
 
 
-_CONTENT = (
-    Value("size", "size", "size of the content", "bytes"),
-    Value("sha256", "sha256", "the sha256 of the uncompressed content"),
-)
-
 _ROUTED = (
     Row(
         "Route",
         "n_bits is unknown: {holders} may contain the uid.",
         "Without n_bits the shard number is unknown, so every file must be searched.",
         (Value("n_bits", lambda _: None, "bits of a shard number", "bits"), _CANDIDATES),
-        words={
-            "holders": lambda fact: (
-                "the one file" if len(fact.candidates) == 1 else plural(len(fact.candidates), "file")
-            )
-        },
+        words={"holders": _holders},
         only=lambda fact: fact.route is None,
     ),
     Row(
@@ -170,20 +170,6 @@ _OPENED = (
     ),
 )
 
-_NO_ENTRY = (
-    Row(
-        "Walk",
-        "No entry has this uid; {walked} walked.",
-        "Entries are unordered, so only a walk over all of them shows that a uid is missing.",
-        (
-            Value("entries", lambda fact: len(fact.file.entries), "number of entries walked", "entries"),
-            Value("uid_bytes", lambda fact: len(fact.uid.raw), "size of the uid as UTF-8", "bytes"),
-        ),
-        spans="file.index",
-        words={"walked": lambda fact: plural(len(fact.file.entries), "entry was", "entries were")},
-    ),
-)
-
 _FOUND = (
     Row(
         "Walk",
@@ -194,7 +180,7 @@ _FOUND = (
             Value("start", lambda fact: fact.file.entries.span(fact.row).start, "offset of the entry", "byte"),
             Value("stop", lambda fact: fact.file.entries.span(fact.row).stop, "end of the entry", "byte"),
         ),
-        spans=lambda fact: (fact.file.entries.span(fact.row), _place("uid")(fact)),
+        spans=lambda fact: (fact.file.entries.span(fact.row), _part("uid")(fact)),
         words={"walked": _walked},
     ),
     Row(
@@ -202,14 +188,8 @@ _FOUND = (
         "The flags are {flags}: {kind}.",
         "Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
         (Value("flags", _column("flags"), "bit 0: the content is a BigFile"),),
-        spans=_place("flags"),
-        words={
-            "kind": lambda fact: (
-                "bit 0 is set: the content is a BigFile"
-                if _is_big(fact)
-                else "bit 0 is not set: the content is in this file"
-            )
-        },
+        spans=_part("flags"),
+        words={"kind": _kind},
         only=_is_v2,
     ),
     Row(
@@ -221,11 +201,11 @@ _FOUND = (
                 "hash",
                 lambda fact: fact.file.entries.hash(fact.row).decode("ascii", "backslashreplace"),
                 "the sha256 of the BigFile, which is also its name",
-                at=_place("hash"),
+                at=_part("hash"),
             ),
-            Value("size", _column("size"), "size of the content", "bytes", _place("size")),
+            Value("size", _column("size"), "size of the content", "bytes", _part("size")),
         ),
-        spans=lambda fact: Span("", _place("flags")(fact).stop, _place("meta")(fact).start),
+        spans=lambda fact: Span("", _part("flags")(fact).stop, _part("meta")(fact).start),
         only=_is_big,
     ),
     Row(
@@ -246,8 +226,8 @@ _FOUND = (
         "Metadata",
         "The entry ends with metadata, a JSON object.",
         "The metadata of an object is in the index, so it can be read without the content.",
-        (Value("meta", _meta, "the metadata of the object", at=_place("meta")),),
-        spans=_place("meta"),
+        (Value("meta", _meta, "the metadata of the object", at=_part("meta")),),
+        spans=_part("meta"),
         only=lambda fact: _column("meta_length")(fact) > 0,
     ),
 )
@@ -277,13 +257,13 @@ _SIDECAR = (
                 "tombstone",
                 lambda fact: fact.tombstone is not None,
                 "true if the sidecar has a tombstone for it",
-                at=_tombstone_place,
+                at=_tombstone_span,
             ),
             Value(
                 "checksum", lambda fact: fact.ref.extras.get("checksum", ""), "the sha256 of the content in the sidecar"
             ),
         ),
-        spans=lambda fact: _tombstone_place(fact) or fact.file.sidecar.span,
+        spans=lambda fact: _tombstone_span(fact) or fact.file.sidecar.span,
         words={"text": _tombstone},
         only=lambda fact: fact.file.sidecar_error is None and fact.file.sidecar is not None,
     ),
@@ -306,54 +286,65 @@ _SKIPPED = (
     ),
 )
 
-_MISSING = (
-    Row(
-        "Payload",
-        "{text}",
-        "The entry has only the hash; without the external file the content is not available.",
-        spans=lambda fact: fact.ref.spans[:1],
-        words={"text": lambda fact: sentence(fact.error.message)},
+_PAYLOAD_READ = Row(
+    "Payload",
+    "{content}",
+    _PAYLOAD,
+    (
+        Value("size", "size", "size of the content", "bytes"),
+        Value("sha256", "sha256", "the sha256 of the uncompressed content"),
     ),
+    spans=lambda fact: fact.ref.spans[:1],
+    words={"content": _content},
+    only=lambda fact: not fact.bigfile,
 )
 
-_READ = tuple(
-    Row(
-        "Payload",
-        "{content}",
-        why,
-        _CONTENT,
-        spans=lambda fact: fact.ref.spans[:1],
-        words={"content": _content},
-        only=only,
-    )
-    for why, only in (
-        (_PAYLOAD, lambda fact: not fact.bigfile),
-        (
-            "The content is a separate file, and the sha256 in its name proves that it is intact.",
-            lambda fact: fact.bigfile,
-        ),
-    )
-)
-
-_COPIED = (
-    Row(
-        "Retention",
-        "{many}; the reference reads copies first.",
-        "A retention copy is kept even when its shard is deleted, so readers also search the copies.",
-        (Value("copies", lambda fact: [copy.name for copy in fact.copies], "the files with retention copies"),),
-        spans=lambda fact: [copy.span for copy in fact.copies],
-        words={"many": lambda fact: plural(len(fact.copies), "retention copy", "retention copies")},
+_READ = (
+    _PAYLOAD_READ,
+    replace(
+        _PAYLOAD_READ,
+        why="The content is a separate file, and the sha256 in its name proves that it is intact.",
+        only=lambda fact: fact.bigfile,
     ),
 )
 
 STEPS: Rows = {
     Routed: _ROUTED,
     Opened: _OPENED,
-    NoEntry: _NO_ENTRY,
+    NoEntry: (
+        Row(
+            "Walk",
+            "No entry has this uid; {walked} walked.",
+            "Entries are unordered, so only a walk over all of them shows that a uid is missing.",
+            (
+                Value("entries", lambda fact: len(fact.file.entries), "number of entries walked", "entries"),
+                Value("uid_bytes", lambda fact: len(fact.uid.raw), "size of the uid as UTF-8", "bytes"),
+            ),
+            spans="file.index",
+            words={"walked": lambda fact: plural(len(fact.file.entries), "entry was", "entries were")},
+        ),
+    ),
     Found: _FOUND,
     SidecarRead: _SIDECAR,
     ContentSkipped: _SKIPPED,
-    BigFileMissing: _MISSING,
+    BigFileMissing: (
+        Row(
+            "Payload",
+            "{text}",
+            "The entry has only the hash; without the external file the content is not available.",
+            spans=lambda fact: fact.ref.spans[:1],
+            words={"text": lambda fact: sentence(fact.error.message)},
+        ),
+    ),
     PayloadRead: _READ,
-    Copied: _COPIED,
+    Copied: (
+        Row(
+            "Retention",
+            "{many}; the reference reads copies first.",
+            "A retention copy is kept even when its shard is deleted, so readers also search the copies.",
+            (Value("copies", lambda fact: [copy.name for copy in fact.copies], "the files with retention copies"),),
+            spans=lambda fact: [copy.span for copy in fact.copies],
+            words={"many": lambda fact: plural(len(fact.copies), "retention copy", "retention copies")},
+        ),
+    ),
 }

@@ -210,7 +210,7 @@ class Payloads(Extents):
         return Runs.of(self.starts[first:last], self.stops[first:last], roles, np.arange(first, last) & 1)
 
 
-def _text_node(part: layout.Text, raw: bytes, span: Span) -> Node:
+def _text_node(part: layout.EntryText, raw: bytes, span: Span) -> Node:
     value: Value = raw
     # Longer texts are not kept, because thousands of nodes are cached.
     if len(raw) > _VALUE_LIMIT:

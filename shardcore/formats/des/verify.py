@@ -61,24 +61,24 @@ class _Payload:
 class _Checks:
     def __init__(self, file: DesFile, progress: Progress) -> None:
         self._file, self._progress = file, progress
-        self._all = file.entries
+        self._entries = file.entries
         self.findings = Findings()
 
     def _per_row(self, severity: Severity, code: str, rows: Rows, describe: Callable[[int], str]) -> None:
         """Add one finding per row; messages are built only for the findings that are listed."""
         for row in rows[:MAX_PER_CODE].tolist():
             message = f"entry {row}: {describe(row)}"
-            self.findings.add(Finding(severity, code, self._all.span(row), message, self._file.uid(row)))
+            self.findings.add(Finding(severity, code, self._entries.span(row), message, self._file.uid(row)))
         self.findings.more(severity, code, len(rows) - MAX_PER_CODE)
 
     def structure(self) -> None:
-        lost, error = self._all.lost_span, self._all.walk.error
+        lost, error = self._entries.lost_span, self._entries.walk.error
         if error:
             self.findings.error("des.index-cut", lost, error)
         elif lost.size:
             text = f"{plural(lost.size, 'byte')} of the index after the last entry: the reference ignores them"
             self.findings.warning("des.index-trailing", lost, text)
-        version, place = self._all.shape.name, HEADER.span("version")
+        version, place = self._entries.shape.name, HEADER.span("version")
         if version == "1":
             self.findings.note("des.version-1", place, "version 1: entries have no flags and no metadata")
         elif version != "2":
@@ -86,7 +86,7 @@ class _Checks:
             self.findings.error("des.version-1-first", place, text)
 
     def entries(self) -> None:
-        entries, c = self._all, self._all.columns
+        entries, c = self._entries, self._entries.columns
         self._unreadable = entries.unreadable(entries.all_rows)
         self._per_row(Severity.ERROR, "des.entry", np.flatnonzero(self._unreadable), entries.problem)
         self._per_row(Severity.ERROR, "des.entry-text", entries.bad_text_rows(self._progress), entries.bad_text)
@@ -112,7 +112,7 @@ class _Checks:
             self.findings.warning("des.duplicate-uid", entries.span(last), message, key=self._file.uid(last))
 
     def places(self) -> None:
-        entries, c, data = self._all, self._all.columns, self._file.data_map
+        entries, c, data = self._entries, self._entries.columns, self._file.data_map
         low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~self._unreadable
         text = "its payload begins inside the header, which no known writer does; it is read as declared"
         self._per_row(Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
@@ -127,7 +127,7 @@ class _Checks:
         name = ShardName.parse(self._file.source.name)
         if name is None:
             return
-        uids = [uid for uid in self._all.uids(self._all.all_rows) if uid is not None]
+        uids = [uid for uid in self._entries.uids(self._entries.all_rows) if uid is not None]
         if uids and infer_n_bits({name.hex: uids}) is None:
             message = (
                 f"no n_bits from {MIN_BITS} to {MAX_BITS} routes all uids to {name.hex}, the number in the file name: "
@@ -165,7 +165,7 @@ class _Checks:
         self._sidecar_entries(sidecar)
 
     def _sidecar_entries(self, sidecar: Sidecar) -> None:
-        entries, known = self._all, set()
+        entries, known = self._entries, set()
         for row, uid in enumerate(entries.uids(entries.all_rows)):
             if uid is None:
                 continue
@@ -190,7 +190,7 @@ class _Checks:
 
     def contents(self) -> tuple[int, int]:
         """Decompress each payload once; return the number of contents with a sha256, and the number without."""
-        entries, c, work = self._all, self._all.columns, ContentBudget(self._file.source.size)
+        entries, c, work = self._entries, self._entries.columns, ContentBudget(self._file.source.size)
         absurd = ~self._unreadable & (c.codec > 0) & (c.size > DEFAULT_LIMIT)
         absurd &= c.size // np.uint64(RATIO) >= c.length
         self._per_row(
@@ -208,15 +208,15 @@ class _Checks:
         without = int(bare.sum())
         compared: Counter[bool] = Counter({True: len(entries) - len(rows) - without, False: without})
         # Bytes that are read or produced to check each payload; 0 for BigFiles.
-        cost = np.where(c.big[rows], 0, np.maximum(c.length[rows], np.where(c.codec[rows] > 0, largest, 0)))
+        costs = np.where(c.big[rows], 0, np.maximum(c.length[rows], np.where(c.codec[rows] > 0, largest, 0)))
         payload: _Payload | None = None
-        every = zip(rows.tolist(), begins.tolist(), largest.tolist(), cost.tolist(), strict=True)
-        for number, (row, first, most, bytes_) in enumerate(every):
+        every = zip(rows.tolist(), begins.tolist(), largest.tolist(), costs.tolist(), strict=True)
+        for number, (row, first, most, cost) in enumerate(every):
             self._progress(number, len(entries))
             self.findings.verified = number
             # Entries of a payload that is not checked are counted one by one.
             if first or payload is None:
-                payload = self._payload(row, most) if work.takes(bytes_) else None
+                payload = self._payload(row, most) if work.takes(cost) else None
             if payload is not None:
                 compared[self._compare(row, payload)] += 1
         work.report(self.findings, "des.unchecked")
@@ -224,7 +224,7 @@ class _Checks:
 
     def _read_bare(self, rows: Rows) -> None:
         """Read the payloads that have neither codec nor checksum; only read errors (SourceError) can be detected."""
-        c = self._all.columns
+        c = self._entries.columns
         rows = rows[c.length[rows] > 0]
         if not len(rows):
             return
@@ -235,15 +235,15 @@ class _Checks:
             at = int(starts[first])
             for piece in read_pieces(self._file.source, at, int(stops[last - 1])):
                 at += len(piece)
-                self._progress(int(np.searchsorted(stops, at, "right")), len(self._all))
+                self._progress(int(np.searchsorted(stops, at, "right")), len(self._entries))
 
     def _by_payload(self, rows: Rows) -> tuple[Rows, NDArray[np.bool_], NDArray[np.uint64]]:
         """Sort rows by payload; return them, the first of each payload, and the largest size that its rows declare."""
-        c = self._all.columns
+        c = self._entries.columns
         named = np.zeros(len(rows), np.uint64)
         numbers: dict[bytes, int] = {}
         for at in np.flatnonzero(c.big[rows]).tolist():
-            named[at] = numbers.setdefault(self._all.hash(int(rows[at])).lower(), len(numbers) + 1)
+            named[at] = numbers.setdefault(self._entries.hash(int(rows[at])).lower(), len(numbers) + 1)
         place = np.stack([named, c.offset[rows], c.length[rows], c.codec[rows].astype(np.uint64)])
         order = np.lexsort(place[::-1])
         place, rows = place[:, order], rows[order]
@@ -252,7 +252,7 @@ class _Checks:
         return rows, begins, largest[np.cumsum(begins) - 1]
 
     def _payload(self, row: int, largest: int) -> _Payload:
-        big = self._all.columns.big[row]
+        big = self._entries.columns.big[row]
         try:
             return _Payload(*sha256_of(self._file.pieces(row, limit=largest)))
         except LimitExceeded:
@@ -263,8 +263,7 @@ class _Checks:
             return _Payload(code="des.bigfile" if big else "des.content", message=error.message, span=error.span)
 
     def _compare(self, row: int, payload: _Payload) -> bool:
-        """Compare a content with size and checksum; return False if it has no checksum."""
-        c = self._all.columns
+        c = self._entries.columns
         code, message, declared = payload.code, payload.message, int(c.size[row])
         if not code and payload.size != declared and (c.big[row] or c.codec[row]):
             code = "des.bigfile" if c.big[row] else "des.content"
@@ -275,7 +274,7 @@ class _Checks:
             code = "des.checksum"
             message = f"sha256 of the content: computed {payload.digest}, in the sidecar {said}"
         if code:
-            place = payload.span or self._all.span(row)
+            place = payload.span or self._entries.span(row)
             self.findings.error(code, place, f"entry {row}: {message}", key=self._file.uid(row))
         # A BigFile is compared with the hash in its name.
         return bool(code or said or c.big[row])
@@ -284,6 +283,6 @@ class _Checks:
         sidecar, uid = self._file.sidecar, self._file.uid(row)
         if sidecar is None or uid is None:
             return ""
-        said = sidecar.entry(uid, self._all.created_at(row)) or {}
+        said = sidecar.entry(uid, self._entries.created_at(row)) or {}
         checksum = said.get("checksum")
         return checksum.lower() if isinstance(checksum, str) and said.get("checksum_algo", "sha256") == "sha256" else ""

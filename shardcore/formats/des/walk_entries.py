@@ -40,21 +40,14 @@ _INDEX_HEAD, _UID_HEAD, _INLINE, _BIGFILE_HEAD, _BIGFILE_TAIL = (
 
 
 class EntryShape(ABC):
-    """Layout of the entries of an index.
-
-    Attributes:
-        name: Version of the format.
-        inline: Parts of the entry of an inline object.
-        place: The record with its offset and sizes.
-        bigfile: Parts of the entry of a BigFile; None if the version has none.
-        fixed: Smallest size of an entry, in bytes.
-    """
+    """Layout of the entries of a version; `place` is the record with offset and sizes."""
 
     name: str
     inline: layout.EntryParts
     place: Record
     bigfile: layout.EntryParts | None = None
     fixed: int
+    """Smallest size of an entry, in bytes."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index

@@ -63,20 +63,12 @@ _place_v1 = layout.PLACE_V1.packer.pack
 
 
 class NewShard:
-    """A shard that is being written.
-
-    Attributes:
-        plain: Uncompressed bytes of its contents.
-        count: Number of its entries.
-        checksums: sha256 of each content in hex; only with a sidecar.
-        times: Time of day of each `created_at`; only with a sidecar.
-    """
-
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name
         self.plain = 0
         self.count = 0
+        # For the sidecar, one per entry: sha256 in hex, and time of day of `created_at`.
         self.checksums: list[str] = []
         self.times: list[str] = []
         self._version = version
@@ -90,7 +82,6 @@ class NewShard:
         self.plain += size
 
     def inline_body(self, start: int, codec: str, size: int, meta: bytes) -> bytes:
-        """Return the fields of an object whose payload was written from `start` on."""
         length, code = self.file.at - start, layout.CODECS.index(codec)
         if self._version == 1:
             return _place_v1(start, length, code, length, size)
@@ -384,10 +375,7 @@ class DesWriter(Writer):
         return self._opened(name, self.output.open(name, last=True))
 
     def _write_inline(self, shard: NewShard, content: _Held, size: int, meta: bytes, codec: str) -> tuple[bytes, str]:
-        """Write a payload; return the fields of its entry, and its sha256 in hex if there is a sidecar.
-
-        A plan does not read the content: its stored size is that of the content, and its sha256 zeros.
-        """
+        """Write a payload; return the fields of its entry and its sha256 in hex ("" if unused, zeros in a plan)."""
         file, start = shard.file, shard.file.at
         digest = hashlib.sha256() if self._sidecar else None
         if isinstance(content, Sized):
@@ -406,7 +394,6 @@ class DesWriter(Writer):
         return shard.inline_body(start, codec, size, meta), digest.hexdigest() if digest else ""
 
     def _write_big(self, content: _Held, size: int, meta: bytes, who: str) -> tuple[bytes, str]:
-        """Write a content as a BigFile; return the fields of its entry, and its sha256 in hex."""
         if self._version == 1:
             raise UsageError(
                 f"{who} has {plural(size, 'byte')}: version 1 has no BigFiles; use version=2 or a higher threshold="
@@ -501,9 +488,8 @@ def _bigfiles_of(path: Path) -> set[str]:
 
     try:
         with FileSource(path) as source:
-            shard = open_shard(PrefetchedSource(source), OpenContext(_nothing_else))
-            rows = np.flatnonzero(shard.file.entries.columns.big).tolist()
-            digests = [shard.file.entries.hash(row) for row in rows]
+            entries = open_shard(PrefetchedSource(source), OpenContext(_nothing_else)).file.entries
+            digests = [entries.hash(row) for row in np.flatnonzero(entries.columns.big).tolist()]
     except ShardError:
         return set()
     return {digest.decode("ascii") for digest in digests if layout.is_hash(digest)}

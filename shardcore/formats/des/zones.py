@@ -1,7 +1,4 @@
-"""The shards of all zones of a zones file as one data set (Multi-S3), and detection of shards, folders and zones files.
-
-des-architecture, Backends and routing.
-"""
+"""The shards of all zones as one data set (des-architecture, Backends and routing: Multi-S3); detection and opening."""
 
 from __future__ import annotations
 
@@ -46,15 +43,7 @@ HEAD = 1 << 16
 
 
 class ZonesFolder(Folder):
-    """The folders of all zones as one folder; names begin with the label of the zone.
-
-    Args:
-        source: The zones file; closed with the folder.
-        zones: Its content.
-        context: Options for opening addresses.
-        around: The opened folder that contains the file; closed with this folder.
-        trusted: True if the user chose the file, so that its stores may be accessed.
-    """
+    """The folders of all zones as one folder; names begin with the label of the zone."""
 
     def __init__(
         self,
@@ -66,7 +55,7 @@ class ZonesFolder(Folder):
         trusted: bool = False,
     ) -> None:
         self.name, self.uri = source.name, source.uri
-        self.zones = zones.labels
+        self.zones, self.n_bits = zones.labels, zones.n_bits
         self._source, self._around = source, around
         self._folders: dict[str, Folder] = {}
         refused: list[StoreUntrusted] = []
@@ -85,12 +74,15 @@ class ZonesFolder(Folder):
             raise
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
+    def label_of(self, number: int) -> str | None:
+        return next((label for label, zone in self.zones.items() if zone.start <= number <= zone.end), None)
+
     def of_zone(self, label: str) -> Folder:
         if label not in self._folders:
             raise SourceError(f"{self.uri} has no zone named {label!r}")
         return self._folders[label]
 
-    def place(self, name: str) -> tuple[Folder, str]:
+    def locate(self, name: str) -> tuple[Folder, str]:
         """Return the folder of a file, and its name in it; a name without a zone is searched in all zones."""
         label, _, rest = name.partition("/")
         if rest and label in self._folders:
@@ -108,15 +100,15 @@ class ZonesFolder(Folder):
         return [replace(entry, name=f"{label}/{entry.name}") for entry in self.of_zone(label).list(rest)]
 
     def open(self, name: str) -> Source:
-        folder, rest = self.place(name)
+        folder, rest = self.locate(name)
         return folder.open(rest)
 
     def open_on_demand(self, name: str) -> Source:
-        folder, rest = self.place(name)
+        folder, rest = self.locate(name)
         return folder.open_on_demand(rest)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        folder, rest = self.place(name)
+        folder, rest = self.locate(name)
         return folder.open_at(rest, start, stop)
 
     def folder(self, name: str) -> Folder:
@@ -159,9 +151,9 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
 class ZonedRetention(Retention):
     """Retention copies in the buckets of several zones. A uid is searched only in the zone of its shard number."""
 
-    def __init__(self, folder: ZonesFolder, zones: Zones) -> None:
+    def __init__(self, folder: ZonesFolder) -> None:
         super().__init__(folder)
-        self._where, self._zones = folder, zones
+        self._where = folder
         self._each: OnceEach[str, Retention] = OnceEach()
 
     def _of_zone(self, label: str) -> Retention:
@@ -177,9 +169,8 @@ class ZonedRetention(Retention):
         return tuple(_labelled(copy, label) for label in sorted(self._where.zones) for copy in self._of_zone(label).all)
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        zone = self._zones.zone_of(Route.of(uid, self._zones.n_bits).number)
-        labels = [label for label, one in self._where.zones.items() if one is zone]
-        return tuple(_labelled(copy, label) for label in labels for copy in self._of_zone(label).of(uid))
+        label = self._where.label_of(Route.of(uid, self._where.n_bits).number)
+        return () if label is None else tuple(_labelled(copy, label) for copy in self._of_zone(label).of(uid))
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
         label, _, rest = name.partition("/")
@@ -197,10 +188,10 @@ class DesZones(DesDataSet):
 
     def __init__(self, folder: ZonesFolder, zones: Zones, context: OpenContext) -> None:
         super().__init__(folder, self._list_all, context)
-        self._where, self._file = folder, zones
+        self._where = folder
         self._zones.put(zones)
         self.version = "zones"
-        self.retention = ZonedRetention(folder, zones)
+        self.retention = ZonedRetention(folder)
         self._in_zone: OnceEach[str, tuple[Member, ...]] = OnceEach()
 
     def _list_all(self) -> Sequence[Member]:
@@ -223,7 +214,7 @@ class DesZones(DesDataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        fields: dict[str, Value] = {"zones.n_bits": self._file.n_bits}
+        fields: dict[str, Value] = {"zones.n_bits": self._where.n_bits}
         for label, zone in self._where.zones.items():
             shards = plural(len(self._members_in(label)), "shard")
             fields[f"zones.{label}"] = f"{zone.start}..{zone.end} in {self._where.of_zone(label).uri}, {shards}"
@@ -234,13 +225,11 @@ class DesZones(DesDataSet):
         return label in self._where.zones and rest.endswith(SUFFIX)
 
     def folder_of_member(self, name: str) -> tuple[Folder, str]:
-        return self._where.place(name)
+        return self._where.locate(name)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        route = key.route(self._file.n_bits)
-        zone = self._file.zone_of(route.number)
-        label = next((label for label, one in self._where.zones.items() if one is zone), None)
-        if label is None:
+        route = key.route(self._where.n_bits)
+        if (label := self._where.label_of(route.number)) is None:
             return route, []
         if self.date and not self.listed and not self._where.of_zone(label).lists_cheaply:
             return route, self.existing_parts(route, f"{label}/")
@@ -270,10 +259,7 @@ class DesZones(DesDataSet):
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """Detect a shard by the magic of its header and footer, a zones file by its keys.
-
-    DESHEAD1, another format with the same name, is detected, and fails to open.
-    """
+    """Detect a shard by its magic, a zones file by its keys. DESHEAD1, another format of this name, fails to open."""
     if _is_zones(probe):
         return Verdict(Certainty.BESIDE, "zones file: n_bits and zones")
     head = probe.head(len(OTHER_FAMILY))
@@ -300,12 +286,9 @@ def _is_zones(probe: PrefetchedSource) -> bool:
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Open a zones file as the shards of its zones; no zone is accessed yet.
+    """Open a zones file as the shards of its zones; the option `zones` names another file, whose stores are trusted.
 
-    Args:
-        source: The file; the option `zones` names another file, whose stores are trusted.
-        context: Options for opening addresses.
-        around: The opened folder that contains the file; closed with the shards.
+    No zone is accessed yet. The opened folder `around` the file is closed with the shards.
     """
     given = context.values.get("zones")
     if given:

@@ -49,30 +49,26 @@ def number_load(data_set: DesDataSet, reads: int) -> LoadSource:
 
     def load(progress: Progress) -> Load:
         data_set.load_index(progress)
-        if data_set.n_bits is None:
+        if (n_bits := data_set.n_bits) is None:
             raise UsageError("n_bits is unknown: it follows neither from the file names nor from a zones file")
-        counts = [(member.name, data_set.objects_in(member.name) or 0) for member in data_set.members]
-        return _per_number(counts, data_set.n_bits)
+        parsed = ((ShardName.parse(one.name.rpartition("/")[2]), one.name) for one in data_set.members)
+        named = [(name.number, path) for name, path in parsed if name is not None and name.number < 1 << n_bits]
+        places = np.array([number for number, _ in named], np.int64)
+        weights = np.array([data_set.objects_in(path) or 0 for _, path in named], np.int64)
+        counts = counts_of(np.repeat(places, weights), 1 << n_bits)
+        return Load(
+            "Objects per shard number",
+            "shard number",
+            "object",
+            counts,
+            "The shard number is the uid, if it is a number, or its CRC-32, modulo 2^n_bits: "
+            "both should spread evenly.",
+            int(counts.sum()) / len(counts),
+            by_chance=True,
+            names=tuple(f"{number:X}" for number in range(len(counts))) if len(counts) <= 4096 else (),
+        )
 
     return LoadSource("numbers", "Objects per shard number", reads, load)
-
-
-def _per_number(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
-    parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
-    named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]
-    places = np.array([number for number, _ in named], np.int64)
-    weights = np.array([count for _, count in named], np.int64)
-    counts = counts_of(np.repeat(places, weights), 1 << n_bits)
-    return Load(
-        "Objects per shard number",
-        "shard number",
-        "object",
-        counts,
-        "The shard number is the uid, if it is a number, or its CRC-32, modulo 2^n_bits: both should spread evenly.",
-        int(counts.sum()) / len(counts),
-        by_chance=True,
-        names=tuple(f"{number:X}" for number in range(len(counts))) if len(counts) <= 4096 else (),
-    )
 
 
 __all__ = ["folder_sketches", "number_load", "shares", "sketches", "step_drawing", "step_figures"]
@@ -129,8 +125,7 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
 
 
 def _place_fields(fact: Found) -> Fields:
-    entries, row = fact.file.entries, fact.row
-    c = entries.columns
+    entries, row, c = fact.file.entries, fact.row, fact.file.entries.columns
     code = int(c.codec[row])
     values: dict[str, Any] = {
         "offset": int(c.offset[row]),
@@ -139,12 +134,12 @@ def _place_fields(fact: Found) -> Fields:
         "compressed_size": int(c.compressed[row]),
         "uncompressed_size": int(c.size[row]),
     }
-    return Fields(entries.shape.place, entries.place(row, "uid").stop, values)
+    return Fields(entries.shape.place, entries.part_span(row, "uid").stop, values)
 
 
 def _flags_figure(fact: Found) -> Bits:
     flags = int(fact.file.entries.columns.flags[fact.row])
-    spans = (fact.file.entries.place(fact.row, "flags"),)
+    spans = (fact.file.entries.part_span(fact.row, "flags"),)
     low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 

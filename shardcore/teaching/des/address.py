@@ -200,8 +200,7 @@ class AddressSketch:
         except UsageError:
             date = name.date if name is not None and self._scene.folder else ANY
             return Pieces(date, route.hex, part, (), _uid_spans(found))
-        meta = found.file.entries.place(found.row, "meta")
-        return Pieces(date, route.hex, part, (meta,), _uid_spans(found))
+        return Pieces(date, route.hex, part, (found.file.entries.part_span(found.row, "meta"),), _uid_spans(found))
 
     def _route_figures(
         self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
@@ -335,5 +334,5 @@ def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
 def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
     if found is None or found.row is None:
         return ()
-    uid = found.file.entries.place(found.row, "uid")
+    uid = found.file.entries.part_span(found.row, "uid")
     return (uid,) if uid.size else ()
