@@ -163,8 +163,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError("typesize of the chunk is 0; valid: 1 to 255", span=place)
     if header.ctbytes < HEADER_SIZE:
         raise FormatError(
-            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
-            span=place,
+            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header", span=place
         )
     if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
