@@ -13,15 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import (
-    FormatError,
-    KeyAbsent,
-    LimitExceeded,
-    NotAShard,
-    ShardError,
-    Unsupported,
-    source_lost,
-)
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError, Unsupported, source_lost
 from shardcore.formats.bloscpack.bcolz import (
     ATTRS,
     DOCS,

@@ -16,7 +16,7 @@ decompression. `blosc2` reads Blosc-1 chunks, except in two cases:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -148,35 +148,31 @@ def write_chunk_header(header: ChunkHeader) -> bytes:
     return CHUNK_HEADER.pack(**{name: getattr(header, name) for name in CHUNK_HEADER.offsets})
 
 
-def _faults(h: Any) -> Iterator[tuple[Any, type[FormatError], Callable[[], str]]]:
-    """Yield the rules of a chunk header: whether it breaks them, and the error; masks if its fields are arrays."""
-    yield h.version != VERSION, Unsupported, lambda: f"Blosc chunk version {h.version} is not supported (supported: 2)"
-    yield h.versionlz != 1, FormatError, lambda: f"versionlz is {h.versionlz}; it must be 1"
-    text = "byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported"
-    yield h.flags & _BOTH_SHUFFLES == _BOTH_SHUFFLES, Unsupported, lambda: text
-    reserved = "the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks"
-    yield h.flags & _RESERVED != 0, FormatError, lambda: reserved
-    yield h.typesize == 0, FormatError, lambda: "typesize of the chunk is 0; valid: 1 to 255"
-    less = f"less than the {HEADER_SIZE} of the Blosc header"
-    yield h.ctbytes < HEADER_SIZE, FormatError, lambda: f"ctbytes is {plural(h.ctbytes, 'byte')}, {less}"
-    copied, size = h.flags & _MEMCPYED != 0, h.nbytes + HEADER_SIZE
-    yield (
-        copied & (h.ctbytes != size),
-        FormatError,
-        lambda: (
-            f"a memcpy of {plural(h.nbytes, 'byte')} has {size:,} with its header; "
-            f"ctbytes is {grouped_digits(h.ctbytes)}"
-        ),
-    )
-    blocks = (h.nbytes != 0) & ((h.blocksize == 0) | (h.blocksize > h.nbytes))
-    yield blocks, FormatError, lambda: f"blocksize is {h.blocksize}; valid: 1 to {h.nbytes} (nbytes)"
-
-
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
     """Raise FormatError, Unsupported or LimitExceeded if no supported Blosc-1 writer creates such a header."""
-    for broken, error, message in _faults(header):
-        if broken:
-            raise error(message(), span=place)
+    if header.version != VERSION:
+        text = f"Blosc chunk version {header.version} is not supported (supported: {VERSION})"
+        raise Unsupported(text, span=place)
+    if header.versionlz != 1:
+        raise FormatError(f"versionlz is {header.versionlz}; it must be 1", span=place)
+    if header.flags & _BOTH_SHUFFLES == _BOTH_SHUFFLES:
+        raise Unsupported("byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported", span=place)
+    if header.flags & _RESERVED:
+        raise FormatError("the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks", span=place)
+    if header.typesize == 0:
+        raise FormatError("typesize of the chunk is 0; valid: 1 to 255", span=place)
+    if header.ctbytes < HEADER_SIZE:
+        raise FormatError(
+            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header", span=place
+        )
+    if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
+        raise FormatError(
+            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its header; "
+            f"ctbytes is {grouped_digits(header.ctbytes)}",
+            span=place,
+        )
+    if header.nbytes and not 0 < header.blocksize <= header.nbytes:
+        raise FormatError(f"blocksize is {header.blocksize}; valid: 1 to {header.nbytes} (nbytes)", span=place)
     if header.nbytes > limit:
         raise LimitExceeded(
             f"the chunk declares {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
@@ -187,14 +183,17 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return a mask of the headers that pass `check_chunk_header`, or would if there were a decoder of snappy."""
-    values: dict[str, Any] = {name: headers[name].astype(np.int64) for name in CHUNK_HEADER.offsets}
-    columns: Any = ChunkHeader(**values)
-    compressed = (columns.flags & _MEMCPYED == 0) & (columns.nbytes != 0)
-    wrong: NDArray[np.bool_] = (columns.nbytes > limit) | (compressed & (columns.codec >= len(CODECS)))
-    for broken, _, _ in _faults(columns):
-        wrong |= broken
-    return ~wrong
+    """Return a mask of the headers that pass `check_chunk_header`, with the same rules; snappy passes, too."""
+    flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
+    blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
+    copied = flags & _MEMCPYED != 0
+    fine = (headers["version"] == VERSION) & (headers["versionlz"] == 1) & (flags & _BOTH_SHUFFLES != _BOTH_SHUFFLES)
+    fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
+    fine &= ~copied | (stored == nbytes + HEADER_SIZE)
+    fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))
+    fine &= copied | (nbytes == 0) | (flags >> 5 < len(CODECS))
+    within: NDArray[np.bool_] = fine & (nbytes <= limit)
+    return within
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:

@@ -57,10 +57,6 @@ class Offsets:
         self.ascending = bool((offsets[1:] > offsets[:-1]).all())
         self.filled = len(offsets) > 0 or len(kept) < used
 
-    def __bool__(self) -> bool:
-        """Return True if there are slots of chunks."""
-        return self.used > 0
-
     def slot(self, chunk: int) -> Span:
         return OFFSET.span("", self.start + chunk * OFFSET.size)
 
@@ -256,7 +252,7 @@ class ChunkTable:
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> tuple[I64, NDArray[Any]]:
-        if not (self.offsets and self.offsets.filled and self.offsets.ascending):
+        if not (self.offsets.filled and self.offsets.ascending):
             return self._from_walk(source, progress)
         places, headers = self._from_slots(source, progress)
         ends = places + headers["ctbytes"].astype(np.int64) + self.area.digest

@@ -97,7 +97,7 @@ class ChunkReader:
         try:
             return self._stored_at(number, place, through)
         except FormatError:
-            if self.table.loaded or not self.table.offsets:
+            if self.table.loaded or not self.table.offsets.used:
                 raise
             walked = place
             with suppress(FormatError, KeyAbsent):

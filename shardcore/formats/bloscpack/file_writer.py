@@ -28,13 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.blosc1 import (
-    HEADER_SIZE,
-    VERSION,
-    ChunkHeader,
-    read_chunk_header,
-    write_chunk_header,
-)
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, read_chunk_header, write_chunk_header
 from shardcore.formats.bloscpack.content import LARGE_CHUNK
 from shardcore.formats.bloscpack.layout import (
     CHECKSUMS,

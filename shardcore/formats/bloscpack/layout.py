@@ -232,16 +232,12 @@ PARTS = (
     Part("header", SectionRole.HEADER, "Version and options of the file; sizes and number of its chunks."),
     Part("metadata", SectionRole.METADATA, "JSON text about the content, with reserved space and its own checksum."),
     Part(
-        "offsets",
-        SectionRole.INDEX,
-        "Offset of each chunk; spare slots, -1, are for chunks that are appended later.",
+        "offsets", SectionRole.INDEX, "Offset of each chunk; spare slots, -1, are for chunks that are appended later."
     ),
     Part("chunks", SectionRole.DATA, "The content: compressed chunks, each followed by its checksum.", always=True),
 )
 TRAILING = Part(
-    "trailing",
-    SectionRole.TRAILING,
-    "Bytes after the last chunk; appending can leave some, and readers ignore them.",
+    "trailing", SectionRole.TRAILING, "Bytes after the last chunk; appending can leave some, and readers ignore them."
 )
 UNCLAIMED = Part("unknown", SectionRole.UNKNOWN, "These bytes do not belong to any chunk that was found.")
 

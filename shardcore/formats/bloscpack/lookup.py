@@ -295,21 +295,9 @@ class TableColumn:
     column: BcolzColumn
 
 
-Fact = (
-    FileOpened
-    | WholeContent
-    | ElementByte
-    | ByteChunk
-    | NoChunk
-    | SlotRead
-    | ChunkWalked
-    | ObjectRef
-    | HeaderRead
-    | ChecksumCompared
-    | BlockFound
-    | ByteDecoded
-    | ChunkFound
-)
+Route = FileOpened | WholeContent | ElementByte | ByteChunk | NoChunk | SlotRead | ChunkWalked
+Decoding = HeaderRead | ChecksumCompared | BlockFound | ByteDecoded
+Fact = Route | ObjectRef | Decoding | ChunkFound
 
 
 T = TypeVar("T")
@@ -413,7 +401,7 @@ class BloscpackLookup:
         record = self._header.record
         return tuple(record.span(name) for name in names if name in record.offsets)
 
-    def _place(self, number: int, source: Source) -> Iterator[Fact]:
+    def _place(self, number: int, source: Source) -> Iterator[Route]:
         """Yield how the chunk is located."""
         table, offsets = self._file.table, self._file.offsets
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
@@ -433,7 +421,7 @@ class BloscpackLookup:
         for chunk in steps:
             yield ChunkWalked(chunk, places[chunk], places[chunk + 1], self._header.checksum.size)
 
-    def _chunk(self, stored: Stored, within: int | None) -> Iterator[Fact]:
+    def _chunk(self, stored: Stored, within: int | None) -> Iterator[Decoding]:
         yield HeaderRead(stored)
         if stored.digest:
             yield ChecksumCompared(stored, self._header.checksum, self._header.checksum.compute(stored.chunk))

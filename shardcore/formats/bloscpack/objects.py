@@ -48,7 +48,7 @@ class BloscpackObjects(Objects):
     @property
     def sized(self) -> bool:
         """True if the header has the sizes of the chunks and the offsets have their locations."""
-        if self._file.header.plain_size == UNKNOWN or not self._file.offsets:
+        if self._file.header.plain_size == UNKNOWN or not self._file.offsets.used:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
 

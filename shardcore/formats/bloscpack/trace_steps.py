@@ -214,15 +214,7 @@ _SUMMED = replace(
     spans="read",
     only=lambda fact: _is_found(fact) and fact.chunk_size <= 0,
 )
-_PAST = Row(
-    "Which chunk",
-    _NOT_FOUND,
-    _PAST_WHY,
-    (_SIZE,),
-    spans="read",
-    inputs="inputs",
-    only=lambda fact: not _is_found(fact),
-)
+_PAST = replace(_SUMMED, text=_NOT_FOUND, why=_PAST_WHY, values=(_SIZE,), only=lambda fact: not _is_found(fact))
 
 _NO_CHUNK = Row(
     "No such chunk",
@@ -248,10 +240,7 @@ _WALKED = Row(
     "Each chunk stores its length, so without offsets a reader can go from one to the next.",
     (Value("next", "after", _NEXT, "byte"),),
     spans=lambda fact: blosc_header_span(fact.place),
-    words={
-        "stored": lambda fact: fact.after - fact.place - fact.digest,
-        "follower": lambda fact: fact.number + 1,
-    },
+    words={"stored": lambda fact: fact.after - fact.place - fact.digest, "follower": lambda fact: fact.number + 1},
 )
 
 _HEADER = Row(
@@ -330,11 +319,7 @@ _FILE = Row(
     only=lambda fact: fact.span is not None,
 )
 _NO_FILE = replace(
-    _FILE,
-    text="{shown} is not among the {files:file}.",
-    values=(),
-    spans="",
-    only=lambda fact: fact.span is None,
+    _FILE, text="{shown} is not among the {files:file}.", values=(), spans="", only=lambda fact: fact.span is None
 )
 
 _COLUMN = Row(

@@ -31,15 +31,7 @@ from shardcore.formats.bloscpack.layout import (
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection
-from shardcore.model.computed_children import (
-    Deferred,
-    Extents,
-    RecordTable,
-    field_nodes,
-    gaps,
-    grouped,
-    section_nodes,
-)
+from shardcore.model.computed_children import Deferred, Extents, RecordTable, field_nodes, gaps, grouped, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record

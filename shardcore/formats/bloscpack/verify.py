@@ -59,7 +59,7 @@ class Verification:
             self._metadata(self._file.metadata)
         if depth.reaches(Depth.INDEX):
             self._table.load(progress)
-            if self._file.offsets:
+            if self._file.offsets.used:
                 self._offsets()
                 self._spare_slots()
             damaged = self._objects.damaged(np.arange(len(self._table)))
