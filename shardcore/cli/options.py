@@ -487,7 +487,7 @@ def _with_flags(
     return run
 
 
-def _settings_as_flags(kind: Any, names: Container[str]) -> Iterator[Parameter]:
+def _settings_as_flags(kind: Any, names: Sequence[str]) -> Iterator[Parameter]:
     """Yield the arguments of an operation, then its options, in the order of its fields; with `names` only those."""
     hints = get_type_hints(kind)
     for name, one, default in sorted(settings_of(kind), key=lambda found: not found[1].positional):
