@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 import shardcore
+from shardcore.cli.output import OutputTarget, progress_bar, warn, write_text_to
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
 from shardcore.operations.description import Setting, setting, settings_of
-from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.location import local_path
 from shardcore.sources.read_purpose import opening_whole
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
-    from shardcore.sources.remote.upload import BucketFolder
 
 FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
 """Panels in the help of a command, after the general options."""
@@ -165,23 +164,6 @@ class Opening:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class OutputTarget:
-    """Target of a command.
-
-    Attributes:
-        path: Local path to write to.
-        named: Returns the name of a written path for display: the path itself, or its address.
-        send: Uploads what was written; files that others refer to go first.
-        delivery: Uploads single files, for commands that write many.
-    """
-
-    path: str
-    named: Callable[[str | Path], str] = str
-    send: Callable[[], None] = lambda: None
-    delivery: BucketFolder | None = None
-
-
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
     """Return the target of a command: a local path, or an S3 address.
 
@@ -193,7 +175,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
 
-    return remote_target(out, how, force=force)
+    return remote_target(out, how.remote, how.tape, how.jobs, force=force)
 
 
 def only(when: str, applies: object, **given: object) -> None:
@@ -214,7 +196,6 @@ def shown_uri(uri: str) -> str:
 def _warn_interrupted(uri: str) -> None:
     uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
-        from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 
         if message := interrupted(uri):
@@ -577,7 +558,6 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 @contextmanager
 def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
     """Log the requests of the block; at its end, also after an error, print the notes and write the log to `target`."""
-    from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
     shown: list[str] = []
@@ -658,26 +638,6 @@ def whole_number(text: str) -> int | None:
     except ValueError:
         return None
     return number if 0 <= number < 1 << 64 else None
-
-
-@contextmanager
-def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal if an operation takes long."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(total, 1))
-
-        yield progress
 
 
 def format_options(pairs: list[str] | None) -> dict[str, str]:
