@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
-from shardcore.cli.output import json_value, print_json, print_line, print_rest
+from shardcore.cli.options import USUAL, Json, Opening, opens
+from shardcore.cli.output import json_value, print_json, print_line, print_rest, progress_bar
 from shardcore.model.number_text import size_text
 from shardcore.operations.description import Diff
 

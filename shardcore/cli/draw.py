@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens, progress_bar
-from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
+from shardcore.cli.output import print_json, print_line, progress_bar, write_text_to
 from shardcore.errors import UsageError
 from shardcore.model.drawing import sketch_label, sketch_named
 from shardcore.model.safe_text import short

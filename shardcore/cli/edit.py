@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, Opening, edits, only, progress_bar, takes_settings
-from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
+from shardcore.cli.options import USUAL, Json, Opening, edits, only, takes_settings
+from shardcore.cli.output import emit_json, emit_line, print_json, print_line, progress_bar, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_text import plural, range_text
 from shardcore.operations.description import Append, Delete, Tombstone, Truncate, Undo

@@ -31,10 +31,9 @@ from shardcore.cli.options import (
     one_of,
     only,
     opens,
-    progress_bar,
     target_of,
 )
-from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, stopped, warn, with_advice
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, progress_bar, stopped, warn, with_advice
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short, visible

@@ -13,9 +13,8 @@ from shardcore.cli.options import (
     Opening,
     Workers,
     opens,
-    progress_bar,
 )
-from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
+from shardcore.cli.output import error_line, object_json, print_json, print_line, progress_bar, warn
 from shardcore.cli.program import exit_code
 from shardcore.errors import source_lost
 from shardcore.operations.description import Find

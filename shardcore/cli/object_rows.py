@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.cli.options import progress_bar
-from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, with_advice
+from shardcore.cli.output import (
+    error_line,
+    object_json,
+    print_json,
+    print_line,
+    printable,
+    progress_bar,
+    warn,
+    with_advice,
+)
 from shardcore.errors import ShardError
 from shardcore.model.number_text import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located

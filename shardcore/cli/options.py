@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from enum import EnumType, StrEnum
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 import shardcore
+from shardcore.cli.output import OutputTarget, progress_bar, warn, write_text_to
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
 from shardcore.operations.description import Setting, setting, settings_of
-from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole
 from shardcore.sources.location import local_path
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from shardcore.shards.task_pool import TaskPool
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
-    from shardcore.sources.remote.upload import BucketFolder
 
 FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
 """Panels in the help of a command, after the general options."""
@@ -165,23 +164,6 @@ class Opening:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class OutputTarget:
-    """Target of a command.
-
-    Attributes:
-        path: Local path to write to.
-        named: Returns the name of a written path for display: the path itself, or its address.
-        send: Uploads what was written; files that others refer to go first.
-        delivery: Uploads single files, for commands that write many.
-    """
-
-    path: str
-    named: Callable[[str | Path], str] = str
-    send: Callable[[], None] = lambda: None
-    delivery: BucketFolder | None = None
-
-
 def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[OutputTarget]:
     """Return the target of a command: a local path, or an S3 address.
 
@@ -193,7 +175,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> AbstractContextManager[
         return nullcontext(OutputTarget(out))
     from shardcore.cli.output_targets import remote_target
 
-    return remote_target(out, how, force=force)
+    return remote_target(out, how.remote, how.tape, how.jobs, force=force)
 
 
 def only(when: str, applies: object, **given: object) -> None:
@@ -214,7 +196,6 @@ def shown_uri(uri: str) -> str:
 def _warn_interrupted(uri: str) -> None:
     uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
-        from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 
         if message := interrupted(uri):
@@ -337,7 +318,7 @@ SOURCE = "source_"
 
 
 def _format_flags(
-    purpose: OptionPurpose, beside: Collection[str] = (), formats: Iterable[Format] | None = None
+    purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
     """Return annotation and default of the flags of the formats for one purpose. Names in `beside` are taken."""
     users: dict[str, list[str]] = {}
@@ -487,7 +468,7 @@ def _with_flags(
     return run
 
 
-def _settings_as_flags(kind: Any, names: Collection[str]) -> Iterator[Parameter]:
+def _settings_as_flags(kind: Any, names: Sequence[str]) -> Iterator[Parameter]:
     """Yield the arguments of an operation, then its options, in the order of its fields; with `names` only those."""
     hints = get_type_hints(kind)
     for name, one, default in sorted(settings_of(kind), key=lambda found: not found[1].positional):
@@ -577,7 +558,6 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 @contextmanager
 def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
     """Log the requests of the block; at its end, also after an error, print the notes and write the log to `target`."""
-    from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
     shown: list[str] = []
@@ -658,26 +638,6 @@ def whole_number(text: str) -> int | None:
     except ValueError:
         return None
     return number if 0 <= number < 1 << 64 else None
-
-
-@contextmanager
-def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal if an operation takes long."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(total, 1))
-
-        yield progress
 
 
 def format_options(pairs: list[str] | None) -> dict[str, str]:

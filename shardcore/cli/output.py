@@ -7,12 +7,16 @@ import math
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reason_of
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import visible
+from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import FieldRole, Value
     from shardcore.shards.shard import Shard
+    from shardcore.sources.remote.upload import BucketFolder
 
 
 def print_json(value: Any) -> None:
@@ -297,3 +302,40 @@ def object_json(ref: ObjectRef) -> dict[str, Any]:
     if ref.error:
         found["error"] = ref.error
     return found
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """Show a progress bar on a terminal if an operation takes long."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=max(total, 1))
+
+        yield progress
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTarget:
+    """Target of a command.
+
+    Attributes:
+        path: Local path to write to.
+        named: Returns the name of a written path for display: the path itself, or its address.
+        send: Uploads what was written; files that others refer to go first.
+        delivery: Uploads single files, for commands that write many.
+    """
+
+    path: str
+    named: Callable[[str | Path], str] = str
+    send: Callable[[], None] = lambda: None
+    delivery: BucketFolder | None = None

@@ -11,8 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardcore.cli.options import Opening, OutputTarget, progress_bar
-from shardcore.cli.output import warn
+from shardcore.cli.output import OutputTarget, progress_bar, warn
 from shardcore.errors import ShardError, SourceError, UsageError, reason_of
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
@@ -22,6 +21,8 @@ from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporar
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.address import Address
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.request_log import RequestLog
     from shardcore.sources.remote.upload import Upload
 
 FEW = 1000
@@ -32,9 +33,11 @@ SCRATCH = "shardcore"
 
 
 @contextmanager
-def remote_target(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
+def remote_target(
+    out: str, remote: RemoteOptions | None, tape: RequestLog | None, jobs: int | None, *, force: bool
+) -> Iterator[OutputTarget]:
     address = writable(out)
-    with uploading(how, force=force) as upload:
+    with _uploading(remote, tape, jobs, force=force) as upload:
         if not address.is_folder:
             upload.check_free(address)
         _warn_of_unfinished(upload, address)
@@ -56,18 +59,19 @@ def writable(out: str) -> Address:
 
 
 @contextmanager
-def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
-    """Yield a connection for uploading to an object store."""
+def _uploading(
+    options: RemoteOptions | None, tape: RequestLog | None, jobs: int | None, *, force: bool
+) -> Iterator[Upload]:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.session import RemoteSession
     from shardcore.sources.remote.upload import AT_ONCE, Upload
 
-    options, jobs = how.remote or RemoteOptions(), how.jobs or AT_ONCE
-    remote = RemoteSession(replace(options, threads=max(options.threads, jobs)), how.tape)
+    options, jobs = options or RemoteOptions(), jobs or AT_ONCE
+    session = RemoteSession(replace(options, threads=max(options.threads, jobs)), tape)
     try:
-        yield Upload(remote, force=force, jobs=jobs)
+        yield Upload(session, force=force, jobs=jobs)
     finally:
-        remote.close()
+        session.close()
 
 
 def _warn_of_unfinished(upload: Upload, address: Address) -> None:

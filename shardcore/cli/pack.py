@@ -17,7 +17,6 @@ from shardcore.cli.options import (
     USUAL,
     Json,
     Opening,
-    OutputTarget,
     Uri,
     Workers,
     check_flags,
@@ -25,11 +24,19 @@ from shardcore.cli.options import (
     one_of,
     opens,
     opens_and_writes,
-    progress_bar,
     target_of,
     writes,
 )
-from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
+from shardcore.cli.output import (
+    OutputTarget,
+    emit_json,
+    emit_line,
+    print_json,
+    print_line,
+    progress_bar,
+    warn,
+    write_text_to,
+)
 from shardcore.model.finding import Severity
 from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType

@@ -14,8 +14,7 @@ import pytest
 
 import shardcore
 from shardcore import errors
-from shardcore.cli.options import progress_bar
-from shardcore.cli.output import printable
+from shardcore.cli.output import printable, progress_bar
 from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
 

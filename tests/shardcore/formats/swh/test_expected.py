@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard
-from shardcore.formats.swh import shard as swh_folder
+from shardcore.formats.swh import folder as swh_folder
 from shardcore.model.finding import Severity
 from shardcore.model.objects import State
 from shardcore.operations.recover import salvage
