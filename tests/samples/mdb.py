@@ -124,7 +124,7 @@ def _file_key(file: Sequence[bytes]) -> str:
     found = FileChunks()
     for chunk in file:
         found.add(chunk_hash(chunk), len(chunk), 0, 0)
-    return to_text(found.hash)
+    return to_text(found.segments()[0])
 
 
 def _small(folder: Path) -> None:

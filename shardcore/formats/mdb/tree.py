@@ -208,9 +208,9 @@ class Blocks(Extents):
             row=index.first_row(kind) + number,
         )
 
-    def _segment(self, file: int, at: int) -> Node:
+    def _segment(self, block: int, at: int) -> Node:
         walked, index = self.walked, self.shard_index
-        number = int(walked.bounds[file]) + at
+        number = int(walked.bounds[block]) + at
         first, last = (int(edge[number]) for edge in index.segment_edges)
         entry, xorb = index.segments[number], int(index.segment_xorbs[number])
         text, targets = to_text(entry["cas_hash"].tobytes()), {}
@@ -231,8 +231,8 @@ class Blocks(Extents):
             elsewhere=ExternalBytes(chunks, lambda: self.xorbs.stored_span(text, first, last)),
         )
 
-    def _chunk(self, xorb: int, at: int) -> Node:
-        number = int(self.walked.bounds[xorb]) + at
+    def _chunk(self, block: int, at: int) -> Node:
+        number = int(self.walked.bounds[block]) + at
         text = to_text(self.shard_index.chunks["chunk_hash"][number].tobytes())
         record, row = int(self.walked.entries[number]), self.shard_index.first_row(CHUNK) + number
         return self._record(f"chunk {at}", RecordKind.CAS_ENTRY, record, text=text, row=row)
