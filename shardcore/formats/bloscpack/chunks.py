@@ -61,7 +61,6 @@ class Offsets:
         return OFFSET.span("", self.start + chunk * OFFSET.size)
 
     def span(self, first: int, last: int) -> Span:
-        """Return the slots `[first, last)`."""
         return Span("", self.start + first * OFFSET.size, self.start + last * OFFSET.size)
 
     def read(self, source: Source, first: int, last: int) -> I64:

@@ -60,8 +60,6 @@ class BloscpackFile:
         self.table.load(progress, source)
 
     def isolate(self, decoder: IsolatedDecoder) -> None:
-        """Decompress chunks in a separate process."""
-
         def decompress(chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
             return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 

@@ -402,7 +402,6 @@ class BloscpackLookup:
         return tuple(record.span(name) for name in names if name in record.offsets)
 
     def _place(self, number: int, source: Source) -> Iterator[Route]:
-        """Yield how the chunk is located."""
         table, offsets = self._file.table, self._file.offsets
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             yield NoChunk(len(table), self._fields("nchunks"))
