@@ -40,6 +40,7 @@ MOST_BYTES = 1 << 28
 """Largest decoded size of a chunk in bytes."""
 
 MANIFEST = ".index"
+"""Ending of the manifest of an unsharded mesh, whose fragments have the same name without it."""
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
 """Compression of the files of an unsharded data set, as cloud-volume writes them."""
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
@@ -54,7 +55,7 @@ Found = ObjectRef | ShardError | None
 # --- the array of a chunk ---------------------------------------------------------------------------------------
 
 
-def typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
+def volume_of(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
     """Return scale, grid and voxel type of a volume; raise FormatError or Unsupported if it is none."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} is not a volume")
@@ -65,7 +66,7 @@ def typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.ge
 
 def chunk_sizes(space: KeySpace, keys: Codes) -> NDArray[np.int64]:
     """Return the sizes of raw chunks in bytes, one per key; -1 if no cell has the key."""
-    scale, grid, dtype = typed(space)
+    scale, grid, dtype = volume_of(space)
     if scale.encoding != RAW:
         raise Unsupported(f"chunk encoding {scale.encoding!r} is not supported")
     if scale.chunk_bytes >= 1 << 62:
@@ -81,7 +82,7 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> NDArray[np.int64]:
 
 def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
     """Return the layout of a decoded chunk: axes x, y, z and channel, x fastest."""
-    scale, grid, dtype = typed(space)
+    scale, grid, dtype = volume_of(space)
     box = scale.box_of(decode(key, grid))
     return ArrayLayout(
         dtype,
@@ -240,7 +241,7 @@ class VolumeGrid(StoredGrid):
     axes = ("x", "y", "z")
 
     def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
-        scale, _, self.dtype = typed(space)
+        scale, _, self.dtype = volume_of(space)
         self.shard, self.space = shard, space
         self.name = space.name
         scales = [(each.name, each.scale) for each in parse_info(text).scales] if text else ()

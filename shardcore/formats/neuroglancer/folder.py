@@ -29,7 +29,7 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import Routed, ShardMissing
+from shardcore.formats.neuroglancer.lookup import KeyRouted, ShardMissing
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     FoundInfo,
@@ -228,7 +228,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
 
     def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
         """Return the only shard that may have the key; empty if this file, and therefore the key, does not exist."""
-        recorder.record(Routed(key, self.origin), self.format)
+        recorder.record(KeyRouted(key, self.origin), self.format)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
             recorder.record(ShardMissing(key, self.origin, self.file_numbers), self.format)

@@ -36,7 +36,7 @@ I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class KeyRouted:
     """The minishard and shard that are computed from a key."""
 
     place: KeyLocation
@@ -163,7 +163,7 @@ class FileRead:
 
 
 Fact = (
-    Routed
+    KeyRouted
     | MinishardLocated
     | MinishardRead
     | KeySearched
@@ -202,7 +202,7 @@ class NeuroglancerLookup:
         """
         file, levels = self._file, self._file.levels
         if not key.routed:
-            yield Routed(key, file.origin)
+            yield KeyRouted(key, file.origin)
         self._check_shard(key)
         start, stop = levels.pair(key.minishard, source)
         located = MinishardLocated(key, file.base, start, stop, self._elsewhere(key) if start == stop else "")

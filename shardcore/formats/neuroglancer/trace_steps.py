@@ -11,12 +11,12 @@ from shardcore.formats.neuroglancer.lookup import (
     TRACED_LIMIT,
     FileNamed,
     FileRead,
+    KeyRouted,
     KeySearched,
     ManifestRead,
     MeaningFound,
     MinishardLocated,
     MinishardRead,
-    Routed,
     ShardMissing,
     ValueRead,
     ValueSkipped,
@@ -29,7 +29,7 @@ from shardcore.model.span import Span
 from shardcore.shards.trace_steps import Row, Rows, Value
 
 
-def _spec(fact: Routed) -> str:
+def _spec(fact: KeyRouted) -> str:
     spec = fact.spec
     return (
         f"{spec.hash}, {plural(spec.preshift_bits, 'low bit')} dropped, "
@@ -42,28 +42,28 @@ def _fields(*names: str) -> Any:
     return lambda fact: fact.origin.fields_at(*names)
 
 
-def _shifts(fact: Routed) -> bool:
+def _shifts(fact: KeyRouted) -> bool:
     return fact.spec.preshift_bits > 0
 
 
-def _dropped(fact: Routed) -> str:
+def _dropped(fact: KeyRouted) -> str:
     shift = fact.spec.preshift_bits
     return "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
 
 
-def _is_identity(fact: Routed) -> bool:
+def _is_identity(fact: KeyRouted) -> bool:
     return fact.spec.hash == IDENTITY
 
 
-def _shard_field(fact: Routed) -> list[int]:
+def _shard_field(fact: KeyRouted) -> list[int]:
     return [fact.spec.minishard_bits, fact.spec.minishard_bits + fact.spec.shard_bits]
 
 
-def _file(fact: Routed | ShardMissing) -> str:
+def _file(fact: KeyRouted | ShardMissing) -> str:
     return fact.origin.spec.shard_name(fact.place.shard)
 
 
-def _says(which: str, what: str, fact: Routed) -> str:
+def _says(which: str, what: str, fact: KeyRouted) -> str:
     count, number = getattr(fact.spec, f"{what}_bits"), getattr(fact.place, what)
     start = {"lowest": "The lowest", "next": "the next"}[which]
     if not count:
@@ -205,7 +205,7 @@ _MEANING = Row(
 )
 
 STEPS: Rows = {
-    Routed: (
+    KeyRouted: (
         Row(
             "Specification",
             "{origin.why}: {spec_text}.",

@@ -11,7 +11,7 @@ import numpy as np
 from shardcore.formats.neuroglancer.file import REGION_SECTIONS, SHARD_INDEX, NeuroglancerFile, RegionKind
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.lookup import KeySearched, MeaningFound, MinishardLocated, Routed, ShardMissing
+from shardcore.formats.neuroglancer.lookup import KeyRouted, KeySearched, MeaningFound, MinishardLocated, ShardMissing
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, parse_key
 from shardcore.model.byte_shares import Share, Use, budget, share_of
@@ -137,7 +137,7 @@ def step_drawing(fact: Any, title: str) -> Drawing | None:
 
 
 def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
-    if isinstance(fact, Routed):
+    if isinstance(fact, KeyRouted):
         return _route_figures(fact, title)
     if isinstance(fact, MinishardLocated):
         offsets = {"start_offset": fact.start - fact.base, "end_offset": fact.stop - fact.base}
@@ -151,7 +151,7 @@ def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:
     return ()
 
 
-def _route_figures(fact: Routed, title: str) -> tuple[Shown, ...]:
+def _route_figures(fact: KeyRouted, title: str) -> tuple[Shown, ...]:
     spec, place = fact.spec, fact.place
     if title == "Specification":
         return (key_figure(spec, place, (fact.origin.place,) if fact.origin.place is not None else ()),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,7 @@ class BitsSketch:
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
-        return minishard_item(
-            number, load, here=here, span=pair_span(number), fault=fault
-        )
+        return minishard_item(number, load, here=here, span=pair_span(number), fault=fault)
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
@@ -242,8 +241,10 @@ class BitsSketch:
         tables = [file.levels.known_table for file in opened.files]
         known = [table.entries.ids for table in tables if table is not None]
         if count := sum(map(len, known)):
-            complete = opened.all and len(known) == len(tables)
-            return CachedKeys(np.concatenate([ids[:MOVED_KEYS] for ids in known])[:MOVED_KEYS], count, complete)
+            # Only as many files as give this number of keys, because a data set may have thousands open.
+            ends = accumulate(map(len, known), initial=0)
+            first = [ids[: MOVED_KEYS - end] for ids, end in zip(known, ends, strict=False) if end < MOVED_KEYS]
+            return CachedKeys(np.concatenate(first), count, opened.all and len(known) == len(tables))
         try:
             listed = self._minishard_of(self._origin.spec.place(self._key()))
         except FormatError:
