@@ -17,7 +17,7 @@ from shardcore.cli.options import USUAL, Json, Opening, edits, only, takes_setti
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, progress_bar, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_text import plural, range_text
-from shardcore.operations.description import Append, Delete, Tombstone, Truncate, Undo
+from shardcore.operations.description import Append, Delete, TombstoneEdit, Truncate, Undo
 
 if TYPE_CHECKING:
     from shardcore.operations.edit import EditResult
@@ -144,7 +144,7 @@ def _purge(path: Path, asked: Undo, *, as_json: bool) -> int:
 @edits
 def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
-    asked: Tombstone,
+    asked: TombstoneEdit,
     by: Annotated[str, typer.Option(metavar="NAME", hidden=True)] = "",
     json: Json = False,
     how: Opening = USUAL,

@@ -112,7 +112,7 @@ class Conflict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class ObjectSelection:
     """Selection of objects: keys, or all that a pattern and a kind leave."""
 
     match: str | None = setting(None, "Only keys that match.", "GLOB")
@@ -178,7 +178,7 @@ def _states() -> type[State]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extract(ExtractOptions, Selection):
+class Extract(ExtractOptions, ObjectSelection):
     """Write objects into files of a folder, with safe names and a manifest."""
 
     folder: str | Path = setting(MISSING, "Created if it does not exist.", "DIR", positional=True)
@@ -306,7 +306,7 @@ class Delete(Truncate, Audited):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tombstone(Audited):
+class TombstoneEdit(Audited):
     """Mark objects as deleted in the sidecar; the shard itself does not change."""
 
     undo: bool = setting(False, "Remove tombstones instead.")

@@ -16,7 +16,7 @@ from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several
 from shardcore.model.options import OptionPurpose, read_options
-from shardcore.operations.description import Append, Audited, Delete, Tombstone, Truncate, Undo
+from shardcore.operations.description import Append, Audited, Delete, TombstoneEdit, Truncate, Undo
 from shardcore.operations.pack import Packed
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.opening import open as open_shard
@@ -215,7 +215,7 @@ def tombstone(
     Raises:
         ShardError: As for `delete`.
     """
-    asked = Tombstone(
+    asked = TombstoneEdit(
         keys=keys,
         reason=reason,
         who=who,
@@ -288,7 +288,7 @@ def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
     return found
 
 
-def _log_entry(asked: Truncate | Tombstone) -> Audit | None:
+def _log_entry(asked: Truncate | TombstoneEdit) -> Audit | None:
     if not isinstance(asked, Audited) or not asked.audit:
         return None
     who = asked.who
@@ -341,7 +341,7 @@ def change(
 
 def put_tombstones(
     path: str | Path,
-    asked: Tombstone,
+    asked: TombstoneEdit,
     opened: Opened,
     *,
     agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,

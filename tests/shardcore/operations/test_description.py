@@ -22,8 +22,8 @@ CALLS: dict[Any, Callable[..., Any]] = {
     description.ExtractOptions: shardcore.ExtractOptions,
     description.Pack: shardcore.pack,
     description.Recover: salvage,
-    description.Selection: shardcore.extract,
-    description.Tombstone: shardcore.tombstone,
+    description.ObjectSelection: shardcore.extract,
+    description.TombstoneEdit: shardcore.tombstone,
     description.Truncate: shardcore.truncate,
     description.Undo: shardcore.undo,
 }
@@ -46,11 +46,14 @@ def test_library_calls_take_the_settings_with_their_defaults(operation: Any) -> 
 
 @pytest.mark.parametrize(
     "operation",
-    [*(one for one in CALLS if one not in (description.ExtractOptions, description.Selection)), description.Extract],
+    [
+        *(one for one in CALLS if one not in (description.ExtractOptions, description.ObjectSelection)),
+        description.Extract,
+    ],
     ids=lambda one: one.__name__,
 )
 def test_commands_have_an_option_for_each_setting(operation: Any) -> None:
-    there = {one.name: one for one in loaded(operation.__name__.lower()).params}
+    there = {one.name: one for one in loaded(operation.__name__.lower().removesuffix("edit")).params}
     for name, one, _ in settings_of(operation):
         assert there[name].param_type_name == ("argument" if one.positional or one.listed else "option")
         assert one.help.removesuffix(".") in there[name].help
@@ -69,8 +72,8 @@ def test_settings_are_the_keyword_arguments_of_a_call() -> None:
 
 
 def test_selections_take_keys_by_pattern() -> None:
-    assert description.Selection().everything
-    some = description.Selection(match="a*")
+    assert description.ObjectSelection().everything
+    some = description.ObjectSelection(match="a*")
     assert not some.everything
     assert [some.takes(key) for key in ("ab", "b", None)] == [True, False, False]
-    assert description.Selection(kind="file").takes(None)
+    assert description.ObjectSelection(kind="file").takes(None)
