@@ -55,7 +55,8 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def limited(file: TemporaryFile, content: bytes) -> None:
         if (error := full(file)) is not None:
-            raise file._failed(error)
+            with file._writing():
+                raise error
         write(file, content)
 
     def limited_small(path: Path, *rest: Any) -> Path:
