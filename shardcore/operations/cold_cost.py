@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import UsageError
-from shardcore.model.drawing import Drawing
 from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import LookupRecorder, Meanings, Trace, record_lookup
+from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.sources.base import Folder, ReadPurpose, Source, reading_for
 from shardcore.sources.cold_source import ColdCost, ColdFolder, ColdSource, CostRecorder
 
@@ -47,15 +46,11 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             _cold(shard, cost_recorder), partial=True, **_cold_choices(shard.chosen, cost_recorder)
         ) as found:
             opening = cost_recorder.cost
-            recorder = _ColdRecorder(cost_recorder, found.meanings)
+            recorder = _ColdRecorder(cost_recorder)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
                 trace = record_lookup(
-                    key,
-                    lambda recorder: found.lookup(parsed, recorder),
-                    found.meanings,
-                    recorder,
-                    lambda: found.sections,
+                    key, lambda recorder: found.lookup(parsed, recorder), recorder, lambda: found.sections
                 )
             return ColdTrace(trace, opening, tuple(recorder.costs), cost_recorder.trips)
     finally:
@@ -78,24 +73,15 @@ def _cold_choices(chosen: Mapping[str, Any], cost_recorder: CostRecorder) -> dic
 
 
 class _ColdRecorder(LookupRecorder):
-    """Lookup recorder that also stores the cost of each step, without drawings."""
+    """Lookup recorder that also stores the cost of each step."""
 
-    def __init__(self, cost_recorder: CostRecorder, meanings: Meanings) -> None:
-        super().__init__(recording=True, meanings=meanings)
+    def __init__(self, cost_recorder: CostRecorder) -> None:
+        super().__init__(recording=True)
         self.costs: list[ColdCost] = []
         self._cost_recorder, self._before = cost_recorder, cost_recorder.cost
 
-    def step(
-        self,
-        title: str,
-        text: str,
-        *spans: Span,
-        why: str = "",
-        inputs: Sequence[Span] = (),
-        draw: Callable[[], Drawing] | None = None,
-        **values: Any,
-    ) -> None:
+    def step(self, *told: Any, **values: Any) -> None:
         now = self._cost_recorder.cost
-        super().step(title, text, *spans, why=why, inputs=inputs, **values)
+        super().step(*told, **values)
         self.costs.append(now - self._before)
         self._before = now

@@ -28,7 +28,7 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, record_lookup
+from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import ReadPurpose, reading_for
 
@@ -100,7 +100,6 @@ class Shard(Displayed, ABC):
         sections: Large parts that cover the file without gaps.
         damage: Error of opening; then only a part of the tree is available.
         tape: Request log, if it is remote.
-        meanings: Meanings of the values in the steps of a lookup.
         chosen: Options of the caller of `open`, by name; also the format, if it was given.
         isolated: Process that runs decoders written in C; None if they run in this process.
         tasks: Workers that process the shards of a data set; None for threads of this process.
@@ -120,7 +119,6 @@ class Shard(Displayed, ABC):
     sections: tuple[Section, ...]
     damage: ShardError | None = None
     tape: RequestLog | None = None
-    meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
     tasks: ShardTasks | None = None
     opened_at: str = ""
@@ -395,9 +393,7 @@ class Shard(Displayed, ABC):
         with reading(self), reading_for(ReadPurpose.LOOKUP):
             text = self.key_text(key)
             parsed = self.parse_key(text)
-            return record_lookup(
-                text, lambda recorder: self.lookup(parsed, recorder), self.meanings, sections=lambda: self.sections
-            )
+            return record_lookup(text, lambda recorder: self.lookup(parsed, recorder), sections=lambda: self.sections)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return the drawings of the file, or of a lookup; the window shows one tab each. Reads nothing.

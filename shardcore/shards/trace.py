@@ -56,9 +56,7 @@ class Meaning:
         return f"{text} {one if value == 1 else self.unit}".rstrip()
 
 
-Meanings = Mapping[str, Meaning]
-"""Meanings of values by name; `title: name` applies only to steps of one title."""
-NO_MEANINGS: Meanings = MappingProxyType({})
+NO_MEANINGS: Mapping[str, Meaning] = MappingProxyType({})
 NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
@@ -83,7 +81,7 @@ class Step(Displayed):
         bytes: Bytes in those ranges.
         why: One sentence: the reason of the step.
         inputs: Bytes of earlier steps from which this one computes.
-        meanings: Meanings of the values, if the format explains them.
+        meanings: Meanings of the values by name, if the format explains them.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
         fact: Result of the lookup that the step describes, for the drawing, and the name of the format.
@@ -98,7 +96,7 @@ class Step(Displayed):
     bytes: int = 0
     why: str = ""
     inputs: tuple[Span, ...] = ()
-    meanings: Meanings = field(default_factory=lambda: NO_MEANINGS, compare=False)
+    meanings: Mapping[str, Meaning] = field(default_factory=lambda: NO_MEANINGS, compare=False)
     shown: tuple[Shown, ...] = field(default=(), compare=False, repr=False)
     at: Mapping[str, Span] = field(default_factory=lambda: NO_LOCATIONS, compare=False, repr=False)
     fact: tuple[str, Any] = field(default=("", None), compare=False, repr=False)
@@ -199,9 +197,8 @@ class Elsewhere:
 class LookupRecorder:
     """Recorder of a running lookup: counts reads, and records steps if `recording`."""
 
-    def __init__(self, *, recording: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
+    def __init__(self, *, recording: bool = False) -> None:
         self.recording = recording
-        self._meanings = meanings
         self.steps: list[Step] = []
         self._meters: dict[int, MeteredSource] = {}
         self._requests_before = 0
@@ -226,7 +223,7 @@ class LookupRecorder:
         shown: Sequence[Shown] = (),
         draw: Callable[[], Drawing] | None = None,
         fact: tuple[str, Any] = ("", None),
-        meanings: Meanings | None = None,
+        meanings: Mapping[str, Meaning] = NO_MEANINGS,
         **values: Any,
     ) -> None:
         """Record one step; its cost are all reads since the previous step.
@@ -237,9 +234,6 @@ class LookupRecorder:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
-        if meanings is None:
-            found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
-            meanings = {name: meaning for name, meaning in found.items() if meaning is not None}
         # Empty spans are neither highlighted nor numbered.
         spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
@@ -326,7 +320,6 @@ class LookupRecorder:
 def record_lookup(
     key: str,
     lookup: Callable[[LookupRecorder], ObjectRef],
-    meanings: Meanings = NO_MEANINGS,
     recorder: LookupRecorder | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
@@ -334,7 +327,7 @@ def record_lookup(
 
     `recorder` records the steps (default: a new one); `sections` returns the sections of the file for the drawings.
     """
-    recorder = recorder or LookupRecorder(recording=True, meanings=meanings)
+    recorder = recorder or LookupRecorder(recording=True)
     try:
         ref = lookup(recorder)
     except KeyAbsent as error:

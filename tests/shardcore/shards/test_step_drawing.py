@@ -32,10 +32,10 @@ MEANINGS = {"offset": Meaning("first byte of the object", "byte"), "within": Mea
 
 def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any) -> Drawing:
     def lookup(recorder: LookupRecorder) -> ObjectRef:
-        recorder.step("A step", "It reads.", *spans, **content)
+        recorder.step("A step", "It reads.", *spans, meanings=MEANINGS, **content)
         raise KeyAbsent("key")
 
-    (step,) = record_lookup("key", lookup, MEANINGS, sections=lambda: sections).steps
+    (step,) = record_lookup("key", lookup, sections=lambda: sections).steps
     assert step.drawing is not None
     return step.drawing
 
