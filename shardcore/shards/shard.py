@@ -72,6 +72,30 @@ Work = Callable[..., R]
 empty name; see `Shard.borrowed`."""
 
 
+class Sharding(Protocol):
+    """Parameters of a shard that its file does not contain."""
+
+    @property
+    def parameters(self) -> str:
+        """The parameters as JSON text, for `open(spec=...)`."""
+
+    @property
+    def written_with(self) -> str:
+        """Parameters for writing a shard like this one, as JSON text: `parameters`, and more if known."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `Shard.settings`."""
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Evidence for inferred parameters, one sentence each."""
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """Other possible values of inferred parameters, one sentence each."""
+
+
 class ShardTasks(Protocol):
     """Workers in other processes or on other machines; see `TaskPool`."""
 
@@ -628,22 +652,24 @@ class Shard(Displayed, ABC):
         return {}
 
     @property
-    def parameters(self) -> str:
-        """Parameters that the file does not contain, as JSON for `open(spec=...)`; empty if there are none."""
-        return ""
+    def sharding(self) -> Sharding | None:
+        """Parameters that are beside the file or inferred (Neuroglancer); None if the file has all parameters."""
+        return None
 
     @property
-    def written_with(self) -> str:
-        """Parameters for writing a shard like this one, as JSON text: `parameters`, and more if known."""
-        return self.parameters
+    def parameters(self) -> str:
+        """`parameters` of `sharding`, for `open(spec=...)`; empty if there are none."""
+        return "" if self.sharding is None else self.sharding.parameters
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Evidence for `parameters` that were inferred, one sentence each; empty if they are declared."""
+        return () if self.sharding is None else self.sharding.evidence
 
     @property
     def write_options(self) -> dict[str, Any]:
         """Options for writing a shard like this one; `extract` stores them in its manifest."""
-        try:
-            return {"spec": json.loads(self.written_with)}
-        except ValueError:
-            return {}
+        return {} if self.sharding is None else {"spec": json.loads(self.sharding.written_with)}
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -651,22 +677,12 @@ class Shard(Displayed, ABC):
 
         A conversion passes them to formats that have such options, and reports the others as losses.
         """
-        return {"spec": json.loads(self.written_with)} if self.written_with else {}
+        return {} if self.sharding is None else self.sharding.settings
 
     @property
     def checksum(self) -> str:
         """Name of the checksum or digest of every content: `adler32`, `sha256`; empty for none."""
         return ""
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        """Evidence for `parameters` that were inferred, one sentence each; empty if they are declared."""
-        return ()
-
-    @property
-    def ambiguity(self) -> tuple[str, ...]:
-        """Other possible values of inferred `parameters`, one sentence each."""
-        return ()
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -213,7 +213,7 @@ def guess_text(shard: Shard) -> str:
     except ValueError:
         members = {}
     values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
-    left = len(shard.ambiguity)
+    left = len(shard.sharding.ambiguity) if shard.sharding is not None else 0
     more = f" {plural(left, 'parameter is', 'parameters are')} ambiguous." if left else ""
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
@@ -234,9 +234,10 @@ def _is_spec(option: Option) -> bool:
 
 def _evidence(shard: Shard) -> str:
     """Return the evidence for an inferred specification, and what is still unknown, as rich text."""
-    if not shard.evidence:
+    found = shard.sharding
+    if found is None or not found.evidence:
         return ""
-    lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]
-    if shard.ambiguity:
-        lines += ["<b>Ambiguous</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
+    lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in found.evidence)]
+    if found.ambiguity:
+        lines += ["<b>Ambiguous</b>", *(f"? {escape(text)}" for text in found.ambiguity)]
     return "<br>".join(lines)

@@ -215,7 +215,7 @@ class NeuroglancerDataSet(OriginDetails, KeySpaceFolder):
         """Options for reopening; they include the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations also defines the keys; that of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
-        return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
+        return {"spec": self.origin.written_with if alone else self.origin.text.decode("utf-8-sig")}
 
     def _tree(self) -> Node:
         if not self.lists:

@@ -77,29 +77,11 @@ Opener = Callable[[Folder, Origin, Folder | None], DataSet]
 
 
 class OriginDetails(Shard):
-    """Parameters with which shards were written, and the evidence for them, as their origin gives them."""
-
     origin: Origin
 
     @property
-    def parameters(self) -> str:
-        return self.origin.parameters
-
-    @property
-    def written_with(self) -> str:
-        return self.origin.written_with
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.origin.settings
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        return self.origin.evidence
-
-    @property
-    def ambiguity(self) -> tuple[str, ...]:
-        return self.origin.ambiguity
+    def sharding(self) -> Origin:
+        return self.origin
 
 
 class SpaceShard(FileShard):

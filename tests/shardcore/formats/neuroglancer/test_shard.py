@@ -294,5 +294,5 @@ def test_parameters_open_the_shard_again() -> None:
     path = DATA / "bare_shard" / "0.shard"
     with shardcore.open(path) as guessed, shardcore.open(path, spec=guessed.parameters) as given:
         assert json.loads(guessed.parameters)["minishard_bits"] == 4
-        assert (len(guessed.evidence), given.evidence, given.ambiguity) == (4, (), ())
+        assert (len(guessed.evidence), given.evidence, given.sharding.ambiguity) == (4, (), ())
         assert (given.parameters, given.objects.keys[:5]) == (guessed.parameters, guessed.objects.keys[:5])
