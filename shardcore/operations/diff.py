@@ -533,7 +533,7 @@ def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, V
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:
         one, other = {"format": first.format, **one}, {"format": second.format, **other}
-        for name in set(one) & set(other) - {"format"}:
+        for name in [name for name in one if name in other and name != "format"]:
             one[f"{first.format}: {name}"], other[f"{second.format}: {name}"] = one.pop(name), other.pop(name)
     names = [*one, *(name for name in other if name not in one)]
     return tuple((name, one.get(name), other.get(name)) for name in names)
