@@ -47,6 +47,7 @@ from .model.finding import Report as Report
 from .model.finding import Severity as Severity
 from .model.keys import Key as Key
 from .model.node import Node as Node
+from .model.node import Runs as Runs
 from .model.objects import ObjectColumns as ObjectColumns
 from .model.objects import ObjectRef as ObjectRef
 from .model.objects import Objects as Objects
@@ -56,7 +57,6 @@ from .model.record import Columns as Columns
 from .model.record import Field as Field
 from .model.record import FieldRole as FieldRole
 from .model.record import Record as Record
-from .model.role_runs import Runs as Runs
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span

@@ -29,8 +29,7 @@ from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef, Obj
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.shards.file_shard import FileShard

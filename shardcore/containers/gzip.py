@@ -27,8 +27,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource

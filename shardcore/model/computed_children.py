@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.node import Children, Node
+from shardcore.model.node import Children, Node, Runs
 from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record, Value
-from shardcore.model.role_runs import Runs
 from shardcore.model.safe_text import letters_of
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span

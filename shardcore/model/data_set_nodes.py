@@ -10,10 +10,8 @@ from types import TracebackType
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.model.finding import Report
-from shardcore.model.node import Children, ExternalBytes, Node
-from shardcore.model.role_runs import Runs
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.node import Children, ExternalBytes, Node, Runs
+from shardcore.model.span import SourceName, Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from shardcore.errors import UsageError
 from shardcore.model.safe_text import short, visible
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 
 InsideStep = str | SourceName
 """The key of an object, or the name of bytes (see `Shard.bytes_of`)."""

@@ -9,8 +9,7 @@ from typing import TypeVar
 from shardcore.model.computed_children import Deferred
 from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.node import Children, Node
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 
 T = TypeVar("T")
 

@@ -23,8 +23,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
 from shardcore.model.safe_text import short, visible
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.operations.convert_worker import (
     HeldObjects,
     ObjectRecord,

@@ -19,8 +19,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError
 from shardcore.model.node import named
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short, visible
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard

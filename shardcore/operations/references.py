@@ -17,8 +17,7 @@ from shardcore.model.references import (
     gather_decoded,
     placed_references,
 )
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard, reading
 

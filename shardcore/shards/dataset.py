@@ -36,8 +36,7 @@ from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_memb
 from shardcore.model.parallel import in_order
 from shardcore.model.safe_text import short
 from shardcore.model.slot_usage import Load, LoadSource
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.slot_usage import LoadSource
-    from shardcore.model.source_name import SourceName
+    from shardcore.model.span import SourceName
     from shardcore.shards.trace import LookupRecorder, Trace
 
 

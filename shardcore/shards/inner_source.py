@@ -13,8 +13,7 @@ from shardcore.model.inside_path import InsideStep, inside_link, inside_text, la
 from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import RANGE, Source

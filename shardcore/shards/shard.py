@@ -25,8 +25,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.shards.whole_file_reads import WholeFiles
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
+    from shardcore.model.node import Runs
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
-    from shardcore.model.role_runs import Runs
     from shardcore.model.slot_usage import LoadSource
     from shardcore.shards.ticket import ShardTicket
     from shardcore.sources.base import Source

@@ -18,7 +18,7 @@ from shardcore.model.html_display import Displayed
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.safe_text import said as value_text
 from shardcore.model.safe_text import sentence, visible
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.sources.wrapper_sources import MeteredSource
 
 if TYPE_CHECKING:

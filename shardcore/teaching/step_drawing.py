@@ -12,8 +12,7 @@ from shardcore.model.number_text import ends_text, plural
 from shardcore.model.record import FieldRole
 from shardcore.model.safe_text import letters_of, said, visible
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
 from shardcore.teaching import part_of
 

@@ -15,8 +15,7 @@ import pytest
 import shardcore
 from shardcore.errors import ShardError
 from shardcore.model.node import nearest_row
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder

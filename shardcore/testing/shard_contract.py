@@ -18,8 +18,7 @@ from shardcore.errors import ExternalMissing, KeyAbsent, LimitExceeded, ShardErr
 from shardcore.model.finding import Depth
 from shardcore.model.node import nearest_row
 from shardcore.model.objects import State
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.operations.references import references_to
 from shardcore.progress import no_progress
 from shardcore.shards.shard import Shard

@@ -10,7 +10,7 @@ from shardcore import FieldRole, Node, Span
 from shardcore.model import details
 from shardcore.model.number_text import ends_text, long_size, range_text
 from shardcore.model.safe_text import without_marks
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.system import last_part
 
 LONGEST_NAME = 22

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.model.node import named, nearest_row
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardscope.session.error_messages import error_text
 
 

@@ -23,8 +23,7 @@ from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.sources.base import Folder
 
 DATA, META = "data", "meta"

@@ -54,8 +54,7 @@ from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext

@@ -24,8 +24,7 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict

@@ -20,8 +20,7 @@ from shardcore.formats.bloscpack.layout import CHECKSUMS, METADATA_HEADER, Check
 from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import SHOWN, short
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 
 CODECS = ("none", "zlib")
 MAX_LEVEL = 9

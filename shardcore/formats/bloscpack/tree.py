@@ -36,8 +36,7 @@ from shardcore.model.node import Children, Node
 from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource

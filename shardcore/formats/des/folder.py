@@ -36,8 +36,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.slot_usage import LoadSource
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Members
 from shardcore.shards.open_context import OpenContext

@@ -14,8 +14,7 @@ from shardcore.formats.des.routing import Route, Uid
 from shardcore.formats.des.sidecar import Tombstone
 from shardcore.model.objects import ObjectRef, ObjectSlice, State
 from shardcore.model.references import Reference, ReferenceCollector
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.trace import Elsewhere
 from shardcore.sources.base import Source
 

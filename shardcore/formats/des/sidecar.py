@@ -29,8 +29,7 @@ from shardcore.formats.des.layout import HASH_LENGTH, codec_name, created_at_of
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import OnceEach
 from shardcore.sources.base import Folder
 

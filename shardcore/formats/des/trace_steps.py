@@ -23,8 +23,7 @@ from shardcore.formats.des.lookup import (
 )
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import sentence
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.trace_steps import Row, Rows, Value
 
 

@@ -26,8 +26,7 @@ from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member, Members, members_in, some_members

@@ -11,7 +11,7 @@ from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
 from shardcore.formats.mdb.lookup import KEY_FORM, AnyShard, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext

@@ -43,8 +43,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.pointer_table import Links
 from shardcore.model.references import ReferenceCollector
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 

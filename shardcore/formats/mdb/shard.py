@@ -41,7 +41,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
-    from shardcore.model.source_name import SourceName
+    from shardcore.model.span import SourceName
     from shardcore.sources.base import Source
     from shardcore.sources.prefetched_source import PrefetchedSource
 

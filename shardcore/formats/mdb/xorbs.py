@@ -17,8 +17,7 @@ from shardcore.codecs.xet.hashes import HashArray, from_text, to_text, to_texts
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
 from shardcore.formats.mdb.index import MdbIndex, texts_of
 from shardcore.model.data_set_nodes import placed, placed_span
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart

@@ -41,8 +41,7 @@ from shardcore.model.finding import ContentBudget
 from shardcore.model.number_text import range_text
 from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source, read_pieces

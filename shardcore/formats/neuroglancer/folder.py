@@ -61,8 +61,7 @@ from shardcore.model.objects import NoObjects, Objects
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.safe_text import visible
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict

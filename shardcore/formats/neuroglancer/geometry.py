@@ -31,8 +31,7 @@ from shardcore.model.geometry import (
 )
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 
 MOST_ATTRIBUTES = 256
 """Maximum number of vertex attributes, properties or relationships in an info."""

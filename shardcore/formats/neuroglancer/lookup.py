@@ -17,8 +17,7 @@ from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, fragments_spa
 from shardcore.formats.neuroglancer.origin import Origin, given_origin
 from shardcore.formats.neuroglancer.sharding import KeyLocation, ShardingSpec, parse_key
 from shardcore.model.objects import ObjectRef
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.file import NeuroglancerFile

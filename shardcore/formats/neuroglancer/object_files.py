@@ -57,8 +57,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName, decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span, decoded_name
 from shardcore.progress import Progress
 from shardcore.shards.dataset import Member
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart

@@ -33,10 +33,9 @@ from shardcore.model.computed_children import (
     section_leaf,
     section_nodes,
 )
-from shardcore.model.node import Children, Node
+from shardcore.model.node import Children, Node, Runs
 from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole
-from shardcore.model.role_runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once

@@ -19,13 +19,11 @@ from shardcore.codecs.xet.xorb_layout import (
 )
 from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, Records, XorbFile, unpack
 from shardcore.model.computed_children import Extents, field_nodes, grouped, section_leaf, section_nodes
-from shardcore.model.node import Node
+from shardcore.model.node import Node, Runs
 from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole
-from shardcore.model.role_runs import Runs
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName, decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span, decoded_name
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 

@@ -15,7 +15,7 @@ from shardcore.formats.bloscpack.lookup import BlockFound, ChecksumCompared, Chu
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Drawing
 from shardcore.model.slot_usage import Load, LoadSource
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
 from shardcore.shards.trace import FOUND

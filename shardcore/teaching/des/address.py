@@ -21,8 +21,7 @@ from shardcore.formats.des.routing import (
 from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
 from shardcore.model.number_text import plural
-from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
+from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
 from shardcore.teaching.des.address_figures import (

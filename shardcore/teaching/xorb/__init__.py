@@ -28,8 +28,7 @@ from shardcore.model.drawing import (
 )
 from shardcore.model.number_text import plural
 from shardcore.model.slot_usage import Load, LoadSource
-from shardcore.model.source_name import decoded_name
-from shardcore.model.span import Span
+from shardcore.model.span import Span, decoded_name
 from shardcore.progress import Progress
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.model.computed_children import BitFields, Extents, RecordTable, grouped
-from shardcore.model.node import Node, fields_of, path_to, runs_of
+from shardcore.model.node import Node, Runs, fields_of, path_to, runs_of
 from shardcore.model.record import Field, FieldRole, Record
-from shardcore.model.role_runs import Runs
 from shardcore.model.section import MAX_SECTIONS, Section, SectionRole, tile
 from shardcore.model.span import Span
 

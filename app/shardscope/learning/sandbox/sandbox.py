@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.sources.base import read_pieces
 from shardcore.sources.patched_source import (
     Change,

@@ -14,7 +14,7 @@ from pathlib import Path
 from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
 from shardcore.cli.edit import kept_text
 from shardcore.model.number_text import plural
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch

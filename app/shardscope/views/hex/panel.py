@@ -16,7 +16,7 @@ from shardcore.model.commands_to_copy import OpenedWith, curl_command, explain_c
 from shardcore.model.node import nearest_row
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shown
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
 from shardscope.session.byte_pages import PageCache

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPus
 
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span, UsageError
 from shardcore.model.number_text import plural, size_text
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
 from shardscope.session.display_text import cut_middle, share_text

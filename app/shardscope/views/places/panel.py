@@ -36,7 +36,7 @@ from shardcore import Cancelled, DataSet, Folder, RemoteOptions, Shard, SourceEr
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shell_line, typed
 from shardcore.model.safe_text import shown as shown_text
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.shards.registry import all_formats
 from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import RequestLog, SectionRole, Shard, Span
-from shardcore.model.source_name import SourceName
+from shardcore.model.span import SourceName
 from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.model.source_name import SourceName, decoded_name
+from shardcore.model.span import SourceName, decoded_name
 
 PATHS = st.text(max_size=20) | st.from_regex(r"[a%@]{0,3}(@\d{1,3}-\d{1,3}){0,2}(%40|%25)?", fullmatch=True)
 STRETCHES = st.lists(st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)), max_size=3).map(tuple)
