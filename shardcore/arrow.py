@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import ShardError
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.number_text import plural
-from shardcore.model.objects import ObjectColumns, Objects, ObjectSlice, Rows, State, as_array, in_states
+from shardcore.model.objects import Objects, ObjectSlice, Rows, State, as_array
 from shardcore.model.optional_packages import optional
 
 BATCH = 1 << 16
@@ -81,7 +81,7 @@ class _Batches:
             keys = self._texts(texts)
         else:
             columns, strings = self._objects.keyed(rows)
-            keys = self._hashes(strings, columns) if self._form == "hash" else self._numbers(strings)
+            keys = self._hashes(strings) if self._form == "hash" else self._numbers(strings)
         found = [keys]
         for field in list(self.schema)[1:]:
             values = getattr(columns, field.name)
@@ -102,16 +102,17 @@ class _Batches:
             fit = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
             return self.arrow.array(fit, self.arrow.string())
 
-    def _hashes(self, strings: ByteStrings, columns: ObjectColumns) -> Any:
-        """Return hash keys as 32 bytes or as hex text; null for unused and deleted rows."""
-        count, arrow = len(columns), self.arrow
-        there = ~in_states(columns.state, (State.UNUSED, State.DELETED))
+    def _hashes(self, strings: ByteStrings) -> Any:
+        """Return hash keys as 32 bytes or as hex text; null for rows without a key."""
+        count, arrow, there = len(strings), self.arrow, strings.lengths > 0
+        raw = np.zeros((count, _HASH), np.uint8)
+        raw[there] = strings.data.reshape(-1, _HASH)
         bits = arrow.py_buffer(np.packbits(there, bitorder="little"))
         if self._raw:
-            buffers = [bits, arrow.py_buffer(strings.data)]
+            buffers = [bits, arrow.py_buffer(raw)]
             return arrow.FixedSizeBinaryArray.from_buffers(arrow.binary(_HASH), count, buffers)
         ends = np.arange(0, (count + 1) * 2 * _HASH, 2 * _HASH, dtype=np.int32)
-        buffers = [bits, arrow.py_buffer(ends), arrow.py_buffer(_HEX[strings.data])]
+        buffers = [bits, arrow.py_buffer(ends), arrow.py_buffer(_HEX[raw])]
         return arrow.StringArray.from_buffers(count, buffers[1], buffers[2], buffers[0])
 
     def _numbers(self, strings: ByteStrings) -> Any:

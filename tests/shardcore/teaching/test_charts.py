@@ -14,7 +14,7 @@ from shardcore.model.slot_usage import Load, binomial
 from shardcore.progress import no_progress
 from shardcore.teaching.charts import MOST_BINS, load_chart, object_sizes, size_edges, spread_chart
 
-DATA = Path(__file__).parents[3] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def opened(name: str) -> Shard:

@@ -149,7 +149,7 @@ def test_ten_built_in_objects_and_a_page_that_explains_every_column() -> None:
     assert len(objects) == len({one.name for one in objects}) == len({one.data for one in objects}) == 10
     assert sum(len(one.data) for one in objects) == 42_484
     assert built_in() == objects
-    page = (Path(__file__).parents[4] / "docs" / "guide" / "compare-formats.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "compare-formats.md").read_text(encoding="utf-8")
     assert all(f"\n| {heading} |" in page for heading in HEADINGS[1:])
 
 

@@ -22,7 +22,7 @@ from shardcore.operations.content.detect_kind import content as content_of
 from shardcore.operations.extraction import write_object
 from shardcore.operations.pack import pack
 from shardcore.sources.local import LocalFolder
-from shardcore.writing import undo
+from shardcore.writing.journal import BEGUN, journal_of, mark_journal
 from shardcore.writing.undo import apply
 from tests.data.bloscpack.make_bcolz import made, prices
 from tests.shardcore.formats.bloscpack.bcolz_folders import DATA
@@ -165,6 +165,6 @@ def test_an_interrupted_edit_is_reported(tmp_path: Path) -> None:
     path = packed(tmp_path)
     with shardcore.open(path) as shard:
         apply(append(shard, tmp_path / "a.txt"))
-    undo._mark(undo.journal_of(path), undo.BEGUN)
+    mark_journal(journal_of(path), BEGUN)
     with shardcore.open(tmp_path / "out", format="bloscpack") as folder:
         assert "bloscpack.interrupted-edit" in {one.code for one in folder.verify("structure").findings}

@@ -67,7 +67,7 @@ def test_a_lookup_before_does_not_hide_a_wrong_length() -> None:
         shard.load_index()
         listed = shard.objects.ref(slot)
         for ask in (shard.read, lambda one: shard.find(one.key)) * 2:
-            with pytest.raises(FormatError, match="the index gives"):
+            with pytest.raises(FormatError, match="the offsets in the index give"):
                 ask(listed)
 
 
