@@ -137,19 +137,7 @@ def truncate(
     progress: Progress = no_progress,
     **options: Any,
 ) -> EditResult:
-    """Remove the bytes that follow the end of a shard.
-
-    Args:
-        path: A local file.
-        no_undo: See `delete`.
-        hard_links: See `delete`.
-        dry_run: See `delete`.
-        progress: See `delete`.
-        **options: As for `shardcore.open`.
-
-    Raises:
-        ShardError: As for `delete`.
-    """
+    """Remove the bytes that follow the end of a shard; arguments and errors are those of `delete`."""
     asked = Truncate(no_undo=no_undo, hard_links=hard_links, dry_run=dry_run)
     return change(path, asked, lambda: open_shard(path, **options), progress=progress)
 
@@ -166,17 +154,7 @@ def append(
 ) -> EditResult:
     """Append the bytes of files to the content of a shard, in place or by rewriting it (see `EditResult.what`).
 
-    Args:
-        path: A local file.
-        inputs: The files to append.
-        no_undo: See `delete`.
-        hard_links: See `delete`.
-        dry_run: See `delete`.
-        progress: See `delete`.
-        **options: As for `shardcore.open`.
-
-    Raises:
-        ShardError: As for `delete`.
+    Other arguments and errors are those of `delete`.
     """
     asked = Append(inputs=inputs, no_undo=no_undo, hard_links=hard_links, dry_run=dry_run)
     return change(path, asked, lambda: open_shard(path, **options), progress=progress)

@@ -78,7 +78,6 @@ class DesShard(FileShard):
 
         Raises:
             UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
-            FormatError: The content is damaged.
             ExternalMissing: The file of a BigFile does not exist.
             SourceError: The bytes cannot be read.
         """

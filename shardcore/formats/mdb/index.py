@@ -55,7 +55,7 @@ def running(values: NDArray[Any]) -> I64:
 
 
 def block_sums(values: NDArray[Any], bounds: I64) -> I64:
-    """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; `bounds` ascend."""
+    """Return the sums of adjacent ranges of values; range i ends at `bounds[i + 1]`."""
     return np.diff(running(values)[bounds])
 
 
@@ -115,7 +115,6 @@ class WalkedSection:
         return flags
 
     def has(self, flag: FileFlag) -> Mask:
-        """Return a mask of the blocks with a flag."""
         mask: Mask = (self.flags & np.uint32(flag)) != 0
         return mask
 
@@ -297,7 +296,7 @@ class MdbIndex:
         return self.files if kind == FILE else self.xorbs
 
     def records(self, kind: str) -> I64:
-        """Return the record with the hash of each object of a kind."""
+        """Return the number of the record with the hash of each object of a kind."""
         return self.xorbs.entries if kind == CHUNK else self.section(kind).headers
 
     def sizes(self, kind: str) -> NDArray[Any]:

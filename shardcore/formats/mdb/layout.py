@@ -352,7 +352,6 @@ FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
 
 
 def section_name(kind: str) -> str:
-    """Return the name of the section with the objects of a kind."""
     return FILE_INFO if kind == FILE else XORB_INFO
 
 
