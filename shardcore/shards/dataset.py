@@ -329,15 +329,7 @@ class DataSet(Shard):
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """Open a member temporarily. It is closed afterwards unless it was open before, so memory stays bounded.
-
-        Args:
-            name: Name of the member.
-            keep: Whether it stays open.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
+        """Open a member temporarily. It is closed afterwards unless it was open before, so memory stays bounded."""
         self._check_open()
         if keep or self.is_open(name):
             yield self.member(name)
@@ -511,13 +503,7 @@ class DataSet(Shard):
         return self._full_listing.cost if self.index_bytes else 0
 
     def _load_index(self, progress: Progress) -> None:
-        """Open all members and join their objects; members that fail are left out and listed in `unreadable`.
-
-        A further call retries them.
-
-        Raises:
-            SourceError: The data set is closed, or the server of its members is unreachable.
-        """
+        """Open all members and join their objects; those that fail are listed in `unreadable`, and retried next time."""
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
             again.put(self._join(progress))

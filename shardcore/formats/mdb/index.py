@@ -296,7 +296,6 @@ class MdbIndex:
         return self.files if kind == FILE else self.xorbs
 
     def records(self, kind: str) -> I64:
-        """Return the number of the record with the hash of each object of a kind."""
         return self.xorbs.entries if kind == CHUNK else self.section(kind).headers
 
     def sizes(self, kind: str) -> NDArray[Any]:

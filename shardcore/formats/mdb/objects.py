@@ -160,7 +160,6 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
 
 
 def indexed_block(index: MdbIndex, number: int) -> FileBlock:
-    """Return the records of a file of the index."""
     start, stop = (index.files.byte_of(int(edges[number])) for edges in (index.files.headers, index.files.ends))
     return read_file_block(lambda a, b: index.data[a:b], start, stop)
 
