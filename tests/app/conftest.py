@@ -48,6 +48,13 @@ def user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _clear_clipboard(qapp: QApplication) -> Iterator[None]:
+    """Data that Python knows and Qt deletes at exit, after Python, ends the process with a crash."""
+    yield
+    qapp.clipboard().clear()
+
+
 @pytest.fixture
 def jobs(qtbot: QtBot) -> Iterator[Jobs]:
     """Pools that are empty again after the test."""
