@@ -503,7 +503,7 @@ class DataSet(Shard):
         return self._full_listing.cost if self.index_bytes else 0
 
     def _load_index(self, progress: Progress) -> None:
-        """Open all members and join their objects; those that fail are listed in `unreadable`, and retried next time."""
+        """Open all members and join their objects; failed ones are listed in `unreadable`, and retried next time."""
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
             again.put(self._join(progress))
