@@ -296,8 +296,7 @@ class WorkerOptions:
             only("with --cluster", False, state=self.state, send_keys=self.send_keys)
             yield None
             return
-        from shardcore.shards.run_state import TaskState
-        from shardcore.shards.task_pool import dask_cluster, local_processes
+        from shardcore.shards.task_pool import TaskState, dask_cluster, local_processes
 
         with ExitStack() as ends:
             state = TaskState(self.state) if self.state is not None else None

@@ -30,7 +30,7 @@ from shardcore.formats.bloscpack.lookup import (
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Row, Rows, Value
 
 
 def _sizes(fact: FileOpened) -> str:

@@ -24,7 +24,7 @@ from shardcore.formats.des.lookup import (
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import sentence
 from shardcore.model.span import SourceName, Span
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Row, Rows, Value
 
 
 def _routed(fact: Routed) -> str:

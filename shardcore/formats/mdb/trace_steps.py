@@ -12,8 +12,7 @@ from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
-from shardcore.shards.trace import Elsewhere
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Elsewhere, Row, Rows, Value
 
 
 def _table_row(fact: TableSearched) -> str:

@@ -26,7 +26,7 @@ from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE
 from shardcore.model.number_text import ends_text, plural
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Row, Rows, Value
 
 
 def _spec(fact: KeyRouted) -> str:

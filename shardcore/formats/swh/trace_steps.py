@@ -11,7 +11,7 @@ from shardcore.formats.swh.lookup import Begun, Candidates, DisplacementLocated,
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Row, Rows, Value
 
 
 def _words(key: bytes) -> list[str]:

@@ -22,7 +22,7 @@ from shardcore.formats.xorb.lookup import (
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.trace_steps import Row, Rows, Value
+from shardcore.shards.trace import Row, Rows, Value
 
 
 def _length(fact: InfoFound) -> Span:
