@@ -54,7 +54,7 @@ def text_of(path: Path) -> str:
 
 ROOMS = {
     # room: files, code lines, statements, lines of docstrings
-    # errors of the system, several key spaces and things that are not shards have classes; errors are reported in one place
+    # errors of the system, several key spaces and things that are not shards have classes; one way to report errors
     "shardcore": (10, 1_757, 1_530, 241),
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
     "shardcore/cli": (17, 3_356, 2_502, 321),
