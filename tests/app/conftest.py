@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -46,6 +48,13 @@ def user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "user-data"
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_keys_held(qapp: QApplication) -> None:
+    """Qt remembers the modifiers of the last click or key, and code that selects a row obeys them."""
+    if qapp.keyboardModifiers() != Qt.KeyboardModifier.NoModifier:
+        QTest.keyRelease(QWidget(), Qt.Key.Key_Shift)
 
 
 @pytest.fixture(scope="session", autouse=True)
