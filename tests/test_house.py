@@ -102,7 +102,7 @@ ROOMS = {
     "app/shardscope/views": (85, 16_081, 14_705, 576),
     # keys of digits keep both ends; columns scroll; replaced widgets do not open as windows
     "app/shardscope/widgets": (38, 2_739, 2_238, 204),
-    # small files from the field, large honest files, contracts, faults; fields of operations are those of their calls; no keys stay held
+    # small files from the field, large honest files, contracts, faults; descriptions of operations; no keys stay held
     "tests": (396, 46_505, 40_116, 2_762),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
