@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -374,7 +374,8 @@ class BcolzChunks(Objects):
         return [file.name for file in self._files]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        table = np.array([self._numbers(row, sizes) for row in rows.tolist()], np.int64)
+        unreadable = self._data_set.unreadable
+        table = np.array([self._numbers(row, sizes, unreadable) for row in rows.tolist()], np.int64)
         start, stop, size, stored, codec, state = table.reshape(-1, 6).T
         return ObjectColumns.of(
             rows, start, stop, size, stored_size=stored, codec=codec, state=state, shard=rows.astype(np.int32)
@@ -398,10 +399,12 @@ class BcolzChunks(Objects):
             ref = replace(_unread(file.name, row), state=State.DAMAGED, error=str(error))
         return replace(ref, key=str(file.number))
 
-    def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
+    def _numbers(
+        self, row: int, sizes: bool, unreadable: Mapping[str, ShardError]
+    ) -> tuple[int, int, int, int, int, int]:
         """Return start, stop, size, stored size, codec and state of a chunk; -1 if unknown."""
         file = self._files[row]
-        if not sizes and file.name not in self._data_set.unreadable and not self._data_set.is_open(file.name):
+        if not sizes and file.name not in unreadable and not self._data_set.is_open(file.name):
             # The last chunk may be short.
             size = self._column.chunk_bytes or -1 if file.number < self._column.chunks - 1 else -1
             return -1, -1, size, -1, 0, State.LIVE
@@ -432,7 +435,9 @@ class BcolzTable(BcolzDataSet):
                     raise
                 self.damaged[name] = error
         super().__init__(folder, list(self.columns.values()), texts, context)
-        self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}
+        self._rows = {
+            file.name: row for row, n in enumerate(self.names) if n in self.columns for file in self.columns[n].files
+        }
         self._objects = TableObjects(self)
 
     @property

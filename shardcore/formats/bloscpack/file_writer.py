@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, read_chunk_header, write_chunk_header
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, ChunkHeader, write_chunk_header
 from shardcore.formats.bloscpack.content import LARGE_CHUNK
 from shardcore.formats.bloscpack.layout import (
     CHECKSUMS,
@@ -282,7 +282,7 @@ class NewFile:
         )
 
         def ref(row: int) -> ObjectRef:
-            header = read_chunk_header(bytes(self._headers), row * CHUNK_HEADER.size)
+            header = ChunkHeader(*rows[row].item())
             return chunk_ref(row, int(places[row]), header.ctbytes, area, header.nbytes, header)
 
         objects = ColumnObjects(columns, lambda rows: [str(row) for row in rows.tolist()], ref)

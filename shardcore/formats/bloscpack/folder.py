@@ -19,7 +19,6 @@ from shardcore.formats.bloscpack.layout import SUFFIX, UNKNOWN
 from shardcore.formats.bloscpack.lookup import ALL, ContentFile
 from shardcore.formats.bloscpack.metadata import names_array, npy_head
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
-from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
@@ -34,7 +33,6 @@ from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.writing.journal import SUFFIX as JOURNAL
 from shardcore.writing.temporary_names import is_left_over
 
 DEEPEST = 32
@@ -161,6 +159,9 @@ class BloscpackFiles(DataSet):
             return None
         if not 0 <= member.size <= HEAD:
             return None
+        from shardcore.formats.bloscpack.verify import intact_report
+        from shardcore.writing.journal import SUFFIX as JOURNAL
+
         with self.folder.open(member.name) as source:
             if os.path.lexists(f"{source.path}{JOURNAL}"):
                 return None
@@ -196,7 +197,8 @@ class FilesObjects(Objects):
             refs = list(map(self.ref, rows.tolist()))
             size, state = [ref.size for ref in refs], [ref.state for ref in refs]
         else:
-            damaged = [members[row].name in self._files.unreadable for row in rows.tolist()]
+            unreadable = self._files.unreadable
+            damaged = [members[row].name in unreadable for row in rows.tolist()]
             size = [-1 if bad else cached.get(row, -1) for row, bad in zip(rows.tolist(), damaged, strict=True)]
             state = [State.DAMAGED if bad else State.LIVE for bad in damaged]
         shard = rows.astype(np.int32)

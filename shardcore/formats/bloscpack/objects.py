@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import (
     ChunkHeader,
     check_chunk_header,
@@ -130,10 +130,8 @@ class BloscpackObjects(Objects):
         return ("slot", "offset", "size") if self._table.loaded else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        if name == "slot":
-            return None
-        if name not in self.orders:
-            raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
+        if name == "slot" or name not in self.orders:
+            return super().order(name)
         column = self._table.places if name == "offset" else self._table.headers["nbytes"]
         return np.argsort(column, kind="stable").astype(np.int64)
 
@@ -143,7 +141,8 @@ class BloscpackObjects(Objects):
             return self._table.header(row)
         walk = self._table.walk
         if row < len(walk.places) and walk.places[row] == place:
-            return read_chunk_header(bytes(walk.headers), row * CHUNK_HEADER.size)
+            at = row * CHUNK_HEADER.size
+            return read_chunk_header(bytes(walk.headers[at : at + CHUNK_HEADER.size]))
         try:
             return self._content.stored(row).header
         except FormatError:

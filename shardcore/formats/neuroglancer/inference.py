@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.codecs.decompress import decompress
+from shardcore.codecs.decompress import GZIP_MAGIC, decompress
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.index import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import (
@@ -26,7 +26,6 @@ from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, MURMUR, Sh
 from shardcore.model.number_text import plural
 from shardcore.sources.base import Source, merged
 
-GZIP_START = b"\x1f\x8b\x08"
 MAX_MINISHARD_BITS = 24
 EMPTY_LIMIT = 1 << 16
 INDEX_SAMPLE = 1024
@@ -224,7 +223,7 @@ def _candidate(file: Source, bits: int, pairs: Numbers, name: str, siblings: Seq
 
 
 def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes]]:
-    encodings = {"gzip" if data.startswith(GZIP_START) else "raw" for data in stored}
+    encodings = {"gzip" if data.startswith(GZIP_MAGIC) else "raw" for data in stored}
     if len(encodings) > 1:
         raise FormatError("some minishard indices are gzip and some are not")
     encoding = encodings.pop()
@@ -288,7 +287,7 @@ def _data_encoding(file: Source, entries: MinishardEntries) -> str:
     starts, sizes = entries.starts[picked].tolist(), entries.sizes[picked].tolist()
     ranges = [(start, start + min(size, 3)) for start, size in zip(starts, sizes, strict=True)]
     heads = _read_merged(file, ranges)
-    return "gzip" if all(head == GZIP_START for head in heads) else "raw"
+    return "gzip" if all(head == GZIP_MAGIC for head in heads) else "raw"
 
 
 def _meshes(file: Source, entries: MinishardEntries, base: int) -> bool:

@@ -261,7 +261,7 @@ def type_of(members: Mapping[str, Any]) -> object:
     return members.get("@type")
 
 
-_NO_SPEC = ShardingSpec(0, IDENTITY, 0, 0)
+UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 _Named = Iterator[tuple[str, Callable[[], KeySpace]]]
@@ -272,7 +272,7 @@ def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> 
     if not isinstance(part, Mapping):
         raise FormatError(f"is {type(part).__name__}, not an object")
     sharding = part.get("sharding")
-    spec = ShardingSpec.parse(sharding) if sharding is not None else _NO_SPEC
+    spec = ShardingSpec.parse(sharding) if sharding is not None else UNSHARDED
     folder = "" if part is top else _folder(part.get("key"), beside=True)
     grid, scale = None, None
     if kind is SpaceKind.VOLUME:

@@ -21,6 +21,7 @@ from shardcore.formats.neuroglancer.info import (
     DATA_TYPES,
     MESH_TYPE,
     SKELETON_TYPE,
+    UNSHARDED,
     VOLUME_TYPE,
     KeySpace,
     SpaceKind,
@@ -29,7 +30,7 @@ from shardcore.formats.neuroglancer.info import (
 )
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.formats.neuroglancer.origin import given_origin
-from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.number_text import plural
 from shardcore.writing.inputs import InputItem, check_unchanged
 
@@ -45,8 +46,6 @@ Array = npt.NDArray[Any]
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
 """Values of the option `kind`; the last two are types of volumes."""
-
-_UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 Place = tuple[str | int, ...]
@@ -80,7 +79,7 @@ class SpaceDescription:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
-    def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
+    def space(self, spec: ShardingSpec = UNSHARDED) -> KeySpace:
         """Return the key space as parsed from the info; raise UsageError unless the info has exactly one."""
         if self.members is None:
             return KeySpace(self.kind, "keys", "", spec)

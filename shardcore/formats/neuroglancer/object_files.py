@@ -45,7 +45,6 @@ from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener, SpaceShard
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
@@ -272,6 +271,8 @@ class ObjectFileShard(SpaceShard):
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         file, findings = self.file, Findings()
         if depth.reaches(Depth.CONTENT):
+            from shardcore.formats.neuroglancer.verify import ValueCheck
+
             code = "neuroglancer.value"
             try:
                 data = file.content(raised(DEFAULT_LIMIT))
@@ -366,7 +367,7 @@ class ObjectFiles(KeySpaceFolder):
         return f"{key}{MANIFEST}" if self.space.kind is SpaceKind.MESH else key
 
     def fragments_size(self, name: str) -> int:
-        return self._fragments.get(object_key(name, self.space) or "", 0)
+        return self._fragments.get(object_key(name, self.space) or "", 0) if self._fragments else 0
 
     def open_member(self, name: str, source: Source) -> ObjectFileShard:
         start, key = 0, object_key(name, self.space)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import MinishardTable
 from shardcore.formats.neuroglancer.layout import MinishardEntries, outside_text
@@ -147,10 +146,8 @@ class NeuroglancerObjects(Objects):
         return ("slot", "offset", "size", "key")
 
     def order(self, name: str) -> I64 | None:
-        if name == "slot":
-            return None
-        if name not in self.orders:
-            raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
+        if name == "slot" or name not in self.orders:
+            return super().order(name)
         entries = self._table().entries
         column = {"offset": entries.starts, "size": entries.sizes, "key": entries.ids}[name]
         order = np.argsort(column, kind="stable").astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import TaskRunner, run_task
 from shardcore.codecs.draco import ENCODED, decode_fragments
@@ -24,8 +25,6 @@ from shardcore.formats.neuroglancer.layout import (
     RangeFault,
     outside_text,
     pair_span,
-    range_fault,
-    range_faults,
 )
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
@@ -102,15 +101,9 @@ class _ShardChecks:
     # --- structure -------------------------------------------------------------------------------------------------
 
     def shard_index(self) -> None:
-        findings, pairs = self._findings, self.table.pairs
-        base, size = self._file.base, self._file.source.size
-        faults = range_faults(pairs, base, size)
+        findings, pairs, faults = self._findings, self.table.pairs, self.table.damage.faults
         for fault, code in _RANGE_CODES.items():
-            wrong = np.flatnonzero(faults == fault)
-            for number in wrong[:MAX_PER_CODE].tolist():
-                start, end = map(int, pairs[number])
-                findings.error(code, pair_span(number), range_fault(number, start, end, base, size))
-            findings.more(Severity.ERROR, code, len(wrong) - MAX_PER_CODE)
+            self._damaged(code, np.flatnonzero(faults == fault))
         starts, ends = pairs[:, 0], pairs[:, 1]
         used = np.flatnonzero((starts < ends) & (faults == RangeFault.NONE))
         order = used[np.argsort(starts[used], kind="stable")]
@@ -129,10 +122,13 @@ class _ShardChecks:
         # Invalid entries of the shard index are reported already.
         damage = self.table.damage
         numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
+        self._damaged("neuroglancer.minishard-index", numbers)
+
+    def _damaged(self, code: str, numbers: NDArray[np.int64]) -> None:
         for number in numbers[:MAX_PER_CODE].tolist():
-            error = damage[number]
-            self._findings.error("neuroglancer.minishard-index", error.span, error.message)
-        self._findings.more(Severity.ERROR, "neuroglancer.minishard-index", len(numbers) - MAX_PER_CODE)
+            error = self.table.damage[number]
+            self._findings.error(code, error.span, error.message)
+        self._findings.more(Severity.ERROR, code, len(numbers) - MAX_PER_CODE)
 
     def entries(self) -> None:
         entries, key = self.table.entries, self._key

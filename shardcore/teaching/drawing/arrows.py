@@ -43,9 +43,8 @@ def draw_routes(
         swapped = sheet.bounds[start].middle[1] > sheet.bounds[stop].middle[1]
         upper, lower = (stop, start) if swapped else (start, stop)
         points = _route(sheet, upper, lower, figure_of, parts, tracks)
-        dashed = link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
         way = points[::-1] if swapped else points
-        sheet.lines.append(_path(way, link, dashed))
+        sheet.lines.append(_path(way, link))
         _words(sheet, way, link)
 
 
@@ -228,7 +227,7 @@ def _without_stops(points: Sequence[Point]) -> list[Point]:
     return found
 
 
-def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
+def _path(points: Sequence[Point], link: Link) -> Path:
     moves: list[Move] = []
     at = points[0]
     for n in range(1, len(points) - 1):
@@ -238,7 +237,7 @@ def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
         moves += [Move(before), Move(beyond, (corner, corner))]
         at = beyond
     moves.append(Move(points[-1]))
-    return Path(points[0], tuple(moves), ink_of(link), 1.5, dashed, arrow=True, link=link)
+    return Path(points[0], tuple(moves), ink_of(link), 1.5, _dashed(link), arrow=True, link=link)
 
 
 def _far(a: Point, b: Point) -> float:
