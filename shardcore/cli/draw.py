@@ -181,12 +181,12 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, spread: bool) -> Chart:
+    from shardcore.operations.extraction.selection import kind_code
     from shardcore.teaching.charts import load_chart, object_sizes, spread_chart
 
     with progress_bar("Counting") as progress:
         if what is What.SIZES:
-            if of and of not in shard.objects.kinds:
-                raise UsageError(f"no objects of kind {short(of)} (available: {', '.join(shard.objects.kinds)})")
+            kind_code(shard, of or None)
             return object_sizes(shard.objects, of, progress).chart()
         names = [load.name for load in shard.loads]
         if not names:

@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from shardcore.writing.journal import Journal
 
 
-def kept_text(edit: Edit, *, keep: bool) -> str:
-    """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
-    from shardcore.writing.undo import undoable_edits
-
-    journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
-    if not keep:
-        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
-        return f"no copy of the old bytes is kept{stays}"
-    if earlier is None:
-        return f"the old bytes are kept in {journal}, replacing those of another file"
-    first = f"; {plural(earlier, 'earlier edit')} can also be undone" if earlier else ""
-    return f"the old bytes are kept in {journal}{first}"
-
-
 SHOWN_CHANGES = 20
 """Maximum changes shown before the confirmation."""
 
@@ -218,6 +204,7 @@ def change(uri: str, asked: Truncate, how: Opening, *, as_json: bool) -> int:
 
 def agreed(edit: Edit | Journal, asked: Truncate, *, as_json: bool) -> bool:
     from shardcore.writing.journal import Journal
+    from shardcore.writing.undo import kept_text
 
     if isinstance(edit, Journal):
         _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=asked.yes)

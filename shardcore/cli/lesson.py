@@ -10,7 +10,7 @@ import typer
 
 from shardcore.cli.options import Force, Json, one_of, only
 from shardcore.cli.output import print_json, print_line, write_text_to
-from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.errors import SourceError, UsageError, reason_of, reported_as
 from shardcore.model.safe_text import short
 
 if TYPE_CHECKING:
@@ -97,10 +97,8 @@ def _export(name: str, target: str, *, force: bool) -> None:
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with reported_as(f"cannot create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SourceError(f"cannot create {folder}: {reason_of(error)}") from error
 
 
 def _found(name: str) -> tuple[Lesson, ...]:

@@ -22,7 +22,7 @@ from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.safe_text import short
-from shardcore.operations.description import Setting, setting, settings_of
+from shardcore.operations.description import FORCE, KEYS, LIMIT, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole
 from shardcore.sources.location import local_path
@@ -60,7 +60,7 @@ Uri = Annotated[
 ]
 Keys = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY", help="Keys, in the text form of the format.", show_default=False),
+    typer.Argument(metavar="KEY", help=KEYS.help, show_default=False),
 ]
 KeyFile = Annotated[
     str | None,
@@ -82,11 +82,11 @@ Limit = Annotated[
     typer.Option(
         "--limit-bytes",
         metavar="N",
-        help="Refuse decoded objects over N bytes (1K, 1M); 0: no limit.",
+        help=LIMIT,
         parser=size_from,
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Force = Annotated[bool, typer.Option("--force", help=FORCE.help)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,7 +503,7 @@ def _flag_type(one: Setting, flags: Sequence[str], hint: Any, default: Any) -> t
         more |= {"dir_okay": False, "allow_dash": True} if one.file else {}
     if kind not in (bool, int):
         more["show_default"] = False
-        default = None if isinstance(default, StrEnum) and default is not MISSING else default
+        default = None if isinstance(default, StrEnum) else default
     if one.positional:
         default = Parameter.empty if default is MISSING else default
         made: Any = typer.Argument(**more)

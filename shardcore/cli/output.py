@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reason_of
+from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import visible
 from shardcore.progress import Progress, no_progress
@@ -64,10 +64,8 @@ def write_text_to(target: str | Path, text: str) -> None:
     if str(target) == "-":
         sys.stdout.write(text)
         return
-    try:
+    with reported_as(f"cannot write {target}"):
         Path(target).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {target}: {reason_of(error)}") from error
 
 
 def silence_output() -> None:

@@ -83,6 +83,7 @@ PLAN_ONLY = Setting("Print what would be written without writing it.")
 NO_VERIFY = Setting("Verify only the index of the result, not the contents.", "", ("--no-verify",), on=Depth.INDEX)
 FORCE = Setting("Replace existing files.")
 OUT = "The shard; a folder, or a name ending with /, for several files."
+KEYS = Setting("Keys, in the text form of the format.", "KEY", listed=True)
 LIMIT = "Refuse decoded objects over N bytes (1K, 1M); 0: no limit."
 
 ANY_SIZE = 1 << 63
@@ -117,7 +118,7 @@ class ObjectSelection:
 
     match: str | None = setting(None, "Only keys that match.", "GLOB")
     kind: str | None = setting(None, "Only objects of this kind.", "KIND")
-    keys: Iterable[Key] | None = setting(None, "Keys, in the text form of the format.", "KEY", listed=True)
+    keys: Iterable[Key] | None = setting(None, KEYS)
 
     @property
     def everything(self) -> bool:
@@ -161,7 +162,8 @@ class ExtractOptions:
     @property
     def states(self) -> tuple[State, ...]:
         """States of the rows that are extracted."""
-        return tuple(state for state in _states() if state not in self.hidden)
+        hidden = self.hidden
+        return tuple(state for state in _states() if state not in hidden)
 
     @property
     def hidden(self) -> tuple[State, ...]:
@@ -276,7 +278,7 @@ HARD_LINKS = Setting("Edit a file with several names (hard links): it changes un
 class Audited:
     """Edit of objects, with a line for the audit log."""
 
-    keys: Iterable[Key] = setting((), "Keys, in the text form of the format.", "KEY", listed=True)
+    keys: Iterable[Key] = setting((), KEYS)
     reason: str = setting("", TOMBSTONE.help_of("reason"), "TEXT")
     who: str = setting("", TOMBSTONE.help_of("by"), "NAME")
     ticket: str = setting("", TOMBSTONE.help_of("ticket"), "ID")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
+from shardcore.errors import SourceChanged, UsageError, reported_as
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several
 from shardcore.model.options import OptionPurpose, read_options
@@ -72,11 +72,8 @@ class EditResult:
 
     def sha256(self) -> str:
         """Return the sha256 of the file as it is now, in hex; reads the whole file."""
-        try:
-            with self.path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise SourceError(f"cannot read {self.path}: {reason_of(error)}") from error
+        with reported_as(f"cannot read {self.path}"), self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def delete(

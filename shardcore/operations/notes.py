@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, says_absent
+from shardcore.errors import (
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    UsageError,
+    reason_of,
+    reported_as,
+    says_absent,
+)
 from shardcore.model.node import named
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short, visible
@@ -176,10 +185,7 @@ def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
     moved = replace(book, path=target, identity=identity, notes=joined, changed=False)
     _write(moved)
     if os.path.isfile(book.path):  # noqa: PTH113
-        try:
-            book.path.unlink()
-        except OSError as error:
-            raise SourceError(f"cannot remove {book.path}: {reason_of(error)}") from error
+        _remove(book.path)
     return moved
 
 
@@ -250,10 +256,8 @@ def _write(book: NoteBook) -> None:
 
 
 def _remove(path: Path) -> None:
-    try:
+    with reported_as(f"cannot remove {path}"):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error
 
 
 def _read(path: Path) -> _Stored:

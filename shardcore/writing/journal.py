@@ -221,8 +221,7 @@ class Journal:
             for one in self.old:
                 size = min(one.size, SHOWN)
                 file.seek(one.start)
-                journal.seek(one.at)
-                new = bytes(size) if one.kind == _OLD_ZEROS else journal.read(size)
+                new = one.held(journal, 0, size) if one.holds else bytes(size)
                 what = {"what": f"undo: {self.what}", "start": one.start, "stop": one.stop}
                 found.append(what | {"old": file.read(size).hex(), "new": new.hex()})
         return found

@@ -13,6 +13,7 @@ from typing import IO
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reported_as
 from shardcore.model.finding import Findings
+from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
@@ -104,6 +105,18 @@ def undoable_edits(path: Path) -> int | None:
     except (UsageError, FormatError):
         return None
     return 1 + earlier
+
+
+def kept_text(edit: Edit, *, keep: bool) -> str:
+    """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
+    journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
+    if not keep:
+        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
+        return f"no copy of the old bytes is kept{stays}"
+    if earlier is None:
+        return f"the old bytes are kept in {journal}, replacing those of another file"
+    first = f"; {plural(earlier, 'earlier edit')} can also be undone" if earlier else ""
+    return f"the old bytes are kept in {journal}{first}"
 
 
 def _check_ours(where: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
+from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of, reported_as
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.file_writer import (
     CODECS,
@@ -391,12 +391,8 @@ class _ChunkSpool:
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         finalize(self, self._file.close)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise SourceError(f"cannot write a temporary file in {self._folder}: {reason_of(error)}") from error
+    def _errors(self) -> AbstractContextManager[None]:
+        return reported_as(f"cannot write a temporary file in {self._folder}")
 
     def write(self, data: bytes) -> None:
         with self._errors():

@@ -119,7 +119,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
         count = min(count, limit or count, size if size >= 0 else count)
         return head if count <= len(head) else shard.read_range(wanted, 0, count, limit=count)
 
-    beginning = _Beginning(head, size, next(iter(shard.file_names(wanted).values()), ""), first, limit or WHOLE)
+    beginning = _Beginning(head, size, _name(shard, wanted), first, limit or WHOLE)
     if layout is not None:
         data = beginning.whole()
         if layout.encoding == RAW:

@@ -12,7 +12,6 @@ from itertools import accumulate
 from pathlib import Path
 
 from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
-from shardcore.cli.edit import kept_text
 from shardcore.model.number_text import plural
 from shardcore.model.span import SourceName
 from shardcore.progress import Progress, no_progress, stopped_by
@@ -22,7 +21,7 @@ from shardcore.sources.patched_source import PatchedSource
 from shardcore.writing.declaration import EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
-from shardcore.writing.undo import apply, finish, interrupted_edit, planned_undo, undo
+from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, planned_undo, undo
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.edit_permission import maker
 

@@ -77,7 +77,6 @@ class Form(QWidget):
 
     def _build(self, rows: Sequence[DetailRow]) -> None:
         for widget in (*self._labels, *self.values):
-            self._grid.removeWidget(widget)
             discard(widget)
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
         self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.link is not None) for row in rows]

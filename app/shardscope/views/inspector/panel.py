@@ -80,7 +80,6 @@ class ReferencesForm(QWidget):
 
     def show_question(self, question: ReferenceQuery | None) -> None:
         for part in self._parts:
-            self._column.removeWidget(part)
             discard(part)
         self._parts, self.links = [], []
         self.status.setVisible(question is not None)
