@@ -57,35 +57,35 @@ ROOMS = {
     # errors of the system, several key spaces and things that are not shards have classes; one way to report errors
     "shardcore": (10, 1_757, 1_530, 241),
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
-    "shardcore/cli": (17, 3_356, 2_502, 321),
+    "shardcore/cli": (17, 3_343, 2_491, 320),
     # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled
     "shardcore/codecs": (15, 2_147, 1_742, 297),
     "shardcore/containers": (7, 1_579, 1_109, 72),
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
-    "shardcore/formats/bloscpack": (20, 4_722, 3_718, 499),
-    "shardcore/formats/des": (18, 4_160, 3_352, 403),
+    "shardcore/formats/bloscpack": (20, 4_723, 3_717, 499),
+    "shardcore/formats/des": (18, 4_159, 3_351, 403),
     # uploads that state a footer they lack; bounded memory over many xorbs
-    "shardcore/formats/mdb": (16, 3_573, 2_673, 412),
+    "shardcore/formats/mdb": (16, 3_573, 2_678, 412),
     # contents are verified; key spaces of one file per object; `..` keys with consent; errors state what is valid
-    "shardcore/formats/neuroglancer": (26, 6_469, 5_160, 650),
+    "shardcore/formats/neuroglancer": (26, 6_460, 5_152, 650),
     # salvage lists a million objects and reads each content once; folders apart; damaged slots are not deletions
-    "shardcore/formats/swh": (14, 3_058, 2_335, 335),
+    "shardcore/formats/swh": (14, 3_060, 2_337, 336),
     "shardcore/formats/xorb": (9, 1_195, 909, 137),
     # sections and spans of fields are computed from declarations
     "shardcore/model": (31, 3_369, 2_893, 844),
     # salvage lists all that it finds, in bounded memory; extraction holds its folders open; settings have descriptions
-    "shardcore/operations": (30, 6_038, 5_090, 1_121),
+    "shardcore/operations": (30, 6_041, 5_087, 1_121),
     # steps of a trace are a table over the facts of a lookup
     "shardcore/shards": (24, 3_819, 3_298, 1_038),
     # one deadline for the head of an answer; collected sources close their files; errors of the system
     "shardcore/sources": (23, 3_824, 3_434, 613),
     # takes what draws and teaches a format out of the rooms of the formats; that of neuroglancer came last
-    "shardcore/teaching": (53, 8_015, 6_702, 416),
+    "shardcore/teaching": (53, 8_014, 6_701, 416),
     # the contract that what verify passes is read
     "shardcore/testing": (8, 1_461, 1_345, 244),
-    # a failing sync is reported as what it is; abandoned writers remove their files
-    "shardcore/writing": (16, 2_936, 2_565, 609),
+    # a failing sync is reported as what it is; abandoned writers remove their files; texts on undo for the window too
+    "shardcore/writing": (16, 2_945, 2_574, 610),
     # settings run no code
     "app/shardscope": (2, 243, 212, 10),
     # replaced widgets are discarded
@@ -97,9 +97,9 @@ ROOMS = {
     # an invalid settings file is set aside and reported
     "app/shardscope/startup": (6, 509, 490, 61),
     # .npy files are packed and converted; salvage shows what was left out
-    "app/shardscope/tasks": (38, 5_141, 4_535, 208),
+    "app/shardscope/tasks": (38, 5_140, 4_534, 208),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (85, 16_081, 14_705, 576),
+    "app/shardscope/views": (85, 16_079, 14_703, 576),
     # keys of digits keep both ends; columns scroll; replaced widgets do not open as windows
     "app/shardscope/widgets": (38, 2_739, 2_238, 204),
     # small files from the field, large honest files, contracts, faults; descriptions of operations; no keys stay held

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from shardcore.model.record import FieldRole, Value
 from shardcore.model.slot_usage import LoadSource
 from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
-from shardcore.shards.dataset import DataSet, Members
+from shardcore.shards.dataset import DataSet, Member, Members
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import SourcePart
 from shardcore.shards.trace import LookupRecorder
@@ -161,11 +162,11 @@ class DesDataSet(DataSet):
     member_head = SMALL_HEAD
     computed = False
     """True if the folder cannot be listed, so that names of shards are computed."""
-    retention: Retention
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)
         self._context = context
+        self.retention = Retention(folder)
         self._zones: Once[Zones | None] = Once()
         self._named: Once[int | None] = Once()
         self._agree: Once[bool] = Once()
@@ -296,8 +297,7 @@ class DesDataSet(DataSet):
         """Return the route of a uid (None if n_bits is unknown) and the shards that may contain it."""
         n_bits = self._routing_bits
         if n_bits is None:
-            names = [(ShardName.parse(member.name), member.name) for member in self.members]
-            return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
+            return None, sorted(chain.from_iterable(self._by_hex.values()))
         route = key.route(n_bits)
         if self.computed:
             return route, self.existing_parts(route)
@@ -308,9 +308,12 @@ class DesDataSet(DataSet):
 
     @cached_property
     def _by_hex(self) -> dict[str, list[str]]:
-        """Names of the shards by their number; those with other names by ""."""
+        return self.grouped(self.members)
+
+    def grouped(self, members: Iterable[Member]) -> dict[str, list[str]]:
+        """Return the names of shards by their number; those with other names by ""."""
         found: dict[str, list[str]] = {}
-        for name in sorted(member.name for member in self.members):
+        for name in sorted(member.name for member in members):
             parsed = ShardName.parse(name.rpartition("/")[2])
             if parsed is None or self.on_date(parsed):
                 found.setdefault(parsed.hex if parsed else "", []).append(name)

@@ -167,16 +167,13 @@ class DesLookup:
         if max(ref.size, ref.stored_size) > MAX_TRACED:
             yield ContentSkipped(ref, deleted=False)
             return
-        bigfile = bool(file.entries.columns.big[row])
-        if bigfile:
-            try:
-                file.open_bigfile(row).close()
-            except ExternalMissing as error:
-                yield BigFileMissing(ref, error)
-                yield Elsewhere(ref, "entry")
-                return
-        digest, size = sha256_of(file.pieces(row, source))
-        yield PayloadRead(ref, bigfile, size, digest)
+        try:
+            digest, size = sha256_of(file.pieces(row, source))
+        except ExternalMissing as error:
+            yield BigFileMissing(ref, error)
+            yield Elsewhere(ref, "entry")
+            return
+        yield PayloadRead(ref, bool(file.entries.columns.big[row]), size, digest)
 
     def find_all(self, key: Uid) -> ObjectSlice:
         return ObjectSlice(self._objects, self._file.entries.rows_of([key.raw])[0])

@@ -72,11 +72,12 @@ class DesObjects(Objects):
                 meta = entries.meta(row)
             except FormatError as invalid:
                 meta, error = {}, error or invalid.message
+            record = entries.span(row)
             start, stop, size = (int(column[number]) for column in (columns.start, columns.stop, columns.size))
             yield ObjectRef(
                 key,
                 row,
-                (self._content_span(row, start, stop, size), entries.span(row)),
+                (self._content_span(row, record, start, stop, size), record),
                 size,
                 int(columns.stored_size[number]),
                 self.codecs[columns.codec[number]],
@@ -84,16 +85,16 @@ class DesObjects(Objects):
                 self.kinds[columns.kind[number]],
                 error=error,
                 extras=self._extras(row, key, meta),
-                record=entries.span(row),
+                record=record,
             )
 
-    def _content_span(self, row: int, start: int, stop: int, size: int) -> Span:
+    def _content_span(self, row: int, record: Span, start: int, stop: int, size: int) -> Span:
         if start >= 0:
             return Span("", start, stop)
-        digest, entry = self._entries.hash(row), self._entries.span(row)
+        digest = self._entries.hash(row)
         if is_hash(digest) and size >= 0:
             return Span(bigfile_name(digest), 0, size)
-        return Span("", entry.start, entry.start)
+        return Span("", record.start, record.start)
 
     def _extras(self, row: int, key: str | None, meta: dict[str, Any]) -> dict[str, Any]:
         c = self._entries.columns

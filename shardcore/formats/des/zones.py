@@ -192,6 +192,7 @@ class DesZones(DesDataSet):
         self.version = "zones"
         self.retention = ZonedRetention(folder)
         self._in_zone: OnceEach[str, tuple[Member, ...]] = OnceEach()
+        self._by_zone: OnceEach[str, dict[str, list[str]]] = OnceEach()
 
     def _list_all(self) -> Sequence[Member]:
         with closing(in_order(self._members_in, sorted(self._where.zones), self.jobs)) as found:
@@ -232,9 +233,8 @@ class DesZones(DesDataSet):
             return route, []
         if self.date and not self.listed and not self._where.of_zone(label).lists_cheaply:
             return route, self.existing_parts(route, f"{label}/")
-        named = [(ShardName.parse(m.name.partition("/")[2]), m.name) for m in self._members_in(label)]
-        found = [name for parsed, name in named if parsed and parsed.hex == route.hex and self.on_date(parsed)]
-        return route, [*found, *(name for parsed, name in named if parsed is None)]
+        by_hex = self._by_zone.get(label, lambda: self.grouped(self._members_in(label)))
+        return route, [*by_hex.get(route.hex, []), *by_hex.get("", [])]
 
     def _verify(self, depth: Depth, progress: Progress) -> Report:
         report, findings = super()._verify(depth, progress), Findings()
@@ -316,7 +316,6 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
     if members:
         found = DesDataSet(folder, members, context)
         found.computed = computed
-        found.retention = Retention(folder)
         if folder.lists_cheaply:
             _ = found.retention.days
         return found

@@ -40,6 +40,7 @@ from shardcore.formats.mdb.layout import (
 from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span
+from shardcore.shards.cache import OnceEach
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -283,6 +284,8 @@ class MdbIndex:
         self.layout = layout
         self.files = files
         self.xorbs = xorbs
+        self._tables: OnceEach[str, tuple[KeyMap, I64]] = OnceEach()
+        self._maps: OnceEach[str, KeyMap] = OnceEach()
 
     @property
     def damage(self) -> FormatError | None:
@@ -325,7 +328,7 @@ class MdbIndex:
 
     def rows_of(self, kind: str, wanted: HashArray) -> I64:
         """Return the rows of stored hashes, shape `(m, 32)`; -1 if not found."""
-        found = self.maps[kind].objects(wanted)
+        found = self.map_of(kind).objects(wanted)
         return np.where(found >= 0, self.first_row(kind) + found, -1)
 
     # --- columns
@@ -429,14 +432,13 @@ class MdbIndex:
         table = self.layout.tables[kind]
         return table.record.read(self.data, table.start, table.count)
 
-    @cached_property
-    def tables(self) -> dict[str, tuple[KeyMap, I64]]:
-        """Key map of each lookup table without its invalid rows, and the numbers of the invalid rows.
+    def table(self, kind: str) -> tuple[KeyMap, I64]:
+        """Return the key map of a lookup table without its invalid rows, and the numbers of the invalid rows.
 
         A row is invalid if it refers to no header, to a chunk after the end of its xorb, or to a record with another
         key.
         """
-        return {kind: self._table_map(kind) for kind in self.layout.tables}
+        return self._tables.get(kind, lambda: self._table_map(kind))
 
     def _table_map(self, kind: str) -> tuple[KeyMap, I64]:
         rows, section = self.table_rows(kind), self.section(kind)
@@ -451,13 +453,11 @@ class MdbIndex:
         good[good] = words(section.hashes[(records + 1 + chunks)[good]])[:, 0] == rows["key"][good]
         return KeyMap.sorted(section, rows["key"][good], records[good], chunks[good]), np.flatnonzero(~good)
 
-    @cached_property
-    def maps(self) -> dict[str, KeyMap]:
-        """Key map per kind of object, from the lookup table or, if there is none, computed from the section."""
-        return {
-            kind: self.tables[kind][0] if kind in self.tables else KeyMap.computed(self.section(kind), kind)
-            for kind in KINDS
-        }
+    def map_of(self, kind: str) -> KeyMap:
+        """Return the key map of a kind of object, from the lookup table or, if there is none, from the section."""
+        if kind in self.layout.tables:
+            return self.table(kind)[0]
+        return self._maps.get(kind, lambda: KeyMap.computed(self.section(kind), kind))
 
     @property
     def segment_links(self) -> Links:

@@ -402,7 +402,7 @@ class MdbLookup:
             if source_lost(error):
                 raise
             return  # the chunks of a xorb that cannot be opened are unknown
-        number = int(index.maps[XORB].objects(wanted)[0])
+        number = int(index.map_of(XORB).objects(wanted)[0])
         if number < 0:
             return
         section, first = index.xorbs, int(index.xorbs.headers[number]) + 1
@@ -420,6 +420,6 @@ class MdbLookup:
 
 def _hits(index: MdbIndex, wanted: Wanted) -> list[Hit]:
     """Return the records with the whole hash, as the index has them."""
-    known = index.maps[wanted.kind]
+    known = index.map_of(wanted.kind)
     same = known.same(wanted.raw)
     return [Hit(*pair, -1) for pair in zip(known.records[same].tolist(), known.chunks[same].tolist(), strict=True)]

@@ -152,7 +152,7 @@ class _Structure(_Checks):
 
     def _check_table(self, kind: str, count: int) -> None:
         index, table = self.index, self.index.layout.tables[kind]
-        known, wrong = index.tables[kind]
+        known, wrong = index.table(kind)
         name, whole = f"the {kind} lookup table", table.span(0, table.count)
         for at, error in self._each("mdb.table-order", descents(index.table_rows(kind))):
             message = f"entry {at} of {name} has a lower table key than the one before it: searches miss it"

@@ -97,7 +97,7 @@ def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[
     slots: list[I64] = []
     offsets: list[I64] = []
     keys: list[NDArray[np.uint8]] = []
-    zeros, damaged = list[I64](), 0
+    zeros = oldest = damaged = 0
     for first, rows in file.slot_windows():
         progress(first, file.layout.slots)
         states = file.layout.states(rows["offset"])
@@ -105,24 +105,27 @@ def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[
         slots.append(live + first)
         offsets.append(rows["offset"][live].astype(np.int64))
         keys.append(rows["key"].take(live, axis=0))
-        damaged += int(np.count_nonzero(states == State.DAMAGED))
-        zeros.append(np.flatnonzero(rows["offset"] == 0) + first)
-        _check_others(file, first, rows, states, findings)
-    if len(old := np.concatenate(zeros)):
-        count = plural(len(old), "slot without an object has", "slots without an object have")
+        if len(old := np.flatnonzero(rows["offset"] == 0)):
+            oldest = oldest if zeros else first + int(old[0])
+            zeros += len(old)
+        damaged += _check_others(file, first, rows, states, findings)
+    if zeros:
+        count = plural(zeros, "slot without an object has", "slots without an object have")
         message = f"{count} offset 0 instead of 2^64 - 1, as older writers store"
-        findings.note("swh.legacy-unused", file.layout.slot_span(int(old[0]), "offset"), message)
+        findings.note("swh.legacy-unused", file.layout.slot_span(oldest, "offset"), message)
     return np.concatenate(slots), np.concatenate(offsets), np.concatenate(keys), damaged
 
 
-def _check_others(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
-    layout = file.layout
-    for at in np.flatnonzero(states == State.DAMAGED).tolist():
+def _check_others(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> int:
+    """Check the slots without an object; return the number of damaged ones."""
+    layout, damaged = file.layout, np.flatnonzero(states == State.DAMAGED)
+    for at in damaged.tolist():
         wrong = layout.outside(first + at, int(rows["offset"][at]))
         findings.error("swh.slot-offset", wrong.span, wrong.message, key=rows["key"][at].tobytes().hex())
     for at in np.flatnonzero((states == State.UNUSED) & rows["key"].any(axis=1)).tolist():
         message = f"slot {first + at} has no object, but its key is not all zero"
         findings.warning("swh.empty-slot-key", layout.slot_span(first + at, "key"), message)
+    return len(damaged)
 
 
 def _check_counts(file: SwhFile, live: int, damaged: int, findings: Findings) -> None:
