@@ -21,6 +21,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -150,7 +151,7 @@ class NpyFile(ContainerFile):
         )
 
 
-class NpyShard(ContainerShard):
+class NpyShard(ContainerShard, Arrays):
     file: NpyFile
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:

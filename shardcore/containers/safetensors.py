@@ -29,6 +29,7 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -197,7 +198,7 @@ def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 
 
-class SafetensorsShard(ContainerShard):
+class SafetensorsShard(ContainerShard, Arrays):
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         return layout_of(str(ref.extras.get("dtype")), ref.extras.get("shape", []))
 

@@ -106,7 +106,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit must be at least 1, not {limit}")
-    if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
+    if ref == WHOLE_KEY and (columns := shard.arrays.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
         return table_of_columns(columns, shard.declared_objects or 0)
     wanted = shard.ref_of(ref)
     layout, reason = _layout_of(shard, wanted)
@@ -194,7 +194,7 @@ def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | 
 
 def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
     try:
-        return shard.array_layout(ref), ""
+        return shard.arrays.array_layout(ref), ""
     except FormatError as error:
         return None, error.message
 
@@ -220,7 +220,7 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
 def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
     if size != len(data):
         raise LimitExceeded(f"decoding {layout.encoding} needs the whole content of {plural(size, 'byte')}")
-    decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
+    decoded, elements = shard.arrays.decode_array(ref, layout, data, shard.decoder)
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
 
