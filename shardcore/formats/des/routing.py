@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -156,12 +156,14 @@ def utc_stamp(created_at: str) -> str:
 
 
 def _parsed(created_at: str) -> datetime:
+    """Parse ISO 8601, or 10 digits as Unix seconds; of other numbers, only YYYYMMDD is a date."""
+    digits = len(created_at) if created_at.isdecimal() and created_at.isascii() else 0
+    if digits == 10:
+        return datetime.fromtimestamp(int(created_at), UTC)
     try:
+        if digits not in (0, 8):
+            raise ValueError  # `fromisoformat` would take the first 8 digits for a date and the rest for a time
         return datetime.fromisoformat(created_at)
-    except ValueError:
-        pass
-    try:
-        return datetime.combine(date.fromisoformat(created_at), datetime.min.time())
     except ValueError:
         raise UsageError(f"not a date or time in ISO 8601: {created_at!r}") from None
 
@@ -367,7 +369,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
 
     Args:
         key: The uid.
-        date: `created_at` in ISO 8601; required. Only the date is used, in its own time zone.
+        date: `created_at` in ISO 8601 or Unix seconds; required. Only the date is used, in its own time zone.
         n_bits: Bits of the shard number; default: those of the zones file, else 8.
         zones: A zones file: its text, or its path.
 
