@@ -342,7 +342,7 @@ def load_order(file: SwhFile, progress: Progress) -> SlotOrder:
         ranked, slots = ranked[by_offset], slots[:live][by_offset]
     lengths = None if _touching(ranked, bits, layout) else _read_all_lengths(file, ranked, bits, progress)
     empty = layout.slots - live - damaged
-    deleted = layout.declared - live - damaged
+    deleted = layout.deleted(live, damaged)
     # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
     # and the counts decide only if all empty slots are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)

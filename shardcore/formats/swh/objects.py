@@ -129,14 +129,15 @@ class SwhObjects(Objects):
         return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
-        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
-        for row in np.flatnonzero(~in_states(self._states(slots), (State.LIVE, State.DAMAGED))).tolist():
-            keys[row] = None
-        return keys
+        keys = zip(key_rows(slots["key"].tobytes()), self._keyed(slots).tolist(), strict=True)
+        return [key if keyed else None for key, keyed in keys]
 
     def _key_strings(self, slots: NDArray[Any]) -> ByteStrings:
-        keyed = in_states(self._states(slots), (State.LIVE, State.DAMAGED))
+        keyed = self._keyed(slots)
         return ByteStrings(np.frombuffer(slots["key"][keyed].tobytes(), np.uint8), np.where(keyed, 32, 0))
+
+    def _keyed(self, slots: NDArray[Any]) -> NDArray[np.bool_]:
+        return in_states(self._layout.states(slots["offset"]), (State.LIVE, State.DAMAGED))
 
     def _sizes(self, rows: I64, offsets: I64, live: NDArray[np.bool_]) -> I64:
         if len(rows) > LENGTHS_AT_ONCE:
