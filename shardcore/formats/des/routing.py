@@ -220,6 +220,9 @@ class Zone:
     s3: tuple[tuple[str, str], ...] = ()
     path: str = ""
 
+    def holds(self, number: int) -> bool:
+        return self.start <= number <= self.end
+
     @property
     def uri(self) -> str:
         place = dict(self.s3)
@@ -237,7 +240,7 @@ class Zones:
     zones: tuple[Zone, ...]
 
     def zone_of(self, number: int) -> Zone | None:
-        return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
+        return next((zone for zone in self.zones if zone.holds(number)), None)
 
     @property
     def labels(self) -> dict[str, Zone]:

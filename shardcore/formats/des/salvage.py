@@ -219,9 +219,12 @@ class _Search:
 def _sidecar_of(damaged: Damaged) -> Sidecar | None:
     """Return the sidecar of a file, or None; if it cannot be used, a note is added to `damaged`."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
-    if folder is None or not name:
+    if isinstance(damaged.shard, DesShard):
+        sidecar, error = damaged.shard.file.sidecar, damaged.shard.file.sidecar_error
+    elif folder is not None and name:
+        sidecar, error = read_sidecar(folder, name)
+    else:
         return None
-    sidecar, error = read_sidecar(folder, name)
     if error is not None:
         if ends_reading(error):
             raise error
