@@ -224,10 +224,8 @@ class DesFile:
                 yield piece
             if digest.hexdigest() != self.entries.hash_text(row).lower():
                 name = bigfile_name(self.entries.hash(row))
-                raise BadChecksum(
-                    f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name",
-                    span=Span(name, 0, source.size),
-                )
+                message = f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name"
+                raise BadChecksum(message, span=Span(name, 0, source.size))
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, shown_key
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.file import SwhFile, check_length
+from shardcore.formats.swh.file import SwhFile, check_length, checked_key, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import (
     ONES_PER_ENTRY,
     HashLayout,
@@ -25,7 +25,6 @@ from shardcore.formats.swh.hash_section import (
     value_location,
 )
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, OBJECT, SLOT, ShardLayout
-from shardcore.formats.swh.objects import checked_key, live_ref, many_key_bytes
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.span import Span

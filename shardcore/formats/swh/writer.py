@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
+from shardcore.formats.swh.file import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import encode, write_hash_section
-from shardcore.formats.swh.objects import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
