@@ -300,8 +300,7 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
     if content.size:
         return content
     shard.load_index()
-    order = shard.file.order
-    offsets = order.offsets if order is not None else np.empty(0, np.int64)
+    offsets = shard.file.load(no_progress).offsets
     after = offsets[np.searchsorted(offsets, content.start) :]
     stop = int(after[0]) if len(after) else shard.file.layout.index_start
     source = shard.file.source
