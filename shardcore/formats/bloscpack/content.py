@@ -29,7 +29,7 @@ from shardcore.formats.bloscpack.blosc1 import (
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
 from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.parallel import JobThreads, completed
+from shardcore.model.parallel import JobThreads, completed, in_order
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
 from shardcore.sources.wrapper_sources import KeptSource
@@ -177,24 +177,19 @@ class ChunkReader:
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
         # Filled in place and returned by `getvalue` without a copy.
-        buffer = BytesIO(bytes(total))
-        pool = JobThreads(self._threads)
-        try:
-            with buffer.getbuffer() as out:
-                places = list(pairwise(starts.tolist()))
+        buffer, places = BytesIO(bytes(total)), list(pairwise(starts.tolist()))
+        with buffer.getbuffer() as out:
 
-                def fill(numbers: Sequence[int]) -> None:
-                    source = self._block(numbers)
-                    for number in numbers:
-                        with out[slice(*places[number])] as part:
-                            stored = self.stored(number, source)
-                            self.check(stored)
-                            decompress(stored.chunk, limit=limit, place=stored.span, out=part)
+            def fill(numbers: Sequence[int]) -> None:
+                source = self._block(numbers)
+                for number in numbers:
+                    with out[slice(*places[number])] as part:
+                        stored = self.stored(number, source)
+                        self.check(stored)
+                        decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
-                for _ in pool.map(fill, self._batches(0, None)):
-                    pass
-        finally:
-            pool.stop()
+            for _ in in_order(fill, self._batches(0, None), self._threads):
+                pass
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
