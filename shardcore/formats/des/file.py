@@ -122,12 +122,7 @@ class DesFile:
         return self._read_sidecar()[1]
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
-        if (found := self._sidecar.value) is not None:
-            return found
-        folder, name = self.source.folder, self.sidecar_name
-        if folder is None or not name or not self.has_sidecar:
-            return None, None
-        return self._sidecar.get(lambda: read_sidecar(folder, name))
+        return self._sidecar.get(lambda: read_sidecar(self.source)) if self.has_sidecar else (None, None)
 
     def tombstone(self, row: int) -> Tombstone | None:
         if self.sidecar is None or (uid := self.uid(row)) is None:

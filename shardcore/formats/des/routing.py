@@ -107,7 +107,6 @@ class Route:
 
 
 def check_bits(n_bits: object) -> int:
-    """Return `n_bits`; raise UsageError if it is not an integer from 4 to 16."""
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
         raise UsageError(f"n_bits is {n_bits!r}; it must be an integer from {MIN_BITS} to {MAX_BITS}")
     return n_bits

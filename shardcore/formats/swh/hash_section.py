@@ -137,7 +137,6 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
 
 
 def _faults(values: Mapping[str, Any], slots: int) -> Iterator[tuple[type[FormatError], str, str]]:
-    """Yield the fields that contradict others, each with its error and a sentence."""
     n, buckets, r, total = (
         values[name] for name in ("table_size", "displacements_count", "low_bits_width", "store_bits")
     )

@@ -320,7 +320,6 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def _faults(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the fields that contradict others, each with a sentence."""
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     objects_stop, index_stop = objects + values["objects_size"], index + values["index_size"]
     slots, rest = divmod(values["index_size"], SLOT.size)

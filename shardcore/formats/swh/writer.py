@@ -181,7 +181,9 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        rows.put(end.slots, self._used_slots())  # three times as fast as an assignment by index
+        used = np.empty(len(self._offsets), layout.SLOT.dtype)
+        used["key"], used["offset"] = self._key_rows(), self._starts()
+        rows.put(end.slots, used)  # three times as fast as an assignment by index
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
@@ -232,11 +234,6 @@ class SwhWriter(Writer):
         }
         self._end = Ending(header, section, function.slots_of(keys))
         return self._end
-
-    def _used_slots(self) -> NDArray[Any]:
-        rows = np.empty(len(self._offsets), layout.SLOT.dtype)
-        rows["key"], rows["offset"] = self._key_rows(), self._starts()
-        return rows
 
     def _key_rows(self) -> NDArray[np.uint8]:
         return np.frombuffer(bytes(self._keys), np.uint8).reshape(-1, 32)
