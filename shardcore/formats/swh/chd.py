@@ -264,9 +264,8 @@ def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progre
         except _Inseparable:
             continue
         return Function(seed & _MASK, slots, displacements)
-    raise ShardError(
-        f"no perfect hash function for {plural(total, 'key')} after {plural(len(tried), 'seed')}: look for duplicate keys"
-    )
+    seeds_text = plural(len(tried), "seed")
+    raise ShardError(f"no perfect hash function for {plural(total, 'key')} after {seeds_text}: look for duplicate keys")
 
 
 @dataclass(slots=True, eq=False)
