@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import SwhFile, key_bytes
 from shardcore.formats.swh.lookup import KeyPlaced, place_key
-from shardcore.formats.swh.objects import key_bytes
 from shardcore.model.objects import State
 from shardcore.shards.trace import Trace
 
