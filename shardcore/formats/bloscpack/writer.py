@@ -42,12 +42,21 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
 from shardcore.sources.base import check_name
-from shardcore.writing.columns import MOST_PAIRS, twins_error
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import Data, More, OddName, Sized, UnreadableInput, Writer, pieces_of
+from shardcore.writing.writer import (
+    MOST_PAIRS,
+    Data,
+    More,
+    OddName,
+    Sized,
+    UnreadableInput,
+    Writer,
+    pieces_of,
+    twins_error,
+)
 
 if TYPE_CHECKING:
     from shardcore.formats.bloscpack.shard import BloscpackShard
