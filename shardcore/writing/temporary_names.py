@@ -19,7 +19,7 @@ _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part"
 JOURNAL = ".undo"
 """Suffix of the journal of the last edit; see `journal`."""
 REPLACING = ".replacing-shards"
-"""Suffix of the folder that holds committed new files; see `replacement`."""
+"""Suffix of the folder that holds committed new files; see `output`."""
 WAITED = 5.0
 """Seconds to wait for a run that is moving its files."""
 FOLDERS_ABOVE = 2
