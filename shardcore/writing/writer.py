@@ -337,7 +337,7 @@ class SameKeys(UsageError):
 def twins_error(
     pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
-    """Return the error for duplicate keys; `pairs` (both labels and the key) are the first `MOST_PAIRS` of `count`."""
+    """Return the error for duplicate keys; the first `MOST_PAIRS` of `pairs` (both labels and key) are listed."""
     (first, second, key) = pairs[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
