@@ -29,11 +29,22 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
+from shardcore.writing.writer import (
+    BARE,
+    MOST_PAIRS,
+    Data,
+    Labels,
+    More,
+    OddName,
+    Sized,
+    TextColumn,
+    Writer,
+    pieces_of,
+    twins_error,
+)
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard

@@ -32,10 +32,9 @@ from shardcore.formats.neuroglancer.objects import FRAGMENTS
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec, key_number, key_numbers
 from shardcore.model.number_text import plural
 from shardcore.system import read_at
-from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
-from shardcore.writing.writer import Data, More, Sized, pieces_of
+from shardcore.writing.writer import MOST_PAIRS, Data, Labels, More, Sized, pieces_of, twins_error
 
 KEPT = 32 << 20
 """Maximum number of bytes kept in memory."""

@@ -24,7 +24,7 @@ from shardcore.model.objects import State
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.sources.local import FileSource
+from shardcore.writing.temporary_names import has_journal
 
 CONTENT_WINDOW = 1 << 22
 """Bytes of the objects per read."""
@@ -53,7 +53,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     progress(0, 1)
     if file.damage is not None:
         findings.error("swh.hash-function", file.damage.span, file.damage.message)
-    if isinstance(file.source, FileSource) and os.path.lexists(f"{os.path.realpath(file.source.path)}.undo"):
+    if has_journal(file.source):
         from shardcore.writing.undo import note_interrupted
 
         note_interrupted(findings, file.source, "swh")

@@ -22,10 +22,9 @@ from shardcore.model.section import tile
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import read_pieces
-from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
+from shardcore.writing.writer import MOST_PAIRS, Data, Labels, More, Sized, Writer, pieces_of, twins_error
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.shard import SwhShard
