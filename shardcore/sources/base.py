@@ -6,12 +6,12 @@ import builtins
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.model.budget import charge_read
@@ -19,6 +19,8 @@ from shardcore.model.number_text import ends_text, plural
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.progress import check_stopped
+
+T = TypeVar("T")
 
 
 class ReadPriority(IntEnum):
@@ -82,13 +84,17 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 @contextmanager
-def wanted(priority: ReadPriority) -> Iterator[None]:
-    """Set the priority of reads in this context."""
-    token = _priority.set(priority)
+def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _priority.reset(token)
+        variable.reset(token)
+
+
+def wanted(priority: ReadPriority) -> AbstractContextManager[None]:
+    """Set the priority of reads in this context."""
+    return context_value(_priority, priority)
 
 
 @contextmanager
@@ -107,28 +113,20 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 @contextmanager
 def opening_whole(needed: bool = True) -> Iterator[None]:
     """Open remote files in this context with a first request that is large enough to fetch most files completely."""
-    token = _all.set(needed)
-    try:
+    with context_value(_all, needed):
         yield
-    finally:
-        _all.reset(token)
 
 
 def opens_whole() -> bool:
     return _all.get()
 
 
-@contextmanager
-def at_most(size: int | None) -> Iterator[None]:
+def at_most(size: int | None) -> AbstractContextManager[None]:
     """Raise `LargeRead` for reads in this context that would fetch more than `size` bytes from another machine.
 
     Callers can then ask the user. None: no limit; 0: no request is allowed.
     """
-    token = _most.set(size)
-    try:
-        yield
-    finally:
-        _most.reset(token)
+    return context_value(_most, size)
 
 
 def most() -> int | None:

@@ -22,7 +22,7 @@ from shardcore.errors import SourceChanged, SourceError, failed, reason_of
 from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.progress import check_stopped
-from shardcore.sources.base import Entry, Folder, Source, check_name
+from shardcore.sources.base import Entry, Folder, Source, check_name, context_value
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
@@ -35,11 +35,8 @@ _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", de
 @contextmanager
 def listed_once() -> Iterator[None]:
     """Cache directory listings in this context, since each format examines the same folder."""
-    token = _listings.set({})
-    try:
+    with context_value(_listings, {}):
         yield
-    finally:
-        _listings.reset(token)
 
 
 class FileSource(Source):

@@ -37,6 +37,7 @@ from shardcore.errors import (
     WrongRegion,
 )
 from shardcore.model.number_text import ends_text
+from shardcore.sources.base import context_value
 from shardcore.sources.remote.address import Address
 
 PIECE = 1 << 16
@@ -236,14 +237,9 @@ XML_SECONDS = 100
 _callback: ContextVar[Callable[[HttpConnection], None] | None] = ContextVar("callback", default=None)
 
 
-@contextlib.contextmanager
-def connection_callback(callback: Callable[[HttpConnection], None]) -> Iterator[None]:
+def connection_callback(callback: Callable[[HttpConnection], None]) -> contextlib.AbstractContextManager[None]:
     """Call `callback` with the connection of each request in this context, before the request is sent."""
-    token = _callback.set(callback)
-    try:
-        yield
-    finally:
-        _callback.reset(token)
+    return context_value(_callback, callback)
 
 
 def shut_down(connection: HttpConnection) -> None:
