@@ -13,11 +13,20 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError, Span
 from shardcore.sources.base import at_most
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
-from shardcore.teaching.lessons.fresh_files import FRESH, is_fresh, make_fresh
+from shardcore.teaching.lessons.answers import AnswerVerdict, Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import sample_key
-from shardcore.teaching.lessons.lesson_step import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
+from shardcore.teaching.lessons.lesson_step import (
+    FRESH,
+    MOST_INDEX,
+    LessonStage,
+    StepTarget,
+    fresh_key,
+    is_fresh,
+    make_fresh,
+    staged,
+)
+from shardcore.teaching.lessons.placeholders import NotHereError
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.lookup_steps import TraceWalk
