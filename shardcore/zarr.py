@@ -363,7 +363,7 @@ class _ReadOnlyStore(Store):
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
         keys = self._keys(prefix)
-        while listed := await self._run(_next_of, keys):
+        while listed := await self._run(lambda: [*islice(keys, LISTED)]):
             for key in listed:
                 yield key
 
@@ -450,10 +450,6 @@ class GroupStore(_ReadOnlyStore):
 
 def _reopened(kind: type[_ReadOnlyStore], where: Any, chosen: tuple[str, ...], options: dict[str, Any]) -> Any:
     return kind(where, *chosen, **options)
-
-
-def _next_of(keys: Iterator[str]) -> list[str]:
-    return list(islice(keys, LISTED))
 
 
 def _plain(scale: str) -> str:

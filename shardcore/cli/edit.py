@@ -74,8 +74,8 @@ def undo(file: LocalFile, asked: Undo, json: Json = False) -> int:
         shardcore undo small.shard --yes
     """
     from shardcore.operations.edit import refuse_address, undo_last
+    from shardcore.writing.in_place import locked, real_path
     from shardcore.writing.journal import earlier_journals
-    from shardcore.writing.lock import locked, real_path
 
     only("without --purge", not asked.purge, trust=asked.trust)
     refuse_address(file)

@@ -17,7 +17,7 @@ import typer
 
 import shardcore
 from shardcore.cli.output import OutputTarget, progress_bar, warn, write_text_to
-from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reported_as
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
@@ -587,14 +587,13 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
     from shardcore.sources.local import read_side_file
 
     name = "standard input" if key_file == "-" else key_file
-    try:
+    with reported_as(f"cannot read the keys in {name}"):
         # Read as bytes: text mode would convert line ends inside keys.
         data = sys.stdin.buffer.read() if key_file == "-" else read_side_file(key_file, named=True)
+    try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot read the keys in {name}: it is not UTF-8 text") from error
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read the keys in {name}: {reason_of(error)}") from error
     # Not `splitlines`: keys may contain other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardcore.cli.output import OutputTarget, progress_bar, warn
-from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, UsageError, reported_as
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
 from shardcore.sources.remote.address import parse_address
@@ -101,7 +101,7 @@ def _scratch_folder() -> Iterator[Path]:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
-    try:
+    with reported_as("no temporary files can be created on this machine"):
         while True:
             folder = temporary_path(parent / SCRATCH)
             folder.mkdir(mode=0o700)
@@ -113,8 +113,6 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
                 return folder, held
             # Another run removed it before it was locked.
             os.close(held)
-    except OSError as error:
-        raise SourceError(f"no temporary files can be created on this machine: {reason_of(error)}") from error
 
 
 def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:

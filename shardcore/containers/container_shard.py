@@ -212,6 +212,10 @@ class SequentialFile(ContainerFile):
         progress(1, 1)
 
 
+def section_node(section: Section, **more: Any) -> Node:
+    return Node(section.name, Span("", section.start, section.stop), doc=section.doc, **more)
+
+
 class ContainerTree:
     def __init__(self, file: ContainerFile) -> None:
         self._file = file

@@ -18,6 +18,7 @@ from shardcore.containers.container_shard import (
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    section_node,
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
@@ -163,14 +164,11 @@ class GzipFile(SequentialFile):
         return {"header": self._header_node, "members": self._members_node, "trailer": self._trailer_node}
 
     def _header_node(self, section: Section) -> Node:
-        kids = header_nodes(self.first, 0)
-        span = Span("", section.start, section.stop)
-        return Node("header", span, doc=section.doc, children=kids, row=0 if self.loaded else None)
+        return section_node(section, children=header_nodes(self.first, 0), row=0 if self.loaded else None)
 
     def _members_node(self, section: Section) -> Node:
-        span = Span("", section.start, section.stop)
         if not self.loaded:
-            return Node("members", span, role=FieldRole.DATA, doc=section.doc)
+            return section_node(section, role=FieldRole.DATA)
         parts = [part for part in self.objects.found.parts if part.start < section.stop or not part.start]
         starts = np.array([max(part.start, section.start) for part in parts], np.int64)
         stops = np.array([min(part.stop, section.stop) for part in parts], np.int64)
@@ -180,7 +178,7 @@ class GzipFile(SequentialFile):
 
         text = plural(len(parts), "member")
         kids = grouped(Extents(starts, np.maximum(starts, stops), describe))
-        return Node("members", span, text=text, role=FieldRole.DATA, doc=section.doc, children=kids)
+        return section_node(section, text=text, role=FieldRole.DATA, children=kids)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
         """Return the node of a member, without the bytes that are in the header and trailer sections."""
@@ -218,8 +216,7 @@ class GzipFile(SequentialFile):
         if section.size < TRAILER.size or (found and (found[-1].error or found[-1].stop != section.stop)):
             return Node("trailer", span, role=FieldRole.UNKNOWN, doc="No trailer: the last member is truncated.")
         row = len(found) - 1 if found else None
-        kids = trailer_nodes(self.source, section.start)
-        return Node("trailer", span, doc=section.doc, children=kids, row=row)
+        return section_node(section, children=trailer_nodes(self.source, section.start), row=row)
 
 
 def header_nodes(header: GzipHeader, at: int) -> tuple[Node, ...]:

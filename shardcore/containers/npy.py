@@ -13,6 +13,7 @@ from shardcore.containers.container_shard import (
     Fault,
     OpeningStep,
     PartObjects,
+    section_node,
 )
 from shardcore.errors import BadMagic, Truncated
 from shardcore.model.computed_children import field_nodes
@@ -21,6 +22,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource
@@ -44,15 +46,13 @@ PREAMBLE = Record(
         Field("minor", "u1", FieldRole.VERSION, "Minor version: 0."),
     ),
 )
-LENGTH_1 = Record(
-    "length",
-    source=PAGE,
-    fields=(Field("header_len", "<u2", FieldRole.SIZE, "Size of the header text in bytes."),),
-)
-LENGTH_2 = Record(
-    "length",
-    source=PAGE,
-    fields=(Field("header_len", "<u4", FieldRole.SIZE, "Size of the header text in bytes."),),
+LENGTH_1, LENGTH_2 = (
+    Record(
+        "length",
+        source=PAGE,
+        fields=(Field("header_len", kind, FieldRole.SIZE, "Size of the header text in bytes."),),
+    )
+    for kind in ("<u2", "<u4")
 )
 
 
@@ -136,21 +136,14 @@ class NpyFile(ContainerFile):
                 row=0,
             ),
         )
-        return Node("header", Span("", 0, section.stop), text=self._described, doc=section.doc, children=kids)
+        return section_node(section, text=self._described, children=kids)
 
     def _elements_node(self, section: Section) -> Node:
-        text = plural(section.size, "byte")
-        return Node(
-            "elements",
-            Span("", section.start, section.stop),
-            text=f"{self._described}, {text}",
-            role=FieldRole.DATA,
-            doc=section.doc,
-            row=0,
-        )
+        text = f"{self._described}, {plural(section.size, 'byte')}"
+        return section_node(section, text=text, role=FieldRole.DATA, row=0)
 
 
-class NpyShard(ContainerShard):
+class NpyShard(ContainerShard, Arrays):
     file: NpyFile
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:

@@ -17,6 +17,7 @@ from shardcore.containers.container_shard import (
     Fault,
     OpeningStep,
     PartObjects,
+    section_node,
 )
 from shardcore.errors import FormatError, Truncated
 from shardcore.model.array_layout import ArrayLayout
@@ -29,6 +30,7 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.prefetched_source import PrefetchedSource
 
@@ -143,11 +145,11 @@ class SafetensorsFile(ContainerFile):
             self.faults.append(Fault("trailing", "trailing bytes after the last tensor", span, is_error=False))
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        return {"length": self._length_node, "header": self._header_node, "tensors": self._tensors_node}
-
-    def _length_node(self, section: Section) -> Node:
-        kids = field_nodes(LENGTH, self.header, 0)
-        return Node("length", Span("", 0, section.stop), doc=section.doc, children=kids)
+        return {
+            "length": lambda section: section_node(section, children=field_nodes(LENGTH, self.header, 0)),
+            "header": self._header_node,
+            "tensors": self._tensors_node,
+        }
 
     def _header_node(self, section: Section) -> Node:
         rows = {part.record.start: row for row, part in enumerate(self.parts) if part.record is not None}
@@ -157,14 +159,8 @@ class SafetensorsFile(ContainerFile):
         def describe(first: int, last: int) -> list[Node]:
             return [self._entry_node(entry, rows.get(entry[2])) for entry in self._entries[first:last]]
 
-        return Node(
-            "header",
-            Span("", section.start, section.stop),
-            text=plural(len(self.parts), "tensor"),
-            role=FieldRole.TEXT,
-            doc=section.doc,
-            children=grouped(Extents(starts, stops, describe)),
-        )
+        text, kids = plural(len(self.parts), "tensor"), grouped(Extents(starts, stops, describe))
+        return section_node(section, text=text, role=FieldRole.TEXT, children=kids)
 
     def _entry_node(self, entry: tuple[str, Any, int, int], row: int | None) -> Node:
         name, value, start, stop = entry
@@ -184,8 +180,7 @@ class SafetensorsFile(ContainerFile):
 
     def _tensors_node(self, section: Section) -> Node:
         kids = grouped(object_extents(self.objects, section))
-        span = Span("", section.start, section.stop)
-        return Node("tensors", span, role=FieldRole.PADDING, doc=section.doc, children=kids)
+        return section_node(section, role=FieldRole.PADDING, children=kids)
 
 
 _OPENING = np.frombuffer(b"[{", np.uint8)
@@ -197,7 +192,7 @@ def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 
 
-class SafetensorsShard(ContainerShard):
+class SafetensorsShard(ContainerShard, Arrays):
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         return layout_of(str(ref.extras.get("dtype")), ref.extras.get("shape", []))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from shardcore.containers.container_shard import (
     Fault,
     OpeningStep,
     PartObjects,
+    section_node,
 )
 from shardcore.errors import BadMagic, FormatError, Unsupported
 from shardcore.model.budget import charge_items
@@ -121,8 +123,6 @@ CODECS = {0: "none", 8: "deflate", 93: "zstd"}
 
 ENCRYPTED, SIZES_FOLLOW, UTF8 = 1, 8, 1 << 11
 MOST_COMMENT = 0xFFFF
-_FILE_KIND, _LINK = 0o170000, 0o120000
-"""File type mask and symbolic link in Unix attributes."""
 ONES16, ONES32 = 0xFFFF, 0xFFFFFFFF
 ZIP64 = 1
 MOST_DIRECTORY = 256 << 20
@@ -277,7 +277,7 @@ class ZipFile(ContainerFile):
     def extras_of(self, row: int) -> dict[str, Any]:
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
-        is_link = entry["external"] >> 16 & _FILE_KIND == _LINK
+        is_link = stat.S_ISLNK(entry["external"] >> 16)
         return found | ({"encrypted": True} if self.is_encrypted(row) else {}) | ({"link": True} if is_link else {})
 
     def is_encrypted(self, row: int) -> bool:
@@ -329,14 +329,8 @@ class ZipFile(ContainerFile):
         def describe(first: int, last: int) -> list[Node]:
             return [self._member_node(row, int(stops[number])) for number, row in enumerate(order[first:last], first)]
 
-        return Node(
-            "members",
-            Span("", section.start, section.stop),
-            text=plural(len(order), "member"),
-            role=FieldRole.PADDING,
-            doc=section.doc,
-            children=grouped(Extents(starts, stops, describe)),
-        )
+        text, kids = plural(len(order), "member"), grouped(Extents(starts, stops, describe))
+        return section_node(section, text=text, role=FieldRole.PADDING, children=kids)
 
     def _member_node(self, row: int, stop: int) -> Node:
         part = self.entries[row][0]
@@ -396,14 +390,8 @@ class ZipFile(ContainerFile):
         def describe(first: int, last: int) -> list[Node]:
             return [self._entry_node(row) for row in range(first, last)]
 
-        return Node(
-            "central directory",
-            Span("", section.start, section.stop),
-            text=plural(len(self.entries), "entry", "entries"),
-            role=FieldRole.UNKNOWN,
-            doc=section.doc,
-            children=grouped(Extents(starts, stops, describe)),
-        )
+        text, kids = plural(len(self.entries), "entry", "entries"), grouped(Extents(starts, stops, describe))
+        return section_node(section, text=text, role=FieldRole.UNKNOWN, children=kids)
 
     def _entry_node(self, row: int) -> Node:
         part, at, stop = self.entries[row]
@@ -425,7 +413,7 @@ class ZipFile(ContainerFile):
         if edge < section.stop:
             comment = Span("", edge, section.stop)
             kids.append(Node("comment", comment, role=FieldRole.TEXT, doc="The archive's comment."))
-        return Node("end record", Span("", section.start, section.stop), doc=section.doc, children=tuple(kids))
+        return section_node(section, children=tuple(kids))
 
 
 _MOST_FOLLOWED = 10_000
@@ -490,9 +478,7 @@ class ZipShard(ContainerShard):
 
 
 def _record_node(record: Record, values: Mapping[str, Any], section: Section) -> Node:
-    kids = field_nodes(record, dict(values), section.start)
-    role = FieldRole.UNUSED
-    return Node(section.name, Span("", section.start, section.stop), role=role, doc=section.doc, children=kids)
+    return section_node(section, role=FieldRole.UNUSED, children=field_nodes(record, dict(values), section.start))
 
 
 def _name(raw: bytes, flags: int) -> str:

@@ -16,6 +16,7 @@ from shardcore.containers.container_shard import (
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    section_node,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
@@ -172,9 +173,8 @@ class ZstdFile(SequentialFile):
         return {"frames": self._frames_node}
 
     def _frames_node(self, section: Section) -> Node:
-        span = Span("", section.start, section.stop)
         if not self.loaded:
-            return Node("frames", span, role=FieldRole.DATA, doc=section.doc)
+            return section_node(section, role=FieldRole.DATA)
         parts = self.objects.found.parts
         rows = [(part.start, part.stop, row) for row, part in enumerate(parts)]
         rows += [(start, stop, -1) for start, stop in self._skipped]
@@ -188,8 +188,7 @@ class ZstdFile(SequentialFile):
 
         starts, stops = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
         kids = grouped(Extents(starts, stops, describe))
-        text = plural(len(parts), "frame")
-        return Node("frames", span, text=text, role=FieldRole.UNKNOWN, doc=section.doc, children=kids)
+        return section_node(section, text=plural(len(parts), "frame"), role=FieldRole.UNKNOWN, children=kids)
 
     def _skipped_node(self, start: int, stop: int) -> Node:
         head = self.source.read(start, min(start + SKIPPED.size, stop))

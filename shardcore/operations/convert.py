@@ -48,12 +48,11 @@ from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
 from shardcore.writing.inputs import Content, InputItem, LeftOut, inode_of, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
-from shardcore.writing.writer import Data, Sized, pieces_of
+from shardcore.writing.writer import Data, SameKeys, Sized, pieces_of
 
 MOST_KEPT = 512
 """Maximum number of shards that stay open between checking keys and reading contents, and between plans."""

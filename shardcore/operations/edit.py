@@ -26,9 +26,8 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.writing.declaration import TOMBSTONE, compute_edit
-from shardcore.writing.in_place import Audit, Edit, Rewrite, make_rewrites
+from shardcore.writing.in_place import Audit, Edit, Rewrite, locked, make_rewrites, real_path
 from shardcore.writing.journal import Journal, bring_back, read_journal
-from shardcore.writing.lock import locked, real_path
 from shardcore.writing.undo import edit_in_place
 from shardcore.writing.undo import undo as put_back
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,6 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
-    reason_of,
     reported_as,
     says_absent,
 )
@@ -133,12 +133,9 @@ def open_notes(shard: Shard) -> NoteBook:
         return NoteBook(beside, _name(shard), identity, stored.notes, beside, changed)
     folder = user_data_folder()
     lead = _size_prefix(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
-    try:
+    maybe = False
+    with reported_as(f"cannot list the notes in {folder}"), suppress(FileNotFoundError):
         maybe = any(name.startswith(f"{lead}-") for name in os.listdir(folder))  # noqa: PTH208
-    except FileNotFoundError:
-        maybe = False
-    except OSError as error:
-        raise SourceError(f"cannot list the notes in {folder}: {reason_of(error)}") from error
     if not maybe:
         return NoteBook(folder, _name(shard), None, beside=beside)
     identity = content_identity(shard)
@@ -245,10 +242,8 @@ def _write(book: NoteBook) -> None:
     if len(text) > MOST_BYTES:
         raise LimitExceeded(f"the notes have {plural(len(text), 'byte')}; at most {MOST_BYTES:,} are stored")
     if not book.is_beside:
-        try:
+        with reported_as(f"cannot create the folder {book.path.parent}"):
             book.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise SourceError(f"cannot create the folder {book.path.parent}: {reason_of(error)}") from error
     if not book.notes and not book.is_beside:
         _remove(book.path)
         return

@@ -33,8 +33,8 @@ from shardcore.writing.inputs import (
     without_replaced,
 )
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
+from shardcore.writing.output import finish_interrupted
 from shardcore.writing.plan import Plan, WrittenFile
-from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import exists_error
 from shardcore.writing.writer import OddName, UnreadableInput, Writer
 

@@ -13,7 +13,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, overload
 
-from shardcore.errors import Cancelled, LimitExceeded, NotAShard, ShardError, SourceError, UsageError, ends_reading
+from shardcore.errors import (
+    Cancelled,
+    LimitExceeded,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    ends_reading,
+    reported_as,
+)
 from shardcore.model.budget import Budget, OverBudget, budgeted
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
@@ -287,14 +296,12 @@ def _made(folder: str | Path | None) -> Path | None:
     if folder is None:
         return None
     path = Path(folder)
-    try:
+    with reported_as(f"cannot create the folder {path}"):
         path.mkdir(parents=True, exist_ok=True)
         if not path.is_dir():
             raise UsageError(f"{path} is not a folder")
         if (path / REPORT).exists():
             raise UsageError(f"{path / REPORT} exists already: give another folder")
-    except OSError as error:
-        raise SourceError(f"cannot create the folder {path}: {error.strerror or error}") from error
     return path
 
 
@@ -436,10 +443,8 @@ class _Saver:
         assert self._folder is not None
         name = self._names.give(found.name)
         parent = self._folder / UNCHECKED if condition is Condition.UNCHECKED else self._folder
-        try:
+        with reported_as(f"cannot create the folder {parent}"):
             parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise SourceError(f"cannot create the folder {parent}: {error.strerror or error}") from error
         while (parent / name).exists():
             name = self._names.rename(name)
         write_whole(parent / name, pieces)

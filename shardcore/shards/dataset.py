@@ -38,6 +38,7 @@ from shardcore.model.safe_text import short
 from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.non_shard_files import other_file
@@ -155,12 +156,14 @@ def _of_member(default: F) -> F:
         if not ref.shard:
             return default(shard, ref, *arguments, **named)
         with relocating(ref.shard):
-            return getattr(shard.member(ref.shard), default.__name__)(inside_member(ref), *arguments, **named)
+            member = shard.member(ref.shard)
+            answers = getattr(member.arrays if hasattr(Arrays, default.__name__) else member, default.__name__)
+            return answers(inside_member(ref), *arguments, **named)
 
     return cast("F", call)
 
 
-class DataSet(Shard):
+class DataSet(Shard, Arrays):
     """Shard over a folder: the objects of its shards (called members here), found by routing.
 
     Members are opened once, on demand; those in a local folder hold no file descriptor. Formats implement `route` and
@@ -654,15 +657,15 @@ class DataSet(Shard):
     reads_ranges = _of_member(Shard.reads_ranges)
     read_part = _of_member(Shard.read_part)
     file_names = _of_member(Shard.file_names)
-    array_layout = _of_member(Shard.array_layout)
-    decode_array = _of_member(Shard.decode_array)
+    array_layout = _of_member(Arrays.array_layout)
+    decode_array = _of_member(Arrays.decode_array)
     facts = _of_member(Shard.facts)
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
         if not ref.shard:
             return super().geometry(ref, data)
         with relocating(ref.shard):
-            found = self.member(ref.shard).geometry(inside_member(ref), data)
+            found = self.member(ref.shard).arrays.geometry(inside_member(ref), data)
         return None if found is None else found.with_spans(lambda span: placed_span(span, ref.shard))
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:

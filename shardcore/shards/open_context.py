@@ -48,6 +48,10 @@ def _nowhere(
     raise UsageError(f"{address} cannot be opened from here")
 
 
+def _nothing_else(source: Source, format: str) -> Shard:
+    raise UsageError(f"{source.name} cannot be opened from here")
+
+
 class Reach(Protocol):
     """Function that opens the folder at an address found in a file."""
 
@@ -78,7 +82,7 @@ class OpenContext:
         trusted: Stores and folders that files may refer to; see `RemoteOptions.trusted`.
     """
 
-    opener: Opener
+    opener: Opener = _nothing_else
     draft: Draft = field(default_factory=Draft)
     partial: bool = False
     progress: Progress = no_progress

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.html_display import Displayed
@@ -27,6 +27,7 @@ from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
 from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import ReadPurpose, reading_for
@@ -35,12 +36,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from shardcore.codecs.decoder_process import IsolatedDecoder, TaskRunner
-    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
-    from shardcore.model.geometry import Geometry
     from shardcore.model.node import Runs
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
@@ -450,7 +449,7 @@ class Shard(Displayed, ABC):
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return an object as a read-only NumPy array.
 
-        Arrays are objects that the format declares as such (`array_layout`), and contents that are `.npy` files.
+        Arrays are objects that the format declares as such (`Arrays.array_layout`), and contents that are `.npy` files.
         A box of an array of many chunks is read by slices instead: `shard[0:64, 0:64, 12]`.
 
         Args:
@@ -467,7 +466,7 @@ class Shard(Displayed, ABC):
         from shardcore.model.array_layout import RAW
 
         wanted = self.ref_of(ref)
-        layout = self.array_layout(wanted)
+        layout = self.arrays.array_layout(wanted)
         if layout is not None and layout.nbytes > limit:
             size = plural(layout.nbytes, "byte")
             raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
@@ -479,17 +478,8 @@ class Shard(Displayed, ABC):
                 raise UsageError(f"{short(wanted.key)} is not an array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
-            layout, data = self.decode_array(wanted, layout, data, self.decoder)
+            layout, data = self.arrays.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
-
-    def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
-        """Return the first values of each column of a table, by column name; None if the shard is not a table.
-
-        Raises:
-            FormatError: A column is corrupt.
-            SourceError: The bytes cannot be read.
-        """
-        return None
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
         """Return an object by its key; a given `ObjectRef` is returned unchanged."""
@@ -558,14 +548,6 @@ class Shard(Displayed, ABC):
         """
         return b""
 
-    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout of an object that the format declares as an array; None for other objects.
-
-        Raises:
-            FormatError: The declared layout is invalid.
-        """
-        return None
-
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the array that the chunks of the shard form; None if there is none.
 
@@ -578,51 +560,11 @@ class Shard(Displayed, ABC):
         """
         return None
 
-    def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return the address of the meshes of a segmentation, and the key of a segment in them; None if there are none.
-
-        The meshes may lack that key.
-
-        Raises:
-            SourceError: The description of the meshes cannot be read.
-        """
-        return None
-
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return the geometry of an object that the format declares as a mesh, skeleton or annotations; else None.
-
-        Args:
-            ref: The object.
-            data: Its whole content.
-
-        Raises:
-            FormatError: The content does not match the declaration.
-        """
-        return None
-
-    def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
-    ) -> tuple[ArrayLayout, bytes]:
-        """Decode an encoded array; return its layout and elements.
-
-        Args:
-            ref: The object.
-            layout: Its layout, with its encoding.
-            data: Its content.
-            decoder: Runs decoders: `Shard.decoder`.
-
-        Raises:
-            Unsupported: The encoding is not supported.
-            FormatError: The content is invalid.
-            LimitExceeded: The array is too large.
-        """
-        raise Unsupported(f"array encoding {layout.encoding!r} is not supported")
-
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content with their locations, in order; may read.
 
         An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content
-        has one part per block. The parts of an encoded array refer to its decoded elements (`decode_array`).
+        has one part per block. The parts of an encoded array refer to its decoded elements (`Arrays.decode_array`).
 
         Raises:
             FormatError: The stored bytes are corrupt.
@@ -649,6 +591,11 @@ class Shard(Displayed, ABC):
             ShardError: It is damaged, or the bytes cannot be read.
         """
         return {}
+
+    @property
+    def arrays(self) -> Arrays:
+        """Arrays and geometry that the format declares for its objects."""
+        return self if isinstance(self, Arrays) else Arrays()
 
     @property
     def sharding(self) -> Sharding | None:

@@ -91,7 +91,7 @@ class StoredGrid(ChunkGrid):
     def located_in(self, cell: GridCell, index: tuple[int, ...], ref: ObjectRef | None) -> ElementLocation:
         if ref is None:
             return ElementLocation(index, cell)
-        layout = self.shard.array_layout(ref)
+        layout = self.shard.arrays.array_layout(ref)
         if layout is None:
             return ElementLocation(index, cell, ref, span=ref.spans[0] if ref.spans else None)
         inside = [at - first for at, first in zip(index, cell.box.begin, strict=True)]

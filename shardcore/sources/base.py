@@ -377,17 +377,74 @@ def range_cuts(start: int, stop: int, most: int = RANGE) -> Iterator[tuple[int, 
 
 def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
     """Merge ranges at most `gap` bytes apart into `(start, stop, numbers of the ranges)`; empty ranges are dropped."""
-    joined: list[tuple[int, int, list[int]]] = []
+    found: list[tuple[int, int, list[int]]] = []
     for number in sorted((n for n, (a, b) in enumerate(ranges) if b > a), key=lambda n: ranges[n]):
         start, stop = ranges[number]
-        if joined:
-            first, last, members = joined[-1]
+        if found:
+            first, last, members = found[-1]
             if start <= last + gap and max(stop, last) - first <= max(MERGE_LIMIT, last - first):
                 members.append(number)
-                joined[-1] = (first, max(stop, last), members)
+                found[-1] = (first, max(stop, last), members)
                 continue
-        joined.append((start, stop, [number]))
-    return joined
+        found.append((start, stop, [number]))
+    return found
+
+
+Piece = tuple[int, bytes]
+"""Offset of some bytes, and the bytes."""
+
+
+def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the parts of `[start, stop)` that sorted blocks do not cover."""
+    holes: list[tuple[int, int]] = []
+    at = start
+    for first, data in pieces:
+        if first > at:
+            holes.append((at, min(first, stop)))
+        at = max(at, first + len(data))
+        if at >= stop:
+            return holes
+    if at < stop:
+        holes.append((at, stop))
+    return holes
+
+
+def present(pieces: list[Piece], start: int, stop: int) -> tuple[tuple[int, int], ...]:
+    """Return the parts of `[start, stop)` that sorted blocks cover."""
+    holes = missing(pieces, start, stop)
+    edges = [start, *(edge for hole in holes for edge in hole), stop]
+    return tuple((first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
+
+
+def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
+    """Return the bytes `[start, stop)` from blocks that cover them; blocks may be in any order and may overlap."""
+    parts: list[bytes] = []
+    at = start
+    for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):
+        last = first + len(data)
+        if first <= at < last and at < stop:
+            parts.append(data if first == at and last <= stop else data[at - first : min(stop, last) - first])
+            at = min(last, stop)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+MOST_AHEAD = 16 << 20
+"""Maximum read-ahead."""
+
+
+class ReadAhead:
+    """Read-ahead of a sequential reader: fetches as many bytes ahead as were read in sequence, up to `MOST_AHEAD`."""
+
+    def __init__(self) -> None:
+        self._next = self._run = 0
+
+    def fetch_stop(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
+        """Return the end offset for fetching a missing range `[start, stop)`; a `lookup` does not read ahead."""
+        before = self._run if start == self._next else 0
+        more = 0 if lookup else min(before, MOST_AHEAD)
+        self._next = max(min(stop + more, size), stop)
+        self._run = before + self._next - start if start else 0
+        return self._next
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,21 @@ from dataclasses import dataclass
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_text import plural
 from shardcore.model.span import Span
-from shardcore.sources.base import FAR_GAP, Entry, Folder, ReadPurpose, Source, merged, purpose, range_cuts
-from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing, present
+from shardcore.sources.base import (
+    FAR_GAP,
+    Entry,
+    Folder,
+    Piece,
+    ReadAhead,
+    ReadPurpose,
+    Source,
+    joined,
+    merged,
+    missing,
+    present,
+    purpose,
+    range_cuts,
+)
 
 FIRST = 1 << 16
 """First range of a file, as in `RemoteFile`."""

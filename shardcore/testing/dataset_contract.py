@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -215,14 +214,10 @@ def _check_object(found: DataSet, span: Span, row: int) -> None:
 
 
 def _descriptors() -> set[str]:
-    return set(_numbers())
-
-
-def _numbers() -> Iterator[str]:
+    found = set[str]()
     for entry in DESCRIPTORS.iterdir():
-        try:
+        with suppress(FileNotFoundError):
             target = str(entry.readlink())
-        except FileNotFoundError:
-            continue
-        if target.startswith("/") and not target.startswith(("/dev", "/proc", "/usr")):
-            yield f"{entry.name} {target}"
+            if target.startswith("/") and not target.startswith(("/dev", "/proc", "/usr")):
+                found.add(f"{entry.name} {target}")
+    return found

@@ -46,15 +46,13 @@ from shardcore.model.safe_text import shell_line, typed
 from shardcore.model.span import Span, union
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.system import is_own, sync_file
-from shardcore.writing.in_place import SHOWN, Edit, Zeros, write_all
-from shardcore.writing.lock import real_path
+from shardcore.writing.in_place import SHOWN, Edit, Zeros, real_path, write_all
 from shardcore.writing.temporary import TemporaryFile, sync_folders
-from shardcore.writing.temporary_names import stem_of, sweep
+from shardcore.writing.temporary_names import JOURNAL, stem_of, sweep
 
 MAGIC = b"SHRDUNDO"
 BEGUN, DONE, UNDOING = b"\0", b"\1", b"\2"
 VERSION = 2
-SUFFIX = ".undo"
 
 _HEAD = struct.Struct("<I")
 _RECORD = struct.Struct("<BQQ")
@@ -81,7 +79,7 @@ MOST_HOLES = 1 << 30
 
 def journal_of(path: Path) -> Path:
     real = real_path(path)
-    return real.with_name(real.name + SUFFIX)
+    return real.with_name(real.name + JOURNAL)
 
 
 def earlier_journals(path: Path) -> list[Path]:
@@ -496,6 +494,13 @@ def set_state(raw: IO[bytes], state: bytes) -> None:
             raw.seek(len(MAGIC))
             write_all(raw, before)
         raise SourceError(f"cannot write the journal: {reason_of(error)}") from error
+
+
+def drop_last(path: Path, *, wipe: bool = False) -> None:
+    """Remove the journal of the last edit; that of the edit before becomes the last one."""
+    remove_journal(journal_of(path), wipe=wipe)
+    bring_back(path)
+    sync_folders([path.parent])
 
 
 def remove_journal(path: Path, *, wipe: bool = False) -> None:

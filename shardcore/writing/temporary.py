@@ -160,7 +160,7 @@ class TemporaryFile(Draining):
             else:
                 (self._file or self.file).write(data)
         except (OSError, ValueError) as error:  # without `_writing`, which would slow down small writes
-            raise _cannot_write(self.final, error) from error
+            raise SourceError(f"cannot write {self.final}: {reason_of(error)}") from error
         if self._proof is not None:
             self._proof[1].update(data)
         self.at += len(data)
@@ -404,16 +404,12 @@ def write_as(
 
 def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
     """Write a small file with few system calls; return its name. See `write_as`."""
-    for left in reversed(range(TRIES)):
-        try:
-            return _write_small(path, data, force, other)
-        except FileNotFoundError as error:
-            # A concurrent `sweep` removed it before it was locked.
-            if not left:
-                raise _cannot_write(path, error) from error
-        except OSError as error:
-            raise _cannot_write(path, error) from error
-    raise AssertionError("the last attempt returns or raises")
+    with reported_as(f"cannot write {path}"):
+        for _ in range(TRIES - 1):
+            # A concurrent `sweep` may remove it before it is locked.
+            with contextlib.suppress(FileNotFoundError):
+                return _write_small(path, data, force, other)
+        return _write_small(path, data, force, other)
 
 
 def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path] | None) -> Path:
@@ -447,10 +443,6 @@ def _cannot_create(final: Path, error: Exception) -> SourceError:
     gone = isinstance(error, FileNotFoundError) and not os.path.isdir(final.parent)  # noqa: PTH112
     reason = f"no such folder: {final.parent}" if gone else reason_of(error)
     return SourceError(f"cannot write {final}: {reason}")
-
-
-def _cannot_write(final: Path, error: Exception) -> SourceError:
-    return SourceError(f"cannot write {final}: {reason_of(error)}")
 
 
 def takes_writes(path: Path) -> bool:
@@ -502,13 +494,10 @@ _private = partial(open_file, mode=0o600)
 
 def is_there(path: Path) -> bool:
     """Return whether a name exists, including broken links."""
-    try:
+    with reported_as(f"cannot write {path}"), contextlib.suppress(FileNotFoundError):
         path.lstat()
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError) as error:
-        raise _cannot_write(path, error) from error
-    return True
+        return True
+    return False
 
 
 def sync_folders(folders: Collection[Path]) -> None:

@@ -7,14 +7,19 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import TypeGuard
 
 from shardcore.errors import Remedy, SourceError
+from shardcore.sources.base import Source
+from shardcore.sources.local import FileSource
 from shardcore.system import is_link, is_own, lock_file, open_to_lock
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
+JOURNAL = ".undo"
+"""Suffix of the journal of the last edit; see `journal`."""
 REPLACING = ".replacing-shards"
-"""Suffix of the folder that holds committed new files; see `replacement`."""
+"""Suffix of the folder that holds committed new files; see `output`."""
 WAITED = 5.0
 """Seconds to wait for a run that is moving its files."""
 FOLDERS_ABOVE = 2
@@ -125,6 +130,11 @@ def remove_tree(path: Path) -> None:
         return
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def has_journal(source: Source) -> TypeGuard[FileSource]:
+    """Return whether a local file has a journal, valid or not; cheap, for verification."""
+    return isinstance(source, FileSource) and os.path.lexists(f"{os.path.realpath(source.path)}{JOURNAL}")
 
 
 def replacing_path(target: Path, *, folder: bool) -> Path:

@@ -16,7 +16,6 @@ from shardcore.model.finding import Findings
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shell_line, typed
 from shardcore.progress import Progress, no_progress
-from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.writing.in_place import (
     Audit,
@@ -27,9 +26,11 @@ from shardcore.writing.in_place import (
     Zeros,
     check_audit_log,
     check_names,
+    locked,
     make_changes,
     make_durable,
     open_for_edit,
+    real_path,
     write_all,
 )
 from shardcore.writing.journal import (
@@ -42,6 +43,7 @@ from shardcore.writing.journal import (
     all_journals,
     bring_back,
     check_journal,
+    drop_last,
     earlier_journals,
     journal_of,
     mark_journal,
@@ -51,9 +53,8 @@ from shardcore.writing.journal import (
     set_state,
     write_journal,
 )
-from shardcore.writing.lock import locked, real_path
 from shardcore.writing.temporary import sync_folders
-from shardcore.writing.temporary_names import stem_of, sweep
+from shardcore.writing.temporary_names import JOURNAL, stem_of, sweep
 
 # --- finding journals ---
 
@@ -81,10 +82,8 @@ def interrupted(path: str | Path) -> str:
     return found.message if found is not None else ""
 
 
-def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
+def note_interrupted(findings: Findings, source: FileSource, format_name: str) -> None:
     """Add a finding about an interrupted edit; its code begins with the format name."""
-    if not isinstance(source, FileSource) or not os.path.lexists(journal_of(source.path)):
-        return
     try:
         found = interrupted_edit(source.path)
     except ShardError:
@@ -109,7 +108,7 @@ def undoable_edits(path: Path) -> int | None:
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
     """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
-    journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
+    journal, earlier = f"{edit.path.name}{JOURNAL}", undoable_edits(edit.path)
     if not keep:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"
@@ -180,9 +179,7 @@ def apply(
             if journal:
                 mark_journal(path, DONE)
                 return path
-            remove_journal(path)
-            bring_back(edit.path)
-            sync_folders([path.parent])
+            drop_last(edit.path)
         return None
 
 
@@ -257,9 +254,7 @@ def finish(
                     set_state(raw, DONE)
         if not stays:
             with _edited(where, found.verb):
-                remove_journal(found.undo_path, wipe=found.kept)
-                bring_back(where)
-                sync_folders([where.parent])
+                drop_last(where, wipe=found.kept)
     return found
 
 
@@ -282,9 +277,7 @@ def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = Fa
             open_for_edit(where).close()
             set_state(raw, UNDOING)
             _write(where, raw, found.old, found.old_size, progress)
-        remove_journal(found.undo_path)
-        bring_back(where)
-        sync_folders([where.parent])
+        drop_last(where)
     return found
 
 

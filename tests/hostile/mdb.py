@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.codecs.xet.hashes import chunk_hash
-from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, write_u24
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, XorbInfo, write_info, write_u24
 from shardcore.formats.mdb import layout
 from shardcore.formats.mdb.layout import BOOKEND, CAS_ENTRY, CAS_HEADER, FILE_ENTRY, FILE_HEADER, FOOTER, HEADER
 from tests.hostile.making import MEGABYTES, hostile, lead_out, put

@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore import content
-from shardcore.formats.neuroglancer.arrangement import bits_for
+from shardcore.formats.neuroglancer.space_values import bits_for
 from shardcore.operations.content.geometry import mesh_level
 from shardcore.operations.convert import convert
 from shardcore.operations.pack import pack

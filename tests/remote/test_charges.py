@@ -13,7 +13,7 @@ from shardcore import errors
 from shardcore.cli.program import run
 from shardcore.sources.base import ReadPurpose
 from shardcore.sources.location import source_of
-from shardcore.sources.remote import range_request
+from shardcore.sources.remote import file
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
@@ -92,7 +92,7 @@ def test_redirects_without_end_are_counted_and_told(
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = count(0, 40)
-    monkeypatch.setattr(range_request, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(file, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
 
 
 @pytest.mark.usefixtures("slow")

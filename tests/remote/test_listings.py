@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run
-from shardcore.sources.remote.cancellation import MOST_XML
+from shardcore.sources.remote.response import MOST_XML
 from shardcore.sources.remote.upload import Upload
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from shardcore import errors
+from shardcore.sources.remote.file import ENOUGH, ENOUGH_SHARE
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.range_request import ENOUGH, ENOUGH_SHARE
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.testing import FULL, sampled
 from tests.remote.client import nothing_left

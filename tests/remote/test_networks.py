@@ -12,7 +12,7 @@ import pytest
 import shardcore
 from shardcore import errors
 from shardcore.sources.location import source_of
-from shardcore.sources.remote import cancellation, response
+from shardcore.sources.remote import response
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import Broken
@@ -95,7 +95,7 @@ def test_an_answer_without_an_end(
     monkeypatch: pytest.MonkeyPatch, transport: str, first: bytes, again: bytes, error: type[Exception]
 ) -> None:
     """Header, chunk size and error text of a response have one deadline each, however slowly bytes arrive."""
-    for module, name in ((response, "PIECE_SECONDS"), (response, "ERROR_SECONDS"), (cancellation, "XML_SECONDS")):
+    for module, name in ((response, "PIECE_SECONDS"), (response, "ERROR_SECONDS"), (response, "XML_SECONDS")):
         monkeypatch.setattr(module, name, 0.2)
     with nothing_left(), StoreServer({"/shards/a": DATA}) as server, FaultProxy(server.host) as proxy:
         proxy.faults = [Endless(again, first)]
@@ -105,7 +105,7 @@ def test_an_answer_without_an_end(
 
 
 def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cancellation, "XML_SECONDS", 0.2)
+    monkeypatch.setattr(response, "XML_SECONDS", 0.2)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 80000\r\n\r\n"
     with StoreServer() as server, FaultProxy(server.host) as proxy:
         proxy.faults = [Endless(b"<", head, when=lambda request: "list-type" in request.target)]

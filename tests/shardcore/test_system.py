@@ -27,7 +27,7 @@ from shardcore.sources.remote.http import headers_for
 from shardcore.testing import SourceContract
 from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing import temporary_names
-from shardcore.writing.replacement import LIST
+from shardcore.writing.output import LIST
 from shardcore.writing.temporary import write_whole
 from shardcore.writing.temporary_names import REPLACING
 from tests.shardcore.fake_systems import SYSTEMS, windows

@@ -15,7 +15,7 @@ from shardcore.errors import FormatError, ShardError, SourceError, reason_of
 from shardcore.sources.local import read_side_file
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.system import replace_file, user_folder
-from shardcore.writing.lock import real_path
+from shardcore.writing.in_place import real_path
 from shardcore.writing.temporary import write_small
 
 MAX_RECENT = 12

@@ -6,7 +6,9 @@ the only sign: sections and fields also have letters, underlines or hatches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -217,8 +219,14 @@ def zoom(application: QApplication, factor: float) -> None:
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:
         return
-    own = [(widget, QFont(widget.font())) for widget in application.allWidgets() if _has_font(widget)]
-    fixed = [(widget, name, size) for widget in application.allWidgets() for name, size in _fixed(widget)]
+    with _no_garbage_collection():
+        _scale(application, ratio, before)
+
+
+def _scale(application: QApplication, ratio: float, before: float) -> None:
+    widgets = application.allWidgets()
+    own = [(widget, QFont(widget.font())) for widget in widgets if _has_font(widget)]
+    fixed = [(widget, name, size) for widget in widgets for name, size in _fixed(widget)]
     if isinstance(name := application.property(_PROPERTY), str):
         apply(application, name)
     for widget, font in own:
@@ -228,6 +236,18 @@ def zoom(application: QApplication, factor: float) -> None:
         # Skip widgets that have resized themselves. Scale from 100 %, so that rounding does not add up.
         if (name, size) in _fixed(widget):
             getattr(widget, name)(type_.px(round(size / max(before, 1.0))))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Keep unreferenced widgets until the end: deleting one while all widgets are listed leaves dangling pointers."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _has_font(widget: QWidget) -> bool:

@@ -12,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, tree_root
-from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     CHUNKS,
+    FIXED,
     HEADER_SIZE,
     INFO_BLOCK,
     INFO_LENGTH,
     MAX_CHUNKS,
     MAX_XORB_SIZE,
+    PER_CHUNK,
     SENTENCES,
     Scheme,
+    XorbInfo,
     write_chunk,
+    write_info,
     write_u24,
 )
 from shardcore.model.section import Section, SectionRole

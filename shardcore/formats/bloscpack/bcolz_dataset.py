@@ -96,10 +96,8 @@ class BcolzDataSet(DataSet):
     def open_member(self, name: str, source: Source) -> BloscpackShard:
         shard = open_shard(PrefetchedSource(source), self._context.member())
         if (count := len(shard.objects)) != 1:
-            raise Unsupported(
-                f"the file has {plural(count, 'chunk')}; a file of a column has exactly one",
-                span=Span("", 0, source.size),
-            )
+            message = f"the file has {plural(count, 'chunk')}; a file of a column has exactly one"
+            raise Unsupported(message, span=Span("", 0, source.size))
         if self.isolated is not None:
             shard.file.isolate(self.isolated)
         return shard

@@ -162,9 +162,8 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.typesize == 0:
         raise FormatError("typesize of the chunk is 0; valid: 1 to 255", span=place)
     if header.ctbytes < HEADER_SIZE:
-        raise FormatError(
-            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header", span=place
-        )
+        message = f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header"
+        raise FormatError(message, span=place)
     if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
             f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its header; "
@@ -341,9 +340,8 @@ def decompress(
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
-        raise FormatError(
-            f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
-        )
+        message = f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}"
+        raise FormatError(message, span=place)
     if header.nbytes == 0:
         return b""
     charge_expanded(header.nbytes)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -31,6 +29,7 @@ from shardcore.formats.bloscpack.blosc1 import (
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
 from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.parallel import JobThreads, completed, in_order
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
 from shardcore.sources.wrapper_sources import KeptSource
@@ -178,24 +177,19 @@ class ChunkReader:
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
         # Filled in place and returned by `getvalue` without a copy.
-        buffer = BytesIO(bytes(total))
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
-        try:
-            with buffer.getbuffer() as out:
-                places = list(pairwise(starts.tolist()))
+        buffer, places = BytesIO(bytes(total)), list(pairwise(starts.tolist()))
+        with buffer.getbuffer() as out:
 
-                def fill(numbers: Sequence[int]) -> None:
-                    source = self._block(numbers)
-                    for number in numbers:
-                        with out[slice(*places[number])] as part:
-                            stored = self.stored(number, source)
-                            self.check(stored)
-                            decompress(stored.chunk, limit=limit, place=stored.span, out=part)
+            def fill(numbers: Sequence[int]) -> None:
+                source = self._block(numbers)
+                for number in numbers:
+                    with out[slice(*places[number])] as part:
+                        stored = self.stored(number, source)
+                        self.check(stored)
+                        decompress(stored.chunk, limit=limit, place=stored.span, out=part)
 
-                for _ in pool.map(fill, self._batches(0, None)):
-                    pass
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            for _ in in_order(fill, self._batches(0, None), self._threads):
+                pass
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -253,17 +247,14 @@ class ChunkReader:
             for numbers in batches:
                 yield from work(numbers)
             return
-        waiting: deque[Future[list[T]]] = deque()
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
+        pool = JobThreads(self._threads)
+        calls = ((work, (numbers,)) for numbers in batches)
         try:
-            for numbers in batches:
-                waiting.append(pool.submit(work, numbers))
-                if len(waiting) > THREADS:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
+            with closing(completed(pool, calls, THREADS + 1, THREADS + 1)) as done:
+                for future in done:
+                    yield from future.result()
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.stop()
 
     def _problems(self, tried: Sequence[bool], numbers: Sequence[int]) -> list[ShardError | None]:
         source = self._block(numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -33,7 +32,7 @@ from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.writing.temporary_names import is_left_over
+from shardcore.writing.temporary_names import has_journal, is_left_over
 
 DEEPEST = 32
 """Deepest level of subfolders that is searched."""
@@ -160,10 +159,9 @@ class BloscpackFiles(DataSet):
         if not 0 <= member.size <= HEAD:
             return None
         from shardcore.formats.bloscpack.verify import intact_report
-        from shardcore.writing.journal import SUFFIX as JOURNAL
 
         with self.folder.open(member.name) as source:
-            if os.path.lexists(f"{source.path}{JOURNAL}"):
+            if has_journal(source):
                 return None
             return intact_report(source.read(0, source.size), depth)
 

@@ -269,9 +269,8 @@ class Checksum:
         """Compare a stored checksum with the data it covers; raise BadChecksum if they differ."""
         computed = self.compute(data)
         if computed != stored:
-            raise BadChecksum(
-                f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}", span=place
-            )
+            message = f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}"
+            raise BadChecksum(message, span=place)
 
 
 def _hash(number: int, name: str, size: int) -> Checksum:
@@ -386,19 +385,15 @@ class Header:
         stop = table + self.slots * OFFSET.size
         if stop > size:
             chunks, spare = plural(max(self.nchunks, 0), "chunk"), plural(self.max_app_chunks, "spare slot")
-            raise Truncated(
-                f"{chunks} and {spare} need offsets up to byte {stop:#x}; the file ends at {size:#x}",
-                span=Span("", min(table, size), size),
-            )
+            message = f"{chunks} and {spare} need offsets up to byte {stop:#x}; the file ends at {size:#x}"
+            raise Truncated(message, span=Span("", min(table, size), size))
 
 
 def header_record(data: bytes) -> Record:
     """Return the layout of the header from its first five bytes or more."""
     if data[:4] != MAGIC[: len(data)] or not data:
-        raise BadMagic(
-            f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}",
-            span=Span("", 0, min(4, len(data))),
-        )
+        message = f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}"
+        raise BadMagic(message, span=Span("", 0, min(4, len(data))))
     if len(data) <= len(MAGIC):
         raise Truncated("the file ends before its version, byte 4", span=Span("", 0, len(data)))
     version = data[4]

@@ -98,9 +98,8 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
     kind = checksum(values["meta_checksum"], METADATA_HEADER.span("meta_checksum", start))
     section = MetadataSection(start, values, kind)
     if section.stop > size:
-        raise Truncated(
-            f"the metadata section ends at byte {section.stop:#x}, the file at {size:#x}", span=Span("", start, size)
-        )
+        message = f"the metadata section ends at byte {section.stop:#x}, the file at {size:#x}"
+        raise Truncated(message, span=Span("", start, size))
     return section
 
 

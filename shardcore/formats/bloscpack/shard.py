@@ -35,6 +35,7 @@ from shardcore.model.keys import NUMBERS, Key
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
@@ -52,7 +53,7 @@ HEAD = 65536
 """Bytes of the first read; for files up to this size, opening loads all chunk headers."""
 
 
-class BloscpackShard(FileShard):
+class BloscpackShard(FileShard, Arrays):
     file: BloscpackFile
     _lookup: BloscpackLookup
     key_form = NUMBERS

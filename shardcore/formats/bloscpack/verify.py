@@ -16,7 +16,7 @@ from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.writing.undo import note_interrupted
+from shardcore.writing.temporary_names import has_journal
 
 SLOTS_AT_ONCE = 2**16
 
@@ -53,7 +53,10 @@ class Verification:
 
     def run(self, depth: Depth, progress: Progress) -> Report:
         progress(0, 1)
-        note_interrupted(self._findings, self._file.source, "bloscpack")
+        if has_journal(self._file.source):
+            from shardcore.writing.undo import note_interrupted
+
+            note_interrupted(self._findings, self._file.source, "bloscpack")
         self._structure()
         if self._file.metadata is not None:
             self._metadata(self._file.metadata)

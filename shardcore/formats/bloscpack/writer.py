@@ -42,12 +42,11 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.safe_text import short
 from shardcore.sources.base import check_name
-from shardcore.writing.columns import MOST_PAIRS, twins_error
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import Data, More, OddName, Sized, UnreadableInput, Writer, pieces_of
+from shardcore.writing.writer import Data, More, OddName, Sized, UnreadableInput, Writer, pieces_of, twins_error
 
 if TYPE_CHECKING:
     from shardcore.formats.bloscpack.shard import BloscpackShard
@@ -171,7 +170,7 @@ class BloscpackWriter(Writer):
 
     def _check_twins(self) -> None:
         if self._twins:
-            raise twins_error(self._twins[:MOST_PAIRS], len(self._twins), "file name")
+            raise twins_error(self._twins, len(self._twins), "file name")
 
     def _metadata_of(self, content: InputContent, more: More, who: str) -> Any:
         given = more.facts.get("metadata", self._metadata)

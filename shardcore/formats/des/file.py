@@ -122,12 +122,7 @@ class DesFile:
         return self._read_sidecar()[1]
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
-        if (found := self._sidecar.value) is not None:
-            return found
-        folder, name = self.source.folder, self.sidecar_name
-        if folder is None or not name or not self.has_sidecar:
-            return None, None
-        return self._sidecar.get(lambda: read_sidecar(folder, name))
+        return self._sidecar.get(lambda: read_sidecar(self.source)) if self.has_sidecar else (None, None)
 
     def tombstone(self, row: int) -> Tombstone | None:
         if self.sidecar is None or (uid := self.uid(row)) is None:
@@ -224,10 +219,8 @@ class DesFile:
                 yield piece
             if digest.hexdigest() != self.entries.hash_text(row).lower():
                 name = bigfile_name(self.entries.hash(row))
-                raise BadChecksum(
-                    f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name",
-                    span=Span(name, 0, source.size),
-                )
+                message = f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name"
+                raise BadChecksum(message, span=Span(name, 0, source.size))
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
         """Return bytes `[start, stop)` of a content that is stored uncompressed; None if it is compressed."""

@@ -195,9 +195,8 @@ def index_start(size: int, footer: dict[str, Any]) -> int:
     index_size = int(footer["index_size"])
     span = FOOTER.span("index_size", size - FOOTER.size)
     if index_size > room:
-        raise Truncated(
-            f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}", span=span
-        )
+        message = f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}"
+        raise Truncated(message, span=span)
     if index_size < INDEX_HEAD.size:
         raise Truncated(f"index_size is {index_size}; the entry count alone takes {INDEX_HEAD.size} bytes", span=span)
     return size - FOOTER.size - index_size

@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -107,7 +107,6 @@ class Route:
 
 
 def check_bits(n_bits: object) -> int:
-    """Return `n_bits`; raise UsageError if it is not an integer from 4 to 16."""
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
         raise UsageError(f"n_bits is {n_bits!r}; it must be an integer from {MIN_BITS} to {MAX_BITS}")
     return n_bits
@@ -156,12 +155,14 @@ def utc_stamp(created_at: str) -> str:
 
 
 def _parsed(created_at: str) -> datetime:
+    """Parse ISO 8601, or 10 digits as Unix seconds; of other numbers, only YYYYMMDD is a date."""
+    digits = len(created_at) if created_at.isdecimal() and created_at.isascii() else 0
+    if digits == 10:
+        return datetime.fromtimestamp(int(created_at), UTC)
     try:
+        if digits not in (0, 8):
+            raise ValueError  # `fromisoformat` would take the first 8 digits for a date and the rest for a time
         return datetime.fromisoformat(created_at)
-    except ValueError:
-        pass
-    try:
-        return datetime.combine(date.fromisoformat(created_at), datetime.min.time())
     except ValueError:
         raise UsageError(f"not a date or time in ISO 8601: {created_at!r}") from None
 
@@ -218,6 +219,9 @@ class Zone:
     s3: tuple[tuple[str, str], ...] = ()
     path: str = ""
 
+    def holds(self, number: int) -> bool:
+        return self.start <= number <= self.end
+
     @property
     def uri(self) -> str:
         place = dict(self.s3)
@@ -235,7 +239,7 @@ class Zones:
     zones: tuple[Zone, ...]
 
     def zone_of(self, number: int) -> Zone | None:
-        return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
+        return next((zone for zone in self.zones if zone.holds(number)), None)
 
     @property
     def labels(self) -> dict[str, Zone]:
@@ -367,7 +371,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
 
     Args:
         key: The uid.
-        date: `created_at` in ISO 8601; required. Only the date is used, in its own time zone.
+        date: `created_at` in ISO 8601 or Unix seconds; required. Only the date is used, in its own time zone.
         n_bits: Bits of the shard number; default: those of the zones file, else 8.
         zones: A zones file: its text, or its path.
 

@@ -28,7 +28,7 @@ from shardcore.errors import BadChecksum, FormatError, ShardError, ends_reading
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.shard import DesShard
-from shardcore.formats.des.sidecar import Sidecar, checksum_in, read_sidecar, sidecar_name, uid_and_time
+from shardcore.formats.des.sidecar import Sidecar, checksum_in, read_sidecar, uid_and_time
 from shardcore.model.finding import ContentBudget
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
@@ -218,10 +218,8 @@ class _Search:
 
 def _sidecar_of(damaged: Damaged) -> Sidecar | None:
     """Return the sidecar of a file, or None; if it cannot be used, a note is added to `damaged`."""
-    name, folder = sidecar_name(damaged.source.name), damaged.source.folder
-    if folder is None or not name:
-        return None
-    sidecar, error = read_sidecar(folder, name)
+    file = damaged.shard.file if isinstance(damaged.shard, DesShard) else None
+    sidecar, error = (file.sidecar, file.sidecar_error) if file is not None else read_sidecar(damaged.source)
     if error is not None:
         if ends_reading(error):
             raise error

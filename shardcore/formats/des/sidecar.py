@@ -31,7 +31,7 @@ from shardcore.formats.des.routing import utc_stamp
 from shardcore.model.safe_text import short
 from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import OnceEach
-from shardcore.sources.base import Folder
+from shardcore.sources.base import Folder, Source
 
 SUFFIX = ".meta"
 VERSION = 1
@@ -208,7 +208,7 @@ class Sidecar:
         if not found:
             return None
         # A uid may have 100,000 tombstones, so they are indexed by time.
-        times = self._times.get(uid, lambda: _by_time(found))
+        times = self._times.get(uid, lambda: {stamp_of(tomb.created_at): n for n, tomb in [*enumerate(found)][::-1]})
         other = stamp_of(created_at)
         first = min(times.get("", len(found)), times.get(other, len(found))) if other else 0
         return found[first] if first < len(found) else None
@@ -227,12 +227,15 @@ class Sidecar:
         return Span(self.span.source, *found) if found is not None else self.span
 
 
-def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
-    """Return the sidecar, or the error that makes it unusable; (None, None) if there is no sidecar.
+def read_sidecar(shard: Source) -> tuple[Sidecar | None, ShardError | None]:
+    """Return the sidecar of a file, or the error that makes it unusable; (None, None) if there is no sidecar.
 
     An unreadable sidecar is an error, because it may contain tombstones. A store that does not permit listing answers
     "forbidden" for a missing object, which therefore counts as missing.
     """
+    folder, name = shard.folder, sidecar_name(shard.name)
+    if folder is None or not name:
+        return None, None
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
     except (ExternalMissing, NoSuchObject, Forbidden):
@@ -252,13 +255,6 @@ def checksum_in(entry: Mapping[str, Any] | None) -> str:
     if not entry or entry.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
     return checksum.lower() if len(checksum) == HASH_LENGTH else ""
-
-
-def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for number, tomb in enumerate(tombs):
-        found.setdefault(stamp_of(tomb.created_at), number)
-    return found
 
 
 def _fact(value: object) -> str:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -29,15 +29,22 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource
-from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
-
-if TYPE_CHECKING:
-    from shardcore.shards.shard import Shard
-    from shardcore.sources.base import Source
+from shardcore.writing.writer import (
+    BARE,
+    MOST_PAIRS,
+    Data,
+    Labels,
+    More,
+    OddName,
+    Sized,
+    TextColumn,
+    Writer,
+    pieces_of,
+    twins_error,
+)
 
 MAX_UID = 65535
 """Longest uid, in bytes."""
@@ -488,7 +495,7 @@ def _bigfiles_of(path: Path) -> set[str]:
 
     try:
         with FileSource(path) as source:
-            entries = open_shard(PrefetchedSource(source), OpenContext(_nothing_else)).file.entries
+            entries = open_shard(PrefetchedSource(source), OpenContext()).file.entries
             digests = [entries.hash(row) for row in np.flatnonzero(entries.columns.big).tolist()]
     except ShardError:
         return set()
@@ -499,10 +506,6 @@ def _bigfiles_in(folder: Path) -> set[str]:
     with suppress(OSError):
         return {path.name for path in (folder / layout.BIGFILES).iterdir() if layout.is_hash(os.fsencode(path.name))}
     return set()
-
-
-def _nothing_else(source: Source, format: str) -> Shard:
-    raise UsageError(f"unknown source {source.name}")
 
 
 def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:

@@ -74,7 +74,7 @@ class ZonesFolder(Folder):
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
     def label_of(self, number: int) -> str | None:
-        return next((label for label, zone in self.zones.items() if zone.start <= number <= zone.end), None)
+        return next((label for label, zone in self.zones.items() if zone.holds(number)), None)
 
     def of_zone(self, label: str) -> Folder:
         if label not in self._folders:
@@ -241,7 +241,7 @@ class DesZones(DesDataSet):
         for member in self.members:
             label, _, rest = member.name.partition("/")
             parsed, zone = ShardName.parse(rest), self._where.zones[label]
-            if parsed is not None and not zone.start <= parsed.number <= zone.end:
+            if parsed is not None and not zone.holds(parsed.number):
                 message = f"{member.name} has shard number {parsed.number}; its zone has {zone.start} to {zone.end}"
                 findings.error("des.other-zone", Span(str(SourceName(member.name)), 0, member.size), message)
         return replace(report, findings=(*report.findings, *findings.all()))

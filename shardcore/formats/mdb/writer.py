@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +55,6 @@ from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining, TemporaryFile, is_there
 from shardcore.writing.temporary_names import sweep
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
-
-if TYPE_CHECKING:
-    from shardcore.shards.shard import Shard
-    from shardcore.sources.base import Source
 
 MAX_SHARD_SIZE = 64 * 1024 * 1024
 """Size of the largest shard that clients accept, in bytes."""
@@ -258,7 +254,7 @@ class MdbWriter(Writer):
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
         files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
         for name, data, _ in self._shards(packed):
-            planned = open_shard(PrefetchedSource(BytesSource(data, name)), OpenContext(_no_xorb))
+            planned = open_shard(PrefetchedSource(BytesSource(data, name)), OpenContext())
             files.append(PlannedFile(name, len(data), planned.sections, planned.objects))
         return Plan(tuple(files), self.exact, self._content)
 
@@ -327,10 +323,6 @@ def _hashed(
         yield held
     if begun is not None:
         begun.result()
-
-
-def _no_xorb(source: Source, format: str) -> Shard:
-    raise UsageError(f"{source.name} is not written yet")
 
 
 # --- rekeying, and values of the footer as text -----------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from itertools import chain, pairwise, repeat
 
 import numpy as np
@@ -29,7 +28,6 @@ from shardcore.formats.neuroglancer.layout import (
     MeshManifest,
     MinishardEntries,
     Numbers,
-    RangeFault,
     fragments_span,
     range_faults,
     read_manifest,
@@ -202,10 +200,8 @@ class NeuroglancerFile:
         table, pairs = self.levels.known_table, self.levels.known_pairs
         parts: list[tuple[I64, I64, RegionKind, I64]] = []
         if pairs is not None:
-            valid = range_faults(pairs, self.base, self.source.size) == RangeFault.NONE
-            used = np.flatnonzero((pairs[:, 0] < pairs[:, 1]) & valid)
-            edges = self.base + pairs[used].astype(np.int64)
-            parts.append((edges[:, 0], edges[:, 1], RegionKind.INDEX, used))
+            used, starts, stops = self.levels.shard_index.indices(pairs)
+            parts.append((starts, stops, RegionKind.INDEX, used))
         if table is not None:
             rows = np.flatnonzero(table.entries.inside & (table.entries.sizes > 0))
             starts, stops = _places(table.entries, rows)
@@ -225,7 +221,7 @@ class NeuroglancerFile:
     def links(self) -> Iterator[Links]:
         levels, table = self.levels, self.levels.known_table
         if (pairs := levels.known_pairs) is not None:
-            yield levels.shard_index.links_of(pairs)
+            yield levels.shard_index.links(*levels.shard_index.indices(pairs))
         if table is None:
             return
         entries = table.entries
@@ -293,8 +289,10 @@ class NeuroglancerFile:
     def _values(self, block: bytes, at: int, starts: I64, stops: I64) -> Iterator[bytes | ShardError]:
         """Return decoded values; `block` has their stored bytes from offset `at`."""
         parts = map(slice, (starts - at).tolist(), (stops - at).tolist())
-        place = partial(_place, starts, stops)
-        return iter(decompress_many(self.codec, list(map(block.__getitem__, parts)), place))
+        stored = list(map(block.__getitem__, parts))
+        return iter(
+            decompress_many(self.codec, stored, lambda number: Span("", int(starts[number]), int(stops[number])))
+        )
 
     def _sizes_of(
         self, starts: I64, stops: I64, block: bytes | None, at: int, work: ContentBudget
@@ -429,7 +427,3 @@ def _batches(sizes: I64, first: int = 0) -> Iterator[tuple[int, int]]:
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1
         yield from pairwise([first, *(cuts + first).tolist(), first + len(sizes)])
-
-
-def _place(starts: I64, stops: I64, number: int) -> Span:
-    return Span("", int(starts[number]), int(stops[number]))

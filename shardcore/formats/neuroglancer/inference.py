@@ -24,7 +24,7 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, MURMUR, ShardingSpec, shard_number, shift_right
 from shardcore.model.number_text import plural
-from shardcore.sources.base import Source, merged
+from shardcore.sources.base import Source
 
 MAX_MINISHARD_BITS = 24
 EMPTY_LIMIT = 1 << 16
@@ -199,7 +199,7 @@ def _candidate(file: Source, bits: int, pairs: Numbers, name: str, siblings: Seq
     picked = used[_spread(len(used), INDEX_SAMPLE)]
     ranges = [(base + start, base + stop) for start, stop in pairs[picked].tolist()]
     room = min(DECODED_LIMIT, max(TOTAL_FLOOR, TOTAL_RATIO * file.size))
-    encoding, indices = _decode_indices(_read_merged(file, ranges), room)
+    encoding, indices = _decode_indices(file.read_many(ranges), room)
     entries = entries_of(indices, picked.tolist(), base, file.size)
     if entries.wrapped.any():
         raise FormatError("the running sum of chunk_ids exceeds 2^64")
@@ -286,8 +286,7 @@ def _data_encoding(file: Source, entries: MinishardEntries) -> str:
     picked = filled[_spread(len(filled), VALUE_SAMPLE)]
     starts, sizes = entries.starts[picked].tolist(), entries.sizes[picked].tolist()
     ranges = [(start, start + min(size, 3)) for start, size in zip(starts, sizes, strict=True)]
-    heads = _read_merged(file, ranges)
-    return "gzip" if all(head == GZIP_MAGIC for head in heads) else "raw"
+    return "gzip" if all(head == GZIP_MAGIC for head in file.read_many(ranges)) else "raw"
 
 
 def _meshes(file: Source, entries: MinishardEntries, base: int) -> bool:
@@ -298,7 +297,7 @@ def _meshes(file: Source, entries: MinishardEntries, base: int) -> bool:
     starts = entries.starts[picked].tolist()
     ranges = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
     try:
-        manifests = [read_manifest(data) for data in _read_merged(file, ranges)]
+        manifests = [read_manifest(data) for data in file.read_many(ranges)]
         fragments = [fragments_span(manifest, start, base) for manifest, start in zip(manifests, starts, strict=True)]
     except FormatError:
         return False
@@ -307,15 +306,6 @@ def _meshes(file: Source, entries: MinishardEntries, base: int) -> bool:
 
 def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:
     return np.arange(min(count, limit), dtype=np.int64) * count // max(1, min(count, limit))
-
-
-def _read_merged(file: Source, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    parts = [b""] * len(ranges)
-    for start, stop, members in merged(ranges):
-        block = file.read(start, stop)
-        for number in members:
-            parts[number] = block[ranges[number][0] - start : ranges[number][1] - start]
-    return parts
 
 
 def _fit_texts(fits: Sequence[Fit]) -> Iterator[str]:

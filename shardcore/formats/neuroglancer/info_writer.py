@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, UsageError, failed, reported_as
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
     BESIDE,
@@ -114,10 +114,6 @@ def _edited(members: Any, place: Sequence[str | int], edit: Callable[[Any], Any]
     return copied
 
 
-def _without_sharding(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if name != "sharding"}
-
-
 def of_kind(kind: str) -> SpaceDescription:
     if kind == "mesh":
         members = {
@@ -156,7 +152,7 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescripti
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
-        bare = _edited(bare, place, _without_sharding)
+        bare = _edited(bare, place, lambda part: {name: part[name] for name in part if name != "sharding"})
     found = [SpaceDescription(what, bare, place, base) for place, what in places]
     for one in found:
         one.space()
@@ -260,7 +256,7 @@ def load_npy(path: str) -> Array:
     try:
         array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+        raise failed(f"cannot read {path}", error) from error
     except (ValueError, EOFError) as error:
         raise UsageError(f"{path} is not a .npy array of numbers: {error}") from error
     if not isinstance(array, np.ndarray):
@@ -275,10 +271,8 @@ def load_npy(path: str) -> Array:
 def npy_chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
     """Yield the chunks in key order; raise SourceError if the file changes while it is read."""
     array = load_npy(path)
-    try:
+    with reported_as(f"cannot read {path}"):
         before = Path(path).stat()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
     space = described.space()
     scale, grid = space.scale, space.grid
     if scale is None or grid is None:

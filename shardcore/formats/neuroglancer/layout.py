@@ -18,7 +18,7 @@ from shardcore.errors import FormatError
 from shardcore.model.byte_shares import Use
 from shardcore.model.number_text import plural
 from shardcore.model.objects import State
-from shardcore.model.pointer_table import Links, PointerTable
+from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Columns, Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.span import Span
@@ -147,10 +147,12 @@ class ShardIndex(PointerTable):
         self.base = rows * SHARD_INDEX_ENTRY.size
         self.file_size = file_size
 
-    def links_of(self, pairs: Numbers) -> Links:
-        fine = (pairs[:, 0] < pairs[:, 1]) & (range_faults(pairs, self.base, self.file_size) == RangeFault.NONE)
-        edges = self.base + pairs[fine].astype(np.int64)
-        return self.links(np.flatnonzero(fine), edges[:, 0], edges[:, 1])
+    def indices(self, pairs: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return number, start and end of the minishard indices that have a valid range and are not empty."""
+        valid = range_faults(pairs, self.base, self.file_size) == RangeFault.NONE
+        used = np.flatnonzero((pairs[:, 0] < pairs[:, 1]) & valid)
+        edges = self.base + pairs[used].astype(np.int64)
+        return used, edges[:, 0], edges[:, 1]
 
     def _states(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         pairs = as_pairs(rows)

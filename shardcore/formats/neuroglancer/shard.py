@@ -46,6 +46,7 @@ from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress
+from shardcore.shards.arrays import Arrays
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import DataSet, Members
 from shardcore.shards.file_shard import FileShard
@@ -84,7 +85,7 @@ class OriginDetails(Shard):
         return self.origin
 
 
-class SpaceShard(FileShard):
+class SpaceShard(FileShard, Arrays):
     """Base class of a shard, and of the file of one object: how their contents are decoded."""
 
     format = "neuroglancer"

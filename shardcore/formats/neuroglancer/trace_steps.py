@@ -136,18 +136,6 @@ def _voxel(edge: str, fact: MeaningFound) -> list[int]:
     return list(getattr(fact.space.scale.box_of(fact.cell or ()), edge))
 
 
-def _is_id(fact: MeaningFound) -> bool:
-    return not fact.error and fact.cell is None
-
-
-def _is_cell(fact: MeaningFound) -> bool:
-    return not fact.error and fact.cell is not None and fact.space.scale is None
-
-
-def _is_chunk(fact: MeaningFound) -> bool:
-    return not fact.error and fact.cell is not None and fact.space.scale is not None
-
-
 def _info(fact: FileNamed) -> Span:
     return Span(INFO_NAME, 0, len(fact.origin.text))
 
@@ -389,8 +377,16 @@ STEPS: Rows = {
     ),
     MeaningFound: (
         replace(_MEANING, text="{error}.", values=(_ERROR,), only=lambda fact: fact.error != ""),
-        replace(_MEANING, text="The value of one {space.kind.object_kind}.", only=_is_id),
-        replace(_MEANING, values=(*_MEANING.values, _CELL), only=_is_cell),
+        replace(
+            _MEANING,
+            text="The value of one {space.kind.object_kind}.",
+            only=lambda fact: not fact.error and fact.cell is None,
+        ),
+        replace(
+            _MEANING,
+            values=(*_MEANING.values, _CELL),
+            only=lambda fact: fact.cell is not None and fact.space.scale is None,
+        ),
         replace(
             _MEANING,
             values=(
@@ -399,7 +395,7 @@ STEPS: Rows = {
                 Value("voxel_begin", partial(_voxel, "begin"), "the first voxel of the chunk: x, y, z", "voxels"),
                 Value("voxel_end", partial(_voxel, "end"), "the last voxel of the chunk plus one: x, y, z", "voxels"),
             ),
-            only=_is_chunk,
+            only=lambda fact: fact.cell is not None and fact.space.scale is not None,
         ),
     ),
     FileNamed: (

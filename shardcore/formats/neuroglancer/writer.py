@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ShardArrangement, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.file import CODECS, sections_of
 from shardcore.formats.neuroglancer.index import KEPT_WHOLE
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
@@ -28,7 +26,7 @@ from shardcore.formats.neuroglancer.info_writer import (
 from shardcore.formats.neuroglancer.objects import FRAGMENTS
 from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.space_values import SpaceValues, Spool
+from shardcore.formats.neuroglancer.space_values import ShardArrangement, ShardOrder, SpaceValues, Spool, ValueColumns
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
@@ -73,10 +71,7 @@ class _PlannedObjects(ColumnObjects):
             stored_size=stored,
             codec=int(gzip),
         )
-        super().__init__(made, self._texts, self._made)
-
-    def _texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        return list(map(str, self._keys_in_order[rows].tolist()))
+        super().__init__(made, lambda rows: list(map(str, self._keys_in_order[rows].tolist())), self._made)
 
     def _made(self, row: int) -> ObjectRef:
         one = self._columns.take([row])

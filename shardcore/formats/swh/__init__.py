@@ -20,7 +20,7 @@ FORMAT = Format(
         cannot="It does not compress and stores no names. Objects cannot be added to a written shard.",
         keys=KeyRule.CONTENT,
         key_form="64 hex digits",
-        check_key=lazily("shardcore.formats.swh.objects:checked_key"),
+        check_key=lazily("shardcore.formats.swh.file:checked_key"),
         converted="sha256",
     ),
     edits={

@@ -257,21 +257,15 @@ def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progre
     displacements = np.zeros(buckets, np.uint32)
     if not total:
         return Function(0, slots, displacements)
-    tried = 0
-    for seed in itertools.islice(_counting_from(seeds), MAX_SEEDS):
-        tried += 1
+    tried = list(itertools.islice(itertools.count(seeds) if isinstance(seeds, int) else seeds, MAX_SEEDS))
+    for seed in tried:
         try:
             _place_all(_groups(keys, seed, buckets, slots), slots, displacements, total, progress)
         except _Inseparable:
             continue
-        return Function(seed, slots, displacements)
-    raise ShardError(
-        f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}: look for duplicate keys"
-    )
-
-
-def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
-    return ((seed & 0xFFFFFFFF) for seed in (itertools.count(seeds) if isinstance(seeds, int) else seeds))
+        return Function(seed & _MASK, slots, displacements)
+    seeds_text = plural(len(tried), "seed")
+    raise ShardError(f"no perfect hash function for {plural(total, 'key')} after {seeds_text}: look for duplicate keys")
 
 
 @dataclass(slots=True, eq=False)

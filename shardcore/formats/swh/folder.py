@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
 from shardcore.formats.swh import layout
+from shardcore.formats.swh.file import KEY_FORM, checked_key
 from shardcore.formats.swh.lookup import Candidates
-from shardcore.formats.swh.objects import KEY_FORM, checked_key
 from shardcore.formats.swh.shard import SwhShard, open_shard
 from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order

@@ -10,7 +10,7 @@ values. Bit i of a bit string is bit `i % 8` of byte `i // 8`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,72 +125,10 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
         FormatError: The counts contradict each other or the `slots` of the index.
     """
     values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
-    n, buckets, r, total = (
-        values[name] for name in ("table_size", "displacements_count", "low_bits_width", "store_bits")
-    )
-    swapped = int.from_bytes(n.to_bytes(4, "little"), "big")
-    rules: tuple[tuple[type[FormatError], bool, str, str], ...] = (
-        (
-            BadMagic,
-            values["algorithm"] == b"chd_ph\0",
-            "algorithm",
-            "the hash function at hash_position does not begin with `chd_ph`",
-        ),
-        (
-            Unsupported,
-            n == slots or swapped != slots,
-            "table_size",
-            "the hash function was written on a big-endian machine",
-        ),
-        (FormatError, n == slots, "table_size", f"table_size is {n}; the index has {plural(slots, 'slot')}"),
-        (
-            FormatError,
-            values["hash_state_length"] == 12,
-            "hash_state_length",
-            f"the state of the key hash has {plural(values['hash_state_length'], 'byte')}, not 12",
-        ),
-        (
-            BadMagic,
-            values["hash_name"] == b"jenkins\0",
-            "hash_name",
-            "hash_name is not `jenkins`, the only key hash that is supported",
-        ),
-        (FormatError, buckets >= 1, "displacements_count", "displacements_count is 0; at least 1 is required"),
-        # Verification decodes all displacements, so their number is limited by the slots.
-        (
-            FormatError,
-            buckets <= max(slots, 1),
-            "displacements_count",
-            f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
-        ),
-        (FormatError, 1 <= r <= 31, "low_bits_width", f"low_bits_width is {r}; valid: 1 to 31"),
-        (
-            FormatError,
-            values["select_count"] == buckets,
-            "select_count",
-            f"displacements_count is {buckets}; select_count is {values['select_count']}",
-        ),
-    )
-    for error, holds, name, message in rules:
-        if not holds:
-            lead = "hash function: " if error is FormatError else ""
-            raise error(lead + message, span=HASH_HEAD.span(name, start))
-    sizes = part_sizes(buckets, r, total)
-    for computed, name, message in (
-        (total >> r, "select_top", f"T >> r is {total >> r}; select_top is"),
-        (
-            sizes.select,
-            "select_length",
-            f"the select block has {grouped_digits(sizes.select)} bytes; the field has",
-        ),
-        (
-            sizes.sequence,
-            "sequence_length",
-            f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field has",
-        ),
-    ):
-        if values[name] != computed:
-            raise FormatError(f"hash function: {message} {values[name]}", span=HASH_HEAD.span(name, start))
+    for error, name, message in _faults(values, slots):
+        lead = "hash function: " if error is FormatError else ""
+        raise error(lead + message, span=HASH_HEAD.span(name, start))
+    sizes = part_sizes(values["displacements_count"], values["low_bits_width"], values["store_bits"])
     found = HashLayout.of(start, values, sizes)
     if found.stop > size:
         message = f"the hash function ends at byte {found.stop:#x}, the file at {size:#x}"
@@ -198,15 +136,51 @@ def read_hash_layout(data: bytes, start: int, slots: int, size: int) -> HashLayo
     return found
 
 
+def _faults(values: Mapping[str, Any], slots: int) -> Iterator[tuple[type[FormatError], str, str]]:
+    n, buckets, r, total = (
+        values[name] for name in ("table_size", "displacements_count", "low_bits_width", "store_bits")
+    )
+    if values["algorithm"] != b"chd_ph\0":
+        yield BadMagic, "algorithm", "the hash function at hash_position does not begin with `chd_ph`"
+    if n != slots and int.from_bytes(n.to_bytes(4, "little"), "big") == slots:
+        yield Unsupported, "table_size", "the hash function was written on a big-endian machine"
+    if n != slots:
+        yield FormatError, "table_size", f"table_size is {n}; the index has {plural(slots, 'slot')}"
+    if (length := values["hash_state_length"]) != 12:
+        yield FormatError, "hash_state_length", f"the state of the key hash has {plural(length, 'byte')}, not 12"
+    if values["hash_name"] != b"jenkins\0":
+        yield BadMagic, "hash_name", "hash_name is not `jenkins`, the only key hash that is supported"
+    if buckets < 1:
+        yield FormatError, "displacements_count", "displacements_count is 0; at least 1 is required"
+    # Verification decodes all displacements, so their number is limited by the slots.
+    if buckets > max(slots, 1):
+        message = f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot"
+        yield FormatError, "displacements_count", message
+    if not 1 <= r <= 31:
+        yield FormatError, "low_bits_width", f"low_bits_width is {r}; valid: 1 to 31"
+    if (count := values["select_count"]) != buckets:
+        yield FormatError, "select_count", f"displacements_count is {buckets}; select_count is {count}"
+    sizes, top = part_sizes(buckets, r, total), total >> r
+    select, sequence = grouped_digits(sizes.select), grouped_digits(sizes.sequence)
+    for name, computed, message in (
+        ("select_top", top, f"T >> r is {top}; select_top is"),
+        ("select_length", sizes.select, f"the select block has {select} bytes; the field has"),
+        ("sequence_length", sizes.sequence, f"the displacements have {sequence} bytes; the field has"),
+    ):
+        if values[name] != computed:
+            yield FormatError, name, f"{message} {values[name]}"
+
+
+def _wrong(message: str, span: Span | None = None) -> FormatError:
+    return FormatError(f"hash function: {message}", span=span)
+
+
 def read_hash_tail(data: bytes, layout: HashLayout) -> dict[str, Any]:
     """Read the last 8 bytes of the section; raise FormatError if they contradict the first bytes."""
     values = HASH_TAIL.read_one(data, place=layout.tail)
     if (values["slots_count"], values["buckets_count"]) != (layout.slots, layout.buckets):
-        message = (
-            f"hash function: it begins with n = {layout.slots} and B = {layout.buckets}; "
-            f"it ends with n = {values['slots_count']} and B = {values['buckets_count']}"
-        )
-        raise FormatError(message, span=layout.tail)
+        ends = f"it ends with n = {values['slots_count']} and B = {values['buckets_count']}"
+        raise _wrong(f"it begins with n = {layout.slots} and B = {layout.buckets}; {ends}", layout.tail)
     return values
 
 
@@ -278,14 +252,14 @@ class Decoded:
     lengths: I64
 
 
-def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
+def decode(encoded: Encoded, buckets: int, where: Where = Span) -> Decoded:
     """Decode and check all displacements (§2.1), without the directory.
 
     `where` maps a part and a byte range in it to the file, for errors. Raises FormatError if the parts contradict each
     other or the counts.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
-        raise FormatError(f"hash function: invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
+        raise _wrong(f"invalid counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     for part, data, size in (
         ("unary bits", encoded.unary, sizes.unary),
@@ -293,9 +267,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
         ("value store", encoded.store, sizes.store),
     ):
         if len(data) != size:
-            raise FormatError(
-                f"hash function: {part}: {plural(len(data), 'byte')} instead of {size:,}", span=_span(where, part, 0, 0)
-            )
+            raise _wrong(f"{part}: {plural(len(data), 'byte')} instead of {size:,}", where(part, 0, 0))
     positions = _one_bits(encoded.unary, buckets, buckets + (encoded.total_bits >> encoded.r), where)
     each = np.arange(buckets, dtype=np.int64)
     low_parts = _bit_fields(encoded.low_bits, each * encoded.r, np.full(buckets, encoded.r, np.int64))
@@ -338,39 +310,30 @@ def directory_of(positions: I64) -> U32:
     return directory
 
 
-def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I64:
+def _one_bits(unary: bytes, buckets: int, limit: int, where: Where) -> I64:
     """Return the positions of the one-bits; there must be exactly `buckets`, all before bit `limit`."""
     bits = np.unpackbits(np.frombuffer(unary, np.uint8), bitorder="little")
     count = int(np.count_nonzero(bits))
     if count != buckets:
-        place_of_all = _span(where, "unary bits", 0, len(unary))
-        raise FormatError(
-            f"hash function: the unary bits have {plural(count, 'one-bit')}; one per bucket is required ({buckets:,})",
-            span=place_of_all,
-        )
+        message = f"the unary bits have {plural(count, 'one-bit')}; one per bucket is required ({buckets:,})"
+        raise _wrong(message, where("unary bits", 0, len(unary)))
     positions: I64 = np.flatnonzero(bits).astype(np.int64, copy=False)
     last = int(positions[-1])
     if last >= limit:
-        place_of_last = _span(where, "unary bits", last // 8, last // 8 + 1)
-        raise FormatError(
-            f"hash function: bit {last} of the unary bits is set, but only {limit} bits are in use", span=place_of_last
-        )
+        message = f"bit {last} of the unary bits is set, but only {limit} bits are in use"
+        raise _wrong(message, where("unary bits", last // 8, last // 8 + 1))
     return positions
 
 
-def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | None) -> None:
+def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where) -> None:
     bad = np.flatnonzero((lengths < 0) | (lengths > MAX_LENGTH))
     if len(bad):
         bucket = int(bad[0])
-        span = _span(where, "low bits", *byte_range(bucket * encoded.r, encoded.r))
-        message = f"hash function: the value of bucket {bucket} has {lengths[bucket]} bits; valid: 0 to {MAX_LENGTH}"
-        raise FormatError(message, span=span)
+        span = where("low bits", *byte_range(bucket * encoded.r, encoded.r))
+        raise _wrong(f"the value of bucket {bucket} has {lengths[bucket]} bits; valid: 0 to {MAX_LENGTH}", span)
     if int(ends[-1]) != encoded.total_bits:
-        span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
-        raise FormatError(
-            f"hash function: the values end at bit {ends[-1]} of the value store; store_bits is {encoded.total_bits}",
-            span=span,
-        )
+        span = where("low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
+        raise _wrong(f"the values end at bit {ends[-1]} of the value store; store_bits is {encoded.total_bits}", span)
 
 
 def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
@@ -392,10 +355,6 @@ def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
     return words[: size // 4].astype("<u4").tobytes()
 
 
-def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
-    return where(part, start, stop) if where else None
-
-
 # --- one displacement, without decoding the others --------------------------------------------------------------
 
 
@@ -407,14 +366,12 @@ def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
 
 def bit_field(data: bytes, first_bit: int, bits: int) -> int:
     if bits and first_bit + bits > 8 * len(data):
-        raise FormatError(
-            f"hash function: a field of {plural(bits, 'bit')} at bit {first_bit} exceeds the {8 * len(data)} bits read"
-        )
+        raise _wrong(f"a field of {plural(bits, 'bit')} at bit {first_bit} exceeds the {8 * len(data)} bits read")
     return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
 
 
 def find_bucket_bits(
-    read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
+    read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where = Span
 ) -> tuple[int, int]:
     """Return P[g - 1] and P[g], positions of the one-bits around the value of bucket g; P[-1] is -1.
 
@@ -434,10 +391,8 @@ def find_bucket_bits(
     if bucket == 0:
         return -1, directory_entry
     if len(ones) < 2:
-        raise FormatError(
-            f"hash function: no one-bit in the {_MAX_GAP} unary bits before bit {directory_entry}",
-            span=_span(where, "unary bits", start, stop),
-        )
+        message = f"no one-bit in the {_MAX_GAP} unary bits before bit {directory_entry}"
+        raise _wrong(message, where("unary bits", start, stop))
     return int(ones[-2]), directory_entry
 
 
@@ -452,9 +407,7 @@ def value_location(
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
-        raise FormatError(
-            f"hash function: the value of bucket {bucket} is at bits {start} to {end} of {total_bits} bits"
-        )
+        raise _wrong(f"the value of bucket {bucket} is at bits {start} to {end} of {total_bits} bits")
     return start, end - start
 
 
@@ -462,7 +415,7 @@ def displacement(stored: int, length: int) -> int:
     return stored + (1 << length) - 1
 
 
-def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where | None) -> I64:
+def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where) -> I64:
     _check_entry(entry, limit_bits, where)
     start = entry // 8
     stop = (min(limit_bits, entry + (count - 1) * _MAX_GAP + 1) + 7) // 8
@@ -473,23 +426,20 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
     if not len(ones) or ones[0] != entry:
         raise _no_one_bit(entry, where)
     if len(ones) < count:
-        raise FormatError(
-            f"hash function: the unary bits have {plural(len(ones), 'one-bit')} from bit {entry} on; {count} expected",
-            span=_span(where, "unary bits", start, stop),
-        )
+        message = f"the unary bits have {plural(len(ones), 'one-bit')} from bit {entry} on; {count} expected"
+        raise _wrong(message, where("unary bits", start, stop))
     return ones[:count].astype(np.int64, copy=False)
 
 
-def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
+def _check_entry(entry: int, limit_bits: int, where: Where) -> None:
     if not 0 <= entry < limit_bits:
-        span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
-        message = f"hash function: the select directory refers to bit {entry}; {limit_bits} unary bits are in use"
-        raise FormatError(message, span=span)
+        message = f"the select directory refers to bit {entry}; {limit_bits} unary bits are in use"
+        raise _wrong(message, where("unary bits", 0, _word_bytes(limit_bits)))
 
 
-def _no_one_bit(entry: int, where: Where | None) -> FormatError:
-    span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
-    return FormatError(f"hash function: the select directory refers to unary bit {entry}, which is 0", span=span)
+def _no_one_bit(entry: int, where: Where) -> FormatError:
+    span = where("unary bits", entry // 8, entry // 8 + 1)
+    return _wrong(f"the select directory refers to unary bit {entry}, which is 0", span)
 
 
 def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:

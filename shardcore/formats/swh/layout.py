@@ -7,7 +7,7 @@ The shard layer is big-endian. The hash function section is a dump of the C libr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -216,6 +216,10 @@ class ShardLayout:
         slots = header["index_size"] // SLOT.size
         return ShardLayout(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
+    def deleted(self, live: int, damaged: int) -> int:
+        """Return the number of deleted objects; negative if more slots have an object than were written."""
+        return self.declared - live - damaged
+
     def slot_start(self, slot: int) -> int:
         return self.index_start + SLOT.size * slot
 
@@ -310,42 +314,29 @@ def read_header(data: bytes) -> dict[str, Any]:
     if values["version"] != VERSION:
         message = f"version {values['version']} is not supported (supported: 1)"
         raise Unsupported(message, span=HEADER.span("version"))
+    for name, message in _faults(values):
+        raise FormatError(message, span=HEADER.span(name))
+    return values
+
+
+def _faults(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     objects_stop, index_stop = objects + values["objects_size"], index + values["index_size"]
     slots, rest = divmod(values["index_size"], SLOT.size)
-    index_text = f"the index has only {plural(slots, 'slot')}"
-    rules = (
-        (
-            objects >= HEADER.size,
-            "objects_position",
-            f"objects_position is {objects:#x}, which is inside the header of {HEADER.size} bytes",
-        ),
-        (
-            index == objects_stop,
-            "index_position",
-            f"the objects end at {objects_stop:#x}, but index_position is {index:#x}",
-        ),
-        (hashes == index_stop, "hash_position", f"the index ends at {index_stop:#x}, but hash_position is {hashes:#x}"),
-        (
-            not rest,
-            "index_size",
-            f"index_size is {values['index_size']}, which is not a whole number of slots of {SLOT.size} bytes",
-        ),
-        (
-            2 <= slots < 2**32,
-            "index_size",
-            f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32",
-        ),
-        (
-            values["objects_count"] <= slots,
-            "objects_count",
-            f"objects_count is {plural(values['objects_count'], 'object')}, but {index_text}",
-        ),
-    )
-    for holds, name, message in rules:
-        if not holds:
-            raise FormatError(message, span=HEADER.span(name))
-    return values
+    if objects < HEADER.size:
+        yield "objects_position", f"objects_position is {objects:#x}, which is inside the header of {HEADER.size} bytes"
+    if index != objects_stop:
+        yield "index_position", f"the objects end at {objects_stop:#x}, but index_position is {index:#x}"
+    if hashes != index_stop:
+        yield "hash_position", f"the index ends at {index_stop:#x}, but hash_position is {hashes:#x}"
+    if rest:
+        whole = f"which is not a whole number of slots of {SLOT.size} bytes"
+        yield "index_size", f"index_size is {values['index_size']}, {whole}"
+    if not 2 <= slots < 2**32:
+        yield "index_size", f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
+    if (count := values["objects_count"]) > slots:
+        have = f"the index has only {plural(slots, 'slot')}"
+        yield "objects_count", f"objects_count is {plural(count, 'object')}, but {have}"
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
@@ -361,11 +352,3 @@ def check_reach(header: dict[str, Any], size: int) -> None:
 def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
     objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
     return laid_out(PARTS, (0, HEADER.size, objects, index, hashes, hash_stop, size))
-
-
-def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
-    """Yield the sections of a file truncated to `size` bytes, each with its full size; 0 for the hash function."""
-    for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
-        left = replace(whole, stop=min(whole.stop, size))
-        if left.start < left.stop:
-            yield left, whole.size if whole.name != "hash function" else 0

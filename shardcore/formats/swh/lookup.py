@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, shown_key
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.file import SwhFile, check_length
+from shardcore.formats.swh.file import SwhFile, check_length, checked_key, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import (
     ONES_PER_ENTRY,
     HashLayout,
@@ -25,7 +26,6 @@ from shardcore.formats.swh.hash_section import (
     value_location,
 )
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, OBJECT, SLOT, ShardLayout
-from shardcore.formats.swh.objects import checked_key, live_ref, many_key_bytes
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.span import Span
@@ -265,18 +265,6 @@ def is_certain(agree: int, slots: int) -> bool:
 # --- the lookup -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _NearKey:
-    """Live key whose bucket is near that of the requested one; it checks the hash function without further requests.
-
-    `apart` is the number of bytes between the two displacements.
-    """
-
-    slot: int
-    hashed: Hashed
-    apart: int
-
-
 class SwhLookup:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
@@ -284,7 +272,10 @@ class SwhLookup:
         self._checked = False
         # First 8 bytes of the live keys, sorted, and their slots; built when a lookup in a loaded index fails.
         self._prefixes: tuple[NDArray[np.uint64], I64] | None = None
-        self._last: list[tuple[int, Hashed]] | None = None
+
+    @cached_property
+    def _last(self) -> list[tuple[int, Hashed]]:
+        return [(slot, hash_key(self._file.hashing(), key)) for slot, key in self._file.last_keys]
 
     def parse(self, text: str) -> str:
         return checked_key(text)
@@ -301,11 +292,11 @@ class SwhLookup:
         hashed = hash_key(hashing, bytes.fromhex(key))
         yield hashed
         read, near = file.hash_reader(source), self._near_key(hashed)
-        located = locate(read, [hashed] if near is None else [hashed, near.hashed])
+        slot, other, apart = near or (-1, None, 0)
+        located = locate(read, [hashed] if other is None else [hashed, other])
         yield located[0]
         placed, *others = place(read, located)
-        if near is not None and others and others[0].slot == near.slot:
-            self._checked = True
+        self._checked |= bool(others) and others[0].slot == slot
         yield placed
         compared = self._compare(placed, source)
         yield compared
@@ -313,8 +304,7 @@ class SwhLookup:
             raise compared.missing
         if compared.state is State.DAMAGED:
             raise self._layout.outside(placed.slot, compared.offset)
-        guess = CONTENT_GUESS if near is None else max(CONTENT_GUESS - near.apart, LEAST_GUESS)
-        yield self._object(key, placed.slot, compared.offset, source, guess)
+        yield self._object(key, placed.slot, compared.offset, source, max(CONTENT_GUESS - apart, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> I64:
         """Return the slots of many keys, vectorised; -1 for a key that is not found.
@@ -438,13 +428,15 @@ class SwhLookup:
             rows = self._file.slots(first, min(first + SAMPLE_SLOTS, rest), source)
             yield from self._file.live_keys(first, rows)[:SAMPLE_KEYS]
 
-    def _near_key(self, hashed: Hashed) -> _NearKey | None:
-        """Return the live key with the nearest bucket, if its displacement can be read with the requested one."""
+    def _near_key(self, hashed: Hashed) -> tuple[int, Hashed, int] | None:
+        """Return the live key with the nearest bucket, if its displacement can be read with the requested one.
+
+        It checks the hash function without further requests. The values are its slot, its hash, and the number of bytes
+        between the two displacements.
+        """
         hashing = hashed.hashing
         if self._checked or self._file.has_hash_section or not is_certain(1, hashing.slots):
             return None
-        if self._last is None:
-            self._last = [(slot, hash_key(hashing, key)) for slot, key in self._file.last_keys]
         nearest = min(self._last, key=lambda one: abs(one[1].bucket - hashed.bucket), default=None)
         if nearest is None:
             return None
@@ -453,4 +445,4 @@ class SwhLookup:
             between * bits // hashing.buckets // 8
             for bits in (hashing.unary_bits, hashing.low_width * hashing.buckets, hashing.store_bits)
         ]
-        return _NearKey(*nearest, sum(apart)) if max(apart) < FAR_GAP // 2 else None
+        return (*nearest, sum(apart)) if max(apart) < FAR_GAP // 2 else None

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, Truncated
 from shardcore.formats.swh import hash_section, layout
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects
 from shardcore.formats.swh.lookup import SwhLookup
-from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.section import laid_out

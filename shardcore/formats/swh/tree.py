@@ -21,7 +21,7 @@ from shardcore.formats.swh.layout import (
     SLOT,
     VARIABLE_PARTS,
     WHOLE_MAGIC,
-    cut_sections,
+    sections_of,
 )
 from shardcore.model.computed_children import (
     BitFields,
@@ -55,13 +55,17 @@ def header_node(
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
+    """Return the sections after the header of a truncated file, up to its end; the hash function is of unknown size."""
     nodes = []
-    for section, whole in cut_sections(header, size):
+    for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
+        section = replace(whole, stop=min(whole.stop, size))
+        if section.start >= section.stop:
+            continue
         text = plural(section.size, "byte")
-        if not whole:
+        if whole.name == "hash function":
             text = f"the first {text}; the file ends here"
-        elif section.size < whole:
-            text = f"the first {grouped_digits(section.size)} of {plural(whole, 'byte')}; the file ends here"
+        elif section.size < whole.size:
+            text = f"the first {grouped_digits(section.size)} of {plural(whole.size, 'byte')}; the file ends here"
         role = FieldRole.UNKNOWN if section.role is SectionRole.TRAILING else None
         nodes.append((section, section_leaf(section, role, text)))
     return nodes
@@ -85,12 +89,8 @@ class SwhTree:
 
     def _header_node(self, _: Section) -> Node:
         header = self._file.header
-        targets = {
-            f"{name}_position": Span(
-                "", header[f"{name}_position"], header[f"{name}_position"] + header[f"{name}_size"]
-            )
-            for name in ("objects", "index")
-        }
+        starts = {name: header[f"{name}_position"] for name in ("objects", "index")}
+        targets = {f"{name}_position": Span("", at, at + header[f"{name}_size"]) for name, at in starts.items()}
         targets["hash_position"] = HASH_HEAD.span("", header["hash_position"])
         index = product_text(self._layout.slots, "slot", SLOT.size, header["index_size"])
         return header_node(header, targets, sums={"index_size": index})
@@ -177,24 +177,16 @@ def _directory_node(layout: HashLayout, number: int, row: Any) -> Node:
     text = f"one-bit {one} is at bit {position}"
     if one >= layout.buckets:
         text = f"unused: there are only {plural(layout.buckets, 'one-bit')}"
-    unary = layout.parts["unary bits"]
-    byte = unary.start + position // 8
-    field = DIRECTORY_ENTRY.fields[0]
-    return Node(
-        f"entry {number}",
-        DIRECTORY_ENTRY.span("", start),
-        value=position,
-        text=text,
-        role=field.role,
-        doc=field.doc,
-        target=Span("", byte, byte + 1) if byte < unary.stop else None,
-    )
+    target, field = layout.where("unary bits", position // 8, position // 8 + 1), DIRECTORY_ENTRY.fields[0]
+    inside = target.stop <= layout.parts["unary bits"].stop
+    node = Node(f"entry {number}", DIRECTORY_ENTRY.span("", start), value=position, text=text, role=field.role)
+    return replace(node, doc=field.doc, target=target if inside else None)
 
 
 class ObjectExtents(Extents):
     def __init__(self, file: SwhFile, order: SlotOrder) -> None:
         self._file = file
-        self.deleted = file.layout.declared > len(order) + order.damaged
+        self.deleted = file.layout.deleted(len(order), order.damaged) > 0
         self._slots, self._offsets, self._sizes = order.slots, order.offsets, order.sizes
         starts, stops = self._offsets, self._offsets + OBJECT.size + self._sizes
         edges = np.append(starts, file.layout.index_start)
@@ -276,7 +268,5 @@ class ObjectExtents(Extents):
         gap = self._live_at(first, last) < 0
         edge = np.minimum(np.where(gap, stops, starts + OBJECT.size), stops)
         roles = np.where(gap, FieldRole.UNUSED, FieldRole.SIZE)
-        both_starts = np.stack([starts, edge], axis=1)
-        both_stops = np.stack([edge, stops], axis=1)
         both_roles = np.stack([roles, np.full(len(roles), FieldRole.DATA)], axis=1)
-        return Runs.of(both_starts, both_stops, both_roles, np.repeat(parity, 2))
+        return Runs.of(np.stack([starts, edge], 1), np.stack([edge, stops], 1), both_roles, np.repeat(parity, 2))

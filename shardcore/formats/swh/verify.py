@@ -24,7 +24,7 @@ from shardcore.model.objects import State
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.sources.local import FileSource
+from shardcore.writing.temporary_names import has_journal
 
 CONTENT_WINDOW = 1 << 22
 """Bytes of the objects per read."""
@@ -53,7 +53,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     progress(0, 1)
     if file.damage is not None:
         findings.error("swh.hash-function", file.damage.span, file.damage.message)
-    if isinstance(file.source, FileSource) and os.path.lexists(f"{os.path.realpath(file.source.path)}.undo"):
+    if has_journal(file.source):
         from shardcore.writing.undo import note_interrupted
 
         note_interrupted(findings, file.source, "swh")
@@ -133,9 +133,9 @@ def _check_counts(file: SwhFile, live: int, damaged: int, findings: Findings) ->
     if live > declared:
         slots = plural(live, "slot holds an object", "slots hold objects")
         findings.error("swh.objects-count", place, f"{slots}; objects_count is {grouped_digits(declared)}")
-    elif live + damaged < declared:
+    elif (deleted := file.layout.deleted(live, damaged)) > 0:
         of = plural(declared, "object was", "objects were")
-        findings.note("swh.deleted", place, f"{grouped_digits(declared - live - damaged)} of {of} deleted")
+        findings.note("swh.deleted", place, f"{grouped_digits(deleted)} of {of} deleted")
 
 
 def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
@@ -218,7 +218,7 @@ class ContentCheck:
         self.keys = keys
         self.findings = findings
         self.damaged = damaged
-        self.deleted = file.layout.declared > len(slots) + damaged
+        self.deleted = file.layout.deleted(len(slots), damaged) > 0
         self.mismatches: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
@@ -265,7 +265,10 @@ class ContentCheck:
 
     def _check_cut(self, number: int, stop: int, progress: Progress) -> None:
         start = int(self.offsets[number]) + OBJECT.size
-        if self._digest_long(start, stop, progress) != self.keys[number].tobytes():
+        digest = hashlib.sha256()
+        for piece in self._pieces(start, stop, progress):
+            digest.update(piece)
+        if digest.digest() != self.keys[number].tobytes():
             self.mismatches.append((number, stop - start))
 
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
@@ -281,53 +284,38 @@ class ContentCheck:
             if (wrong := self.layout.too_long(offset, size)) is not None:
                 self.findings.error("swh.object-length", wrong.span, wrong.message, key=self._key(at + number))
                 continue
-            self._check_edge(int(reached[number]), offset, at + number, progress)
-            if offset < reached[number] and not self._is_worth(size):
-                hashed[number] = False
-                self.checked -= 1
+            reach, slot = int(reached[number]), int(self.slots[at + number])
+            if offset > reach:
+                self._check_gap(reach, offset, progress)
+            else:
+                message = f"the object of slot {slot} overlaps the object before it"
+                self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(at + number))
+            if offset < reach:
+                self._overlap_left -= size
+                if self._overlap_left < 0:
+                    hashed[number] = False
+                    self.checked -= 1
         return np.flatnonzero(hashed)
 
-    def _is_worth(self, size: int) -> bool:
-        """Return False once the checked objects have more bytes in total than the section: some must overlap."""
-        self._overlap_left -= size
-        return self._overlap_left >= 0
-
-    def _digest_long(self, start: int, stop: int, progress: Progress) -> bytes:
-        digest = hashlib.sha256()
-        for piece in range(start, stop, CONTENT_WINDOW):
-            progress(piece - self.start, max(self.stop - self.start, 1))
-            digest.update(self.source.read(piece, min(piece + CONTENT_WINDOW, stop)))
-        return digest.digest()
-
-    def _check_edge(self, reach: int, offset: int, number: int, progress: Progress) -> None:
-        if offset > reach:
-            self._check_gap(reach, offset, progress)
-            return
-        message = f"the object of slot {int(self.slots[number])} overlaps the object before it"
-        self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
+    def _pieces(self, start: int, stop: int, progress: Progress) -> Iterator[bytes]:
+        for at in range(start, stop, CONTENT_WINDOW):
+            progress(at - self.start, max(self.stop - self.start, 1))
+            yield self.source.read(at, min(at + CONTENT_WINDOW, stop))
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
-        if start >= stop:
-            return
-        span = Span("", start, stop)
-        if self.damaged:
+        if start >= stop or self.damaged:
             return  # perhaps the object of a damaged slot, which is a finding
+        span, size = Span("", start, stop), plural(stop - start, "byte")
         if not self.deleted:
             what = plural(stop - start, "byte belongs", "bytes belong")
             message = f"{what} to no object, but objects_count shows no deletions"
             self.findings.error("swh.gap", span, message)
             return
         if stop - start < OBJECT.size:
-            self.findings.error(
-                "swh.gap", span, f"a gap of {plural(stop - start, 'byte')} is too small for a deleted object"
-            )
-        for piece in range(start, stop, CONTENT_WINDOW):
-            progress(piece - self.start, max(self.stop - self.start, 1))
-            if self.source.read(piece, min(piece + CONTENT_WINDOW, stop)).strip(b"\0"):
-                self.findings.warning(
-                    "swh.gap-not-zero", span, "the bytes of deleted objects are not all zero: content remains"
-                )
-                return
+            self.findings.error("swh.gap", span, f"a gap of {size} is too small for a deleted object")
+        if any(piece.strip(b"\0") for piece in self._pieces(start, stop, progress)):
+            message = "the bytes of deleted objects are not all zero: content remains"
+            self.findings.warning("swh.gap-not-zero", span, message)
 
     def _report_mismatches(self) -> None:
         """Report keys that are not the sha256 of the content; one note if most are not, because no rule requires it."""

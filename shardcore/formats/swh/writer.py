@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
+from shardcore.formats.swh.file import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import encode, write_hash_section
-from shardcore.formats.swh.objects import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import read_pieces
-from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
+from shardcore.writing.writer import MOST_PAIRS, Data, Labels, More, Sized, Writer, pieces_of, twins_error
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.shard import SwhShard
@@ -181,7 +180,9 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        rows.put(end.slots, self._used_slots())  # three times as fast as an assignment by index
+        used = np.empty(len(self._offsets), layout.SLOT.dtype)
+        used["key"], used["offset"] = self._key_rows(), self._starts()
+        rows.put(end.slots, used)  # three times as fast as an assignment by index
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
@@ -232,11 +233,6 @@ class SwhWriter(Writer):
         }
         self._end = Ending(header, section, function.slots_of(keys))
         return self._end
-
-    def _used_slots(self) -> NDArray[Any]:
-        rows = np.empty(len(self._offsets), layout.SLOT.dtype)
-        rows["key"], rows["offset"] = self._key_rows(), self._starts()
-        return rows
 
     def _key_rows(self) -> NDArray[np.uint8]:
         return np.frombuffer(bytes(self._keys), np.uint8).reshape(-1, 32)
@@ -300,8 +296,7 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
     if content.size:
         return content
     shard.load_index()
-    order = shard.file.order
-    offsets = order.offsets if order is not None else np.empty(0, np.int64)
+    offsets = shard.file.load(no_progress).offsets
     after = offsets[np.searchsorted(offsets, content.start) :]
     stop = int(after[0]) if len(after) else shard.file.layout.index_start
     source = shard.file.source

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
-from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HASH,
     CHUNK_HEADER,
@@ -23,9 +22,12 @@ from shardcore.codecs.xet.xorb_layout import (
     MAX_CHUNKS,
     SENTENCES,
     STORED_END,
+    InfoPart,
     Scheme,
+    XorbInfo,
     header_fault,
     header_faults,
+    info_parts,
     read_chunk,
     read_u24,
     u24_column,

@@ -9,8 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.codecs.xet.xorb_info import FIXED, read_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
+from shardcore.codecs.xet.xorb_layout import (
+    CHUNK_HEADER,
+    FIXED,
+    HEADER_SIZE,
+    IDENT,
+    INFO_LENGTH,
+    MAX_XORB_SIZE,
+    header_fault,
+    read_info,
+)
 from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.codecs.xet.xorb_info import InfoPart
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     CHUNKS,
     HEADER_SIZE,
     INFO_BLOCK,
     INFO_LENGTH,
+    InfoPart,
     Scheme,
     read_u24,
 )

@@ -179,7 +179,7 @@ def geometry_content(
     Raises:
         FormatError: The content does not match the format.
     """
-    found = shard.geometry(ref, data)
+    found = shard.arrays.geometry(ref, data)
     if isinstance(found, MeshLayout):
         return _mesh(shard, data, found, limit, strict)
     if isinstance(found, SkeletonGeometry):
@@ -234,7 +234,7 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
     """
     wanted = shard.ref_of(ref)
     data = shard.read(wanted, limit=ENCODED)
-    layout = shard.geometry(wanted, data)
+    layout = shard.arrays.geometry(wanted, data)
     if not isinstance(layout, MeshLayout):
         raise UsageError(f"{wanted.key} is not a mesh")
     count = len(layout.levels)

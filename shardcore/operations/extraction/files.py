@@ -16,7 +16,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of, reported_as
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
@@ -359,10 +359,8 @@ class _Extraction:
     ) -> None:
         self._shard, self._planned_one = shard, planned
         self._ends = ExitStack()
-        try:
+        with reported_as(f"cannot write to the folder {where}"):
             self.folder = self._ends.enter_context(held_folder(where))
-        except OSError as error:
-            raise SourceError(f"cannot write to the folder {where}: {reason_of(error)}") from error
         self._where, self._lead = self.folder, f"{self.folder}{os.sep}"
         self._given = f"{where}{os.sep}"
         self._options = options

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError, reported_as, source_lost
 from shardcore.model.data_set_nodes import placed_error
 from shardcore.model.objects import ObjectRef, located
 from shardcore.operations.description import Conflict, Extract, ExtractOptions
@@ -214,13 +214,11 @@ class _Target:
         self._ends = ExitStack()
         self.there: dict[str, int] = {}
         self.delivery: BucketFolder | None = None
-        try:
+        with reported_as(f"cannot create the folder {out}"):
             self.folder, self.delivery = self._ends.enter_context(_delivery(self.out, options, remote))
             self.folder.mkdir(parents=True, exist_ok=True)
             if self.delivery is not None and options.conflict is not Conflict.REPLACE:
                 self.there = self.delivery.sizes(required=options.conflict is not Conflict.ERROR)
-        except OSError as error:
-            raise SourceError(f"cannot create the folder {out}: {reason_of(error)}") from error
         self.root = self.delivery.shown if self.delivery is not None else str(self.folder)
 
     def decided(self, plan: MemberPlan) -> MemberPlan:

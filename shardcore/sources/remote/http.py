@@ -32,7 +32,6 @@ from shardcore.errors import (
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import short
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancellation import enable_callbacks
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import (
     Broken,
@@ -41,6 +40,7 @@ from shardcore.sources.remote.response import (
     RangeQuery,
     Reply,
     close_pools,
+    enable_callbacks,
     failure,
 )
 from shardcore.system import user_folder

@@ -22,7 +22,6 @@ from botocore.utils import percent_encode
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.safe_text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancellation import NotXml, enable_callbacks
 from shardcore.sources.remote.http import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
@@ -30,9 +29,11 @@ from shardcore.sources.remote.response import (
     ListingPage,
     ListingRefused,
     Login,
+    NotXml,
     RangeQuery,
     Reply,
     close_pools,
+    enable_callbacks,
     failure,
 )
 

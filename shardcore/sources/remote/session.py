@@ -7,7 +7,8 @@ import random
 import threading
 import time
 import weakref
-from collections import deque
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,8 +17,7 @@ from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
 from shardcore.model.number_text import plural
-from shardcore.sources.base import most
-from shardcore.sources.block_cache import BlockCache
+from shardcore.sources.base import Piece, missing, most
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.http import HttpTransport, headers_for, proxy_for
 from shardcore.sources.remote.options import RemoteOptions
@@ -117,6 +117,69 @@ class RequestGate:
                 if self._steady >= STEADY and self._limit < self._most:
                     self._limit, self._steady = self._limit + 1, 0
                 self._changed.notify()
+
+
+class BlockCache:
+    """Fetched ranges by identity of their file; the least recently used are dropped first. Thread-safe.
+
+    Blocks have the length that was fetched: fixed blocks would fetch more than the request budgets of the formats
+    allow. Blocks of one file do not overlap.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock = threading.RLock()
+        self._starts: dict[str, list[int]] = {}
+        self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._held: set[str] = set()
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
+        """Return the cached blocks that overlap `[start, stop)`, in order."""
+        with self._lock:
+            starts = self._starts.get(identity, [])
+            found: list[Piece] = []
+            for first in starts[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, stop)]:
+                block = self._blocks[identity, first]
+                if first + len(block) > start:
+                    self._blocks.move_to_end((identity, first))
+                    found.append((first, block))
+            return found
+
+    def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
+        """Add bytes of a file, except those already cached. With `hold`, the limit ignores the file until `release`."""
+        with self._lock:
+            if hold:
+                self._held.add(identity)
+            for first, last in missing(self.pieces(identity, start, start + len(data)), start, start + len(data)):
+                part = data if last - first == len(data) else data[first - start : last - start]
+                insort(self._starts.setdefault(identity, []), first)
+                self._blocks[identity, first] = part
+                self._size += len(part)
+            self._trim()
+
+    def release(self, identity: str) -> None:
+        with self._lock:
+            self._held.discard(identity)
+            self._trim()
+
+    def _trim(self) -> None:
+        held = 0
+        while self._size > self.limit and held < len(self._blocks):
+            name, first = next(iter(self._blocks))
+            if name in self._held:
+                self._blocks.move_to_end((name, first))
+                held += 1
+                continue
+            self._size -= len(self._blocks.pop((name, first)))
+            starts = self._starts[name]
+            del starts[bisect_left(starts, first)]
+            if not starts:
+                del self._starts[name]
 
 
 _Key = tuple[str, str, str, RemoteOptions]

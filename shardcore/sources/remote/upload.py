@@ -19,9 +19,15 @@ from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancellation import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.response import NOT_IMPLEMENTED, Login, refusal
+from shardcore.sources.remote.response import (
+    NOT_IMPLEMENTED,
+    HttpConnection,
+    Login,
+    connection_callback,
+    refusal,
+    shut_down,
+)
 from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 
@@ -54,7 +60,7 @@ class Upload:
         self._force = force
         self._slots = threading.BoundedSemaphore(jobs)
         self._lock = threading.Lock()
-        self._sending: list[list[Connection]] = []
+        self._sending: list[list[HttpConnection]] = []
         self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
@@ -214,7 +220,7 @@ class Upload:
         """Wait for a free slot for sending; `stop` shuts down the connection of the slot."""
         while not self._slots.acquire(timeout=_ASK):
             check_stopped()
-        mine: list[Connection] = []
+        mine: list[HttpConnection] = []
         with self._lock:
             self._sending.append(mine)
         try:

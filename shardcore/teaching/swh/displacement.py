@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import SwhFile, key_bytes
 from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_range
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
 from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced, place_key
-from shardcore.formats.swh.objects import key_bytes
 from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
 from shardcore.model.number_text import plural
 from shardcore.model.objects import State

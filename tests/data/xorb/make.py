@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root
-from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_chunk, write_u24
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, XorbInfo, write_chunk, write_info, write_u24
 
 HERE = Path(__file__).parent
 

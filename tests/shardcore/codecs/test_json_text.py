@@ -12,8 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.codecs.json_text import FREE, JsonLimits, parse_json, structure, whole_number
-from shardcore.codecs.text_spans import JsonSpans, JsonValue, cell_spans, cell_text, row_spans
+from shardcore.codecs.json_text import (
+    FREE,
+    JsonLimits,
+    JsonSpans,
+    JsonValue,
+    cell_spans,
+    cell_text,
+    parse_json,
+    row_spans,
+    structure,
+    whole_number,
+)
 from shardcore.errors import FormatError
 from shardcore.model.span import Span
 

@@ -139,7 +139,7 @@ def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
             parts = shard.content_parts(ref)
             assert [part.start for part in parts[1:]] == [part.stop for part in parts[:-1]]
             assert (parts[0].start, parts[-1].stop) == (0, ref.size)
-            layout = shard.array_layout(ref)
+            layout = shard.arrays.array_layout(ref)
             span = shardcore.content_span(shard, ref, *layout.bytes_of((70, 3)))
             before = shard.array(ref)
         assert (span.size == 4) == (level == 0 and key == "1")

@@ -12,13 +12,12 @@ import pytest
 
 from shardcore.errors import SourceError, UsageError
 from shardcore.sources.local import FileSource
-from shardcore.writing.in_place import FileChange, edit_of
-from shardcore.writing.lock import locked
+from shardcore.writing.in_place import FileChange, edit_of, locked
 from shardcore.writing.undo import apply
 
 HOLD = """
 import sys
-from shardcore.writing.lock import locked
+from shardcore.writing.in_place import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

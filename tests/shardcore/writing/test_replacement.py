@@ -19,8 +19,7 @@ from shardcore.operations.pack import pack
 from shardcore.testing import kill_runs as killed
 from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing import output as module
-from shardcore.writing.output import Output
-from shardcore.writing.replacement import FILES, LIST
+from shardcore.writing.output import FILES, LIST, Output
 from shardcore.writing.temporary_names import REPLACING
 from tests.hostile.neuroglancer import SHARDING
 
@@ -238,13 +237,13 @@ def test_a_file_of_another_run_is_not_replaced_unasked(tmp_path: Path, monkeypat
     output = Output(tmp_path / "out", folder=True)
     for name in ("a.blp", "b.blp"):
         output.open(name).write(b"mine")
-    begin = module.begin
+    begin = module.begin_replacement
 
     def late(prepared: Path, place: Path, files: list[str], remove: list[str]) -> None:
         (tmp_path / "out/b.blp").write_bytes(b"theirs")
         begin(prepared, place, files, remove)
 
-    monkeypatch.setattr(module, "begin", late)
+    monkeypatch.setattr(module, "begin_replacement", late)
     with pytest.raises(UsageError, match=r"b\.blp exists already"):
         output.commit()
     output.discard()

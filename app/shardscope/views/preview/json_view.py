@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 
 from shardcore import Content, JsonContent, ObjectRef, Shard
-from shardcore.codecs.text_spans import JsonSpans, JsonValue
+from shardcore.codecs.json_text import JsonSpans, JsonValue
 from shardcore.model.number_text import plural
 from shardcore.model.safe_text import shown
 from shardscope.session.session import Session

@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidget
 
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
-from shardcore.codecs.text_spans import cell_spans, cell_text, row_spans
+from shardcore.codecs.json_text import cell_spans, cell_text, row_spans
 from shardcore.model.safe_text import shown
 from shardcore.operations.content.content_types import Tensor
 from shardcore.operations.content.geometry import AnnotationsContent

@@ -184,7 +184,7 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
-    layout = shard.array_layout(ref)
+    layout = shard.arrays.array_layout(ref)
     axes = len(grid.shape)
     if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
@@ -673,7 +673,7 @@ class VolumeView(QWidget):
             self._mesh = mesh
             self.mesh.setVisible(mesh is not None and self._place is place)
 
-        self._session.ask(lambda shard, _: shard.mesh_of(int(text)), take, key=("volume mesh", self))
+        self._session.ask(lambda shard, _: shard.arrays.mesh_of(int(text)), take, key=("volume mesh", self))
 
     def _show_mesh(self) -> None:
         if self._mesh is None:

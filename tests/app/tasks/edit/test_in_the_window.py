@@ -21,7 +21,7 @@ from shardcore.cli.program import run
 from shardcore.formats.swh.writer import delete
 from shardcore.sources.local import FileSource
 from shardcore.testing import sampled
-from shardcore.writing import lock
+from shardcore.writing import in_place
 from shardcore.writing.in_place import FileChange, edit_of
 from shardcore.writing.journal import BEGUN, MAGIC, journal_of, write_journal
 from shardcore.writing.undo import apply as make
@@ -373,8 +373,8 @@ def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: Mai
 def test_a_file_that_another_process_edits_is_refused(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "lock_file", lambda descriptor: False)
-    monkeypatch.setattr(lock, "WAIT", 0)
+    monkeypatch.setattr(in_place, "lock_file", lambda descriptor: False)
+    monkeypatch.setattr(in_place, "WAIT", 0)
     path, sheet = deleting(window, tmp_path)
     assert "is being edited by another process" in sheet.trouble.text()
     assert not sheet.apply.isEnabled()

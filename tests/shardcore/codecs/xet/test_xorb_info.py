@@ -10,8 +10,16 @@ import pytest
 
 from shardcore.codecs.xet import xorb_layout
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash
-from shardcore.codecs.xet.xorb_info import XorbInfo, read_info, write_info
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, INFO_LENGTH, MAX_STORED, MAX_UNPACKED, write_u24
+from shardcore.codecs.xet.xorb_layout import (
+    CHUNK_HEADER,
+    INFO_LENGTH,
+    MAX_STORED,
+    MAX_UNPACKED,
+    XorbInfo,
+    read_info,
+    write_info,
+    write_u24,
+)
 from shardcore.errors import FormatError, Unsupported
 
 DATA = Path(__file__).parents[3] / "data"

@@ -290,7 +290,7 @@ def test_columns_of_python_objects_are_returned_as_stored() -> None:
         whole = table.find("all_cols")
         assert table.read(whole) == column.read(column.find("all")) == b"".join(pickles)
         assert table.read_range(whole, 10, 40) == b"".join(pickles)[10:40]
-        assert (table.array_layout(whole), list(table.first_rows(1))) == (None, ["score"])
+        assert (table.arrays.array_layout(whole), list(table.arrays.first_rows(1))) == (None, ["score"])
         for act in (lambda: table.read_array("all_cols"), column.read_array):
             with pytest.raises(shardcore.Unsupported):
                 act()

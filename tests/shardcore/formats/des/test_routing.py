@@ -68,6 +68,16 @@ def test_date_in_its_own_zone() -> None:
             routing.shard_date(wrong)
 
 
+def test_ten_digits_are_unix_seconds() -> None:
+    """No 10-digit number is a year, month and day, and no longer number is a date and a time."""
+    assert routing.shard_date("1710100812") == "20240310"
+    assert routing.utc_stamp("1710100812") == "2024-03-10T20:00:12Z"
+    assert routing.locate("a", date="1710100812")["names"] == "20240310_43_*.des"
+    for wrong in ("171010081", "17101008123", "1710100812345"):
+        with pytest.raises(UsageError, match="ISO 8601"):
+            routing.shard_date(wrong)
+
+
 def test_stamp_is_utc() -> None:
     assert routing.utc_stamp("2026-11-03T00:30:00+02:00") == "2026-11-02T22:30:00Z"
     assert routing.utc_stamp("2026-11-03T08:00:00.25") == "2026-11-03T08:00:00.250000Z"

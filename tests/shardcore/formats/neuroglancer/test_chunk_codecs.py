@@ -243,7 +243,7 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             found = shardcore.content(shard, ref)
             np.testing.assert_array_equal(found.array[..., 0], array)
             span = shardcore.content_span(shard, ref, *found.layout.bytes_of((9, 3, 5, 0)))
-            values = voxel_spans(shard.read(ref), shard.array_layout(ref), (9, 3, 5, 0)).values
+            values = voxel_spans(shard.read(ref), shard.arrays.array_layout(ref), (9, 3, 5, 0)).values
             stored = ref.spans[0]
             assert (span.source, span.start - stored.start, span.stop - stored.start) == (stored.source, *values)
         with shardcore.open(where, isolated=True) as shard:

@@ -13,12 +13,11 @@ import pytest
 from shardcore.errors import Cancelled, SourceChanged
 from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
-from shardcore.sources.base import ReadPriority, ReadPurpose, Source, wanted
-from shardcore.sources.block_cache import BlockCache, joined, missing
+from shardcore.sources.base import ReadPriority, ReadPurpose, Source, joined, missing, wanted
+from shardcore.sources.remote.file import RangeRequest
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.range_request import RangeRequest
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.sources.remote.session import Workers
+from shardcore.sources.remote.session import BlockCache, Workers
 from shardcore.testing.sources import SourceContract
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
