@@ -71,7 +71,7 @@ _WIDE = 36
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
-    from shardcore.teaching.drawing.json_output import drawing_json
+    from shardcore.teaching.drawing.text_output import drawing_json
 
     steps = [
         {

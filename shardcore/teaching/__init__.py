@@ -7,12 +7,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from shardcore.model.drawing import Item, Tone
+from shardcore.model.span import Span
+
+
+def item_of(text: str, span: Span, tone: Tone, doc: str, name: str = "", *, here: bool = False) -> Item:
+    """Return an item of a ruler in bytes, drawn at its bytes."""
+    return Item(text, (span,), span.start, span.size, tone, doc, name, here)
+
 
 @cache
 def part_of(name: str) -> ModuleType | None:
     """Return what teaches a format, `shardcore.teaching.<name>`; None for a format without such a part.
 
-    It has `sketches(shard, trace)`, `step_drawing(fact, title)`, `step_figures(fact, title)`, `shares(file)`, and may
-    have `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of the shard of the lookup.
+    It has `sketches(shard, trace)`, `step_figures(fact, title)`, `shares(file)`; it may have
+    `step_drawing(fact, title)`, `loads(file)` and, for folders, `folder_sketches(data_set, trace)`: None for those of
+    the shard of the lookup.
     """
     return import_module(f"{__name__}.{name}") if find_spec(f"{__name__}.{name}") is not None else None

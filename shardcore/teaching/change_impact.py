@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -192,15 +193,11 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
     places = [*(at for start, stop in source.new_ranges for at in {start, stop - 1}), *(at for at, _ in source.cuts)]
     found: dict[str, None] = {}
     for place in places[:MOST_TOUCHED]:
-        try:
+        with _damage_ignored():
             shard.load_index()
             rows = [node.row for node in shard.explain(min(place, max(source.size - 1, 0))) if node.row is not None]
             keys = [shard.objects.ref(row).key for row in dict.fromkeys(rows)]
-        except ShardError as error:
-            if ends_reading(error):
-                raise
-            continue
-        found.update((key, None) for key in keys if key is not None and key not in was.served)
+            found.update((key, None) for key in keys if key is not None and key not in was.served)
     return tuple(found)
 
 
@@ -262,6 +259,15 @@ def _new_findings(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]
     ]
 
 
+@contextmanager
+def _damage_ignored() -> Iterator[None]:
+    try:
+        yield
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+
+
 class _Room:
     def __init__(self, left: int) -> None:
         self.left = left
@@ -278,19 +284,13 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
     """Return keys spread evenly over the shard, at most `MOST_OBJECTS`, and the number of all objects."""
-    try:
+    count = 0
+    with _damage_ignored():
         shard.load_index()
         count = len(shard.objects)
-    except ShardError as error:
-        if ends_reading(error):
-            raise
-        return [], 0
     if count > MOST_LISTED:
         return _spread_keys(shard, count)
-    found: dict[str, None] = {}
-    for key in _keys(shard, np.arange(count, dtype=np.int64)):
-        found[key] = None
-    keys = list(found)
+    keys = list(dict.fromkeys(_keys(shard, np.arange(count, dtype=np.int64))))
     if len(keys) > MOST_OBJECTS:
         chosen = np.linspace(0, len(keys) - 1, MOST_OBJECTS).astype(np.int64)
         return [keys[number] for number in chosen.tolist()], len(keys)
@@ -378,19 +378,13 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
 
 
 def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> ChangedObject:
-    place = None
     spans: tuple[tuple[str, int, int], ...] = ()
     if fate is not Fate.LOST:
-        try:
+        with _damage_ignored():
             ref = shard.find(key)
-        except ShardError as error:
-            if ends_reading(error):
-                raise
-            ref = None
-        if ref is not None:
             all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
             spans = tuple((one.source, one.start, one.stop) for one in all_spans)
-            place = spans[0] if spans else None
+    place = spans[0] if spans else None
     codes = (one.code for one in told if one.key == key or _touches(one, spans))
     return ChangedObject(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
 

@@ -132,7 +132,7 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
         counts,
         by_stored,
         len(values) - len(known),
-        int(sum(known.tolist())) if len(known) < 1000 else _exact_sum(known),
+        _exact_sum(known),
         int(known.max()) if len(known) else 0,
         int(np.median(known)) if len(known) else 0,
     )
@@ -187,8 +187,7 @@ def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
     if each > 1:
         y += f", mean of {each:,}"
     note = f"{load.doc} {load_sentence(load)}"
-    title = load.title
-    chart = Chart("load", title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
+    chart = Chart("load", load.title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
     return BinnedLoad(chart, bounds)
 
 

@@ -179,8 +179,9 @@ def _question(stage: LessonStage, question: Question) -> list[Beat]:
     if question.kind is Answer.CHOICE:
         right = next((choice for choice, one in zip(choices, question.choices, strict=False) if one.right), "")
         text = f"**{right}.** {text}"
-    elif question.kind in (Answer.NUMBER, Answer.TEXT) and not _begins(text, given.text):
-        text = f"**{escaped(given.text)}.** {text}"
+    elif question.kind in (Answer.NUMBER, Answer.TEXT):
+        begins = text.replace(",", "").lstrip("*`").startswith(given.text)
+        text = text if begins else f"**{escaped(given.text)}.** {text}"
     drawing, spans = _targets(stage, stage.revealed)
     spans = (given.span,) if given.span is not None else spans
     item = given.text if question.kind is Answer.ITEM else ""
@@ -188,10 +189,6 @@ def _question(stage: LessonStage, question: Question) -> list[Beat]:
         Beat(question.prompt, asks=True, choices=choices),
         Beat(text, choices=choices, drawing=drawing, spans=spans, item=item),
     ]
-
-
-def _begins(text: str, answer: str) -> bool:
-    return text.replace(",", "").lstrip("*`").startswith(answer)
 
 
 def _marked(text: str) -> str:

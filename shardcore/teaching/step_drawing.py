@@ -14,7 +14,7 @@ from shardcore.model.safe_text import letters_of, said, visible
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
 from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
-from shardcore.teaching import part_of
+from shardcore.teaching import item_of, part_of
 
 _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
@@ -64,7 +64,7 @@ def drawing_of_step(name: str, fact: Any, step: StepContent, sections: Sequence[
     part = part_of(name) if name else None
     if part is None:
         return step_drawing(step, sections)
-    drawing: Drawing | None = part.step_drawing(fact, step.title)
+    drawing: Drawing | None = part.step_drawing(fact, step.title) if hasattr(part, "step_drawing") else None
     return drawing or step_drawing(replace(step, shown=part.step_figures(fact, step.title)), sections)
 
 
@@ -111,7 +111,10 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
 
 def _in_last_stage(figure: Figure, stage: int) -> Figure:
     """Show the values of a figure only in the last stage of the animation; sections are always shown."""
-    late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
+
+    def late(item: Item) -> Item:
+        return replace(item, stage=0 if item.name.startswith("section") else stage)
+
     if isinstance(figure, Table):
         return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
     return replace(figure, items=tuple(map(late, figure.items))) if not isinstance(figure, Ribbon) else figure
@@ -143,8 +146,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
     for field in record.fields:
         if field.name not in fields.values:
             continue
-        start, value = fields.start + record.offsets[field.name], fields.values[field.name]
-        span = Span("", start, start + record.sizes[field.name])
+        span, value = record.span(field.name, fields.start), fields.values[field.name]
         refers = field.role is FieldRole.OFFSET and not fields.relative and isinstance(value, int) and value >= 0
         name = f"field {field.name}" if refers else ""
         if refers:
@@ -153,7 +155,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         tone = _ROLE_TONES.get(field.role, Tone.HEADER)
         rows.append(
             (
-                Item(f"{start:#x}", (span,), doc=field.doc),
+                Item(f"{span.start:#x}", (span,), doc=field.doc),
                 Item(field.name, (span,), doc=field.doc),
                 Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
             )
@@ -180,17 +182,9 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
         tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
         theirs.append(Item(other[::order].hex() or "none", spans, number, tone=tone, doc=f"{where}: {verdict}."))
     count, names = len(starts), tuple(str(first) for first in starts)
-    return (
-        Cells(
-            f"{pair.origin}, {plural(length, 'byte')}",
-            count,
-            tuple(ours),
-            columns=count,
-            numbered=False,
-            column_names=names,
-        ),
-        Cells(pair.title, count, tuple(theirs), columns=count, numbered=False),
-    )
+    title = f"{pair.origin}, {plural(length, 'byte')}"
+    above = Cells(title, count, tuple(ours), columns=count, numbered=False, column_names=names)
+    return above, Cells(pair.title, count, tuple(theirs), columns=count, numbered=False)
 
 
 def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
@@ -217,16 +211,10 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
 
 def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
-    items = [
-        Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"{span}.", here=True)
-        for span in spans
-        if span not in parts
-    ]
-    items += [
-        Item(name, (part,), part.start, part.size, Tone.KEY, f"{name}: {part}.")
-        for part, name in parts.items()
-        if start <= part.start and part.stop <= stop
-    ]
+    own = [span for span in spans if span not in parts]
+    items = [item_of(_size_text(span), span, Tone.LOOKUP, f"{span}.", here=True) for span in own]
+    inside = [(part, name) for part, name in parts.items() if start <= part.start and part.stop <= stop]
+    items += [item_of(name, part, Tone.KEY, f"{name}: {part}.") for part, name in inside]
     title = f"Bytes {ends_text(start, stop)}{_source_text(spans[0].source)}"
     return Ruler(title, start, stop, tuple(items), "bytes")
 
@@ -241,24 +229,16 @@ def _source_text(name: str) -> str:
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
     own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
     before = [span for span in step.inputs if not span.source and span.size and span not in own]
-    items = [
-        Item(
-            section.name,
-            (Span("", section.start, section.stop),),
-            section.start,
-            section.size,
-            _SECTION_TONES.get(section.role, Tone.FAINT),
-            section.doc,
-            f"section at {section.start}",
-        )
-        for section in _sections_near(sections, [*own, *before])
-    ]
+    items = []
+    for section in _sections_near(sections, [*own, *before]):
+        span, tone = Span("", section.start, section.stop), _SECTION_TONES.get(section.role, Tone.FAINT)
+        items.append(item_of(section.name, span, tone, section.doc, f"section at {section.start}"))
     for number, span in enumerate(own):
         text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
-        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"{span}.", name, here=True))
+        items.append(item_of(text, span, Tone.LOOKUP, f"{span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:
-        items.append(Item("read before", (span,), span.start, span.size, Tone.FOUR, f"{span}."))
+        items.append(item_of("read before", span, Tone.FOUR, f"{span}."))
     size = sections[-1].stop
     for target in targets:
         at, doc, name = target.byte, f"{target.name}: byte {target.byte:#x}.", f"byte of {target.name}"

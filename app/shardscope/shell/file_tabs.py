@@ -18,7 +18,7 @@ from shardcore.model.safe_text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.fresh_files import is_fresh
+from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState

@@ -20,8 +20,7 @@ from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
 from shardcore.shards.trace import FOUND
 from shardcore.teaching.bloscpack.block import BlockSketch
-from shardcore.teaching.bloscpack.ruler_figures import blocks_figure, flags_figure
-from shardcore.teaching.bloscpack.rulers import RulersSketch
+from shardcore.teaching.bloscpack.rulers import RulersSketch, blocks_figure, flags_figure
 from shardcore.teaching.bloscpack.scene import ChunkScene
 
 if TYPE_CHECKING:
@@ -96,9 +95,6 @@ def _stored(file: BloscpackFile, progress: Progress) -> Load:
         starts=starts,
         stops=stops,
     )
-
-
-__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
 
 
 def sketches(shard: BloscpackShard, trace: Trace | None) -> tuple[Sketch, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ class BlockSketch:
         first = requested // one.typesize if requested is not None else 0
         matrix, drawn = _matrix(one, first, requested, shuffled=shuffled)
         counts = _repeats(one)
-        title = f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {_size(one.typesize)}"
+        title = (
+            f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {plural(one.typesize, 'byte')}"
+        )
         thought = shuffled and one.stored.header.filter_name != "shuffle"
         figures = (matrix, _counts_figure(counts))
         caption = _caption(one, counts, shuffled=shuffled)
@@ -151,14 +154,11 @@ def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
 
 
 def _runs(values: Sequence[int], width: int) -> list[bool]:
-    found = [False] * len(values)
+    found: list[bool] = []
     for row in range(0, len(values), width):
-        start = row
-        for at in range(row + 1, min(row + width, len(values)) + 1):
-            if at == min(row + width, len(values)) or values[at] != values[start]:
-                if at - start >= RUN:
-                    found[start:at] = [True] * (at - start)
-                start = at
+        for _, run in groupby(values[row : row + width]):
+            size = len(list(run))
+            found += [size >= RUN] * size
     return found
 
 
@@ -178,9 +178,10 @@ def _same(values: Bytes) -> int:
 def _counts_figure(counts: tuple[int, int, int]) -> Table:
     memory, shuffled, size = counts
     best = Tone.HIT if (shuffled - memory) * GAIN > size else Tone.PLAIN
+    size_text = grouped_digits(size)
     rows = (
-        (Item("element by element"), Item(f"{grouped_digits(memory)} of {grouped_digits(size)}")),
-        (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {grouped_digits(size)}", tone=best)),
+        (Item("element by element"), Item(f"{grouped_digits(memory)} of {size_text}")),
+        (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {size_text}", tone=best)),
     )
     return Table("Equal neighbours in the block", ("order", "bytes equal to the one before"), rows)
 
@@ -202,7 +203,3 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
     size_text = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
     return f"{why} {size_text}"
-
-
-def _size(typesize: int) -> str:
-    return plural(typesize, "byte")

@@ -19,8 +19,7 @@ from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Fields
 from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
-from shardcore.teaching.des.address_figures import bits_figure
-from shardcore.teaching.des.entry_figures import walk_strip
+from shardcore.teaching.des.figures import bits_figure, walk_strip
 
 if TYPE_CHECKING:
     from shardcore.formats.des.folder import DesDataSet
@@ -31,17 +30,15 @@ if TYPE_CHECKING:
 
 def shares(file: DesFile) -> tuple[Share, ...]:
     parts = file.data_map
+    deleted = "Deleted according to the sidecar; the bytes remain until the shard is rewritten."
     gone = np.isin(parts.rows, file.tombstoned)
     gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone
     inside = [
         share_of(Use.DATA, "data", parts.starts[live], parts.stops[live], "The objects, as they are stored."),
-        share_of(Use.DEAD, "tombstoned data", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
+        share_of(Use.DEAD, "tombstoned data", parts.starts[gone], parts.stops[gone], deleted),
         share_of(Use.DEAD, "unreferenced bytes", parts.starts[gap], parts.stops[gap], "No entry refers to these."),
     ]
     return budget(file.sections, {"data": inside})
-
-
-_TOMBSTONED = "Deleted according to the sidecar; the bytes remain until the shard is rewritten."
 
 
 def number_load(data_set: DesDataSet, reads: int) -> LoadSource:
@@ -69,9 +66,6 @@ def number_load(data_set: DesDataSet, reads: int) -> LoadSource:
         )
 
     return LoadSource("numbers", "Objects per shard number", reads, load)
-
-
-__all__ = ["folder_sketches", "number_load", "shares", "sketches", "step_drawing", "step_figures"]
 
 
 def sketches(shard: DesShard, trace: Trace | None) -> tuple[Sketch, ...]:

@@ -24,7 +24,7 @@ from shardcore.model.number_text import plural
 from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
-from shardcore.teaching.des.address_figures import (
+from shardcore.teaching.des.figures import (
     ANY,
     Pieces,
     bits_figure,
@@ -33,9 +33,10 @@ from shardcore.teaching.des.address_figures import (
     name_figure,
     names_by_hex,
     shown_uid,
+    tombstone_table,
     uid_figure,
+    walk_strip,
 )
-from shardcore.teaching.des.entry_figures import tombstone_table, walk_strip
 
 CANDIDATES = 4
 """Maximum number of candidate files drawn."""
@@ -109,9 +110,7 @@ class AddressScene:
 
     @property
     def known_uid(self) -> str:
-        if self.trace is not None:
-            return self.trace.key
-        return self.uid if self._ready() else ""
+        return self.uid if self.trace is not None or self._ready() else ""
 
     @property
     def uid(self) -> str:
@@ -229,17 +228,12 @@ class AddressSketch:
         at = names.index(scene.member) if scene.member in names else len(names)
         first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
         shown = names[first : first + CANDIDATES]
-        ended = trouble or ("found here" if present else "not in it")
-        results = []
-        for number, _ in enumerate(shown, first):
-            if number == at:
-                results.append((ended, Tone.HIT if present else Tone.MISS))
-            elif scene.trace is None:
-                results.append(("may contain it", Tone.INDEX))
-            elif number < at:
-                results.append(("not in it", Tone.FAINT))
-            else:
-                results.append(("not searched", Tone.INDEX))
+        here = (trouble or ("found here" if present else "not in it"), Tone.HIT if present else Tone.MISS)
+        unknown = ("may contain it", Tone.INDEX)
+        before = ("not in it", Tone.FAINT) if scene.trace is not None else unknown
+        after = ("not searched", Tone.INDEX) if scene.trace is not None else unknown
+        numbers = range(first, first + len(shown))
+        results = [here if number == at else before if number < at else after for number in numbers]
         title = f"{plural(len(names), 'file')} may contain it, in search order"
         return candidates_figure(shown, results, title), len(names) - len(shown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -217,12 +217,9 @@ def _without_stops(points: Sequence[Point]) -> list[Point]:
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
             continue
-        if len(found) > 1 and abs(found[-2][0] - point[0]) < 0.5 and abs(found[-1][0] - point[0]) < 0.5:
-            found[-1] = point
-            continue
-        if len(found) > 1 and abs(found[-2][1] - point[1]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
-            found[-1] = point
-            continue
+        before = found[-2:]
+        if len(before) == 2 and any(all(abs(one[axis] - point[axis]) < 0.5 for one in before) for axis in (0, 1)):
+            found.pop()
         found.append(point)
     return found
 
@@ -310,8 +307,15 @@ class Arcs:
             draw = _arc_around if around else _arc
             draw(sheet, bounds[start], bounds[stop], link, _LOWEST + self._rise * level)
         for (start, stop, link), level, around in each:
-            words = _arc_words_around if around else _arc_words
-            words(sheet, bounds[start], bounds[stop], link, _LOWEST + self._rise * level)
+            if not link.text:
+                continue
+            places, wide = _text_places_around if around else _text_places, sheet.measure(link.text, SMALL, Face.SANS)
+            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
+            for x, y in places(sheet, bounds[start], bounds[stop], _LOWEST + self._rise * level, wide):
+                # Slightly below the line, because the arc of this text passes at its lower edge.
+                free = not sheet.crossed(Rect(x - wide / 2 - 1, y - 8, wide + 2, 15))
+                if free and sheet.write((x, y), link.text, **style) is not None:
+                    break
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
@@ -372,30 +376,19 @@ def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height:
     sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, arrow=True, link=link))
 
 
-def _arc_words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
-    if not link.text:
-        return
-    wide = sheet.measure(link.text, SMALL, Face.SANS)
+def _text_places_around(
+    sheet: DrawingPage, start: Rect, stop: Rect, height: float, wide: float
+) -> Iterator[tuple[float, float]]:
     y, left, right = min(start.y, stop.y) - height - 8, _EDGE + 2, sheet.width - _EDGE - 2 - wide
     for x in (right, left, left + (stop.x - left) / 2, start.right):
-        room = Rect(x - 1, y - 8, wide + 2, 15)
-        if left <= x <= right and not sheet.crossed(room):
-            place = (x + wide / 2, y)
-            if sheet.write(place, link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE, link=link) is not None:
-                return
+        if left <= x <= right:
+            yield x + wide / 2, y
 
 
-def _arc_words(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
-    if not link.text:
-        return
-    wide = sheet.measure(link.text, SMALL, Face.SANS)
+def _text_places(
+    sheet: DrawingPage, start: Rect, stop: Rect, height: float, wide: float
+) -> Iterator[tuple[float, float]]:
     top, x0, x1 = min(start.y, stop.y) - height, start.middle[0], stop.middle[0]
     for share, down in _PLACES:
-        y = top + down
-        x = sheet.within(x0 + (x1 - x0) * share, wide)
-        # Slightly below the line, because the arc of this text passes at its lower edge.
-        room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)
-        if y + 8 > min(start.y, stop.y) or sheet.crossed(room):
-            continue
-        if sheet.write((x, y), link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE, link=link) is not None:
-            return
+        if top + down + 8 <= min(start.y, stop.y):
+            yield sheet.within(x0 + (x1 - x0) * share, wide), top + down

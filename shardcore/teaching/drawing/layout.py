@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
 from shardcore.teaching.drawing.arrows import TRACK, FigureExtent, draw_routes
-from shardcore.teaching.drawing.figures.bits import place_bits
-from shardcore.teaching.drawing.figures.cells import place_cells
-from shardcore.teaching.drawing.figures.ribbon import place_ribbon
-from shardcore.teaching.drawing.figures.ruler import place_ruler
-from shardcore.teaching.drawing.figures.table import place_table
+from shardcore.teaching.drawing.bits import place_bits
+from shardcore.teaching.drawing.cells import place_cells, place_table
 from shardcore.teaching.drawing.picture import (
     LARGE,
     LINE,
@@ -33,6 +30,7 @@ from shardcore.teaching.drawing.picture import (
     lines_of,
     measured,
 )
+from shardcore.teaching.drawing.rulers import place_ribbon, place_ruler
 
 LEAST_WIDTH = 320
 USUAL_WIDTH = 760
@@ -78,12 +76,12 @@ def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: flo
     parts = [FigureExtent(y, y)] * len(figures)
     for n in numbers:
         sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
-        bottom = _place(sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+        bottom = _PLACES[type(figures[n])](sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
         parts[n] = FigureExtent(y, bottom)
         y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
-    drawn = {id(line) for line in _arcs_drawn(sheet, links, figure_of, figures)}
-    here = [ends for ends in links if id(ends[2]) not in drawn and figure_of[ends[0]] in numbers]
-    draw_routes(sheet, here, figure_of, parts)
+    here = [ends for ends in links if figure_of[ends[0]] in numbers]
+    routes = [ends for ends in here if not _is_arc(sheet, ends, figure_of, figures)]
+    draw_routes(sheet, routes, figure_of, parts)
     return y
 
 
@@ -93,40 +91,30 @@ def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int])
     ends = [0.0]
     for n, figure in enumerate(drawing.figures):
         first = sum(len(one.items) for one in drawing.figures[:n])
-        ends.append(_place(half, figure, first, ends[-1]) + _BETWEEN)
+        ends.append(_PLACES[type(figure)](half, figure, first, ends[-1]) + _BETWEEN)
     free = [n for n in range(1, len(drawing.figures)) if not gaps[n - 1]]
     return min(free, key=lambda n: max(ends[n], ends[-1] - ends[n]), default=len(drawing.figures))
 
 
-def _place(sheet: DrawingPage, figure: Figure, first: int, y: float) -> float:
-    if isinstance(figure, Bits):
-        return place_bits(sheet, figure, first, y)
-    if isinstance(figure, Ruler):
-        return place_ruler(sheet, figure, first, y)
-    if isinstance(figure, Cells):
-        return place_cells(sheet, figure, first, y)
-    if isinstance(figure, Table):
-        return place_table(sheet, figure, first, y)
-    return place_ribbon(sheet, figure, first, y)
+_PLACES: dict[type, Callable[[DrawingPage, Any, int, float], float]] = {
+    Bits: place_bits,
+    Ruler: place_ruler,
+    Cells: place_cells,
+    Table: place_table,
+    Ribbon: place_ribbon,
+}
 
 
 def _in_row(figure: Figure) -> bool:
     return not isinstance(figure, Table | Ribbon)
 
 
-def _arcs_drawn(
-    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
-) -> list[Link]:
-    drawn = []
-    for start, stop, link in links:
-        figure = figures[figure_of[start]]
-        if figure_of[start] != figure_of[stop] or not _in_row(figure):
-            continue
-        if start in sheet.bounds and stop in sheet.bounds:
-            same = abs(sheet.bounds[start].y - sheet.bounds[stop].y) < 1
-            if same or isinstance(figure, Ruler):
-                drawn.append(link)
-    return drawn
+def _is_arc(sheet: DrawingPage, ends: tuple[int, int, Link], numbers: Sequence[int], figures: Sequence[Figure]) -> bool:
+    start, stop, _ = ends
+    figure = figures[numbers[start]]
+    if numbers[start] != numbers[stop] or not _in_row(figure) or not {start, stop} <= sheet.bounds.keys():
+        return False
+    return isinstance(figure, Ruler) or abs(sheet.bounds[start].y - sheet.bounds[stop].y) < 1
 
 
 def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> Counter[int]:

@@ -1,17 +1,69 @@
-"""Drawings as SVG, with tooltips and texts for screen readers; equal drawings give equal bytes."""
+"""Drawings as SVG with tooltips and texts for screen readers, in the light and dark colours of the window."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from types import MappingProxyType
 
 from shardcore.model.drawing import Drawing, Tone
 from shardcore.model.safe_text import visible
-from shardcore.teaching.drawing.colours import DARK, LIGHT, UNFILLED, Colours
 from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
+
+UNFILLED = (Tone.EMPTY, Tone.FAINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    name: str
+    base: str
+    inks: Mapping[Ink, str]
+    tints: Mapping[Tone, str]
+
+
+_INKS = {
+    Ink.TEXT: ("#171b22", "#f4f5f8"),
+    Ink.MUTED: ("#5f636c", "#a0a3a9"),
+    Ink.FAINT: ("#5f636c", "#a0a3a9"),
+    Ink.LINE: ("#d3d6da", "#37393f"),
+    Ink.EDGE: ("#7e8084", "#84868a"),
+    Ink.ACCENT: ("#3065cc", "#6ca4f6"),
+    Ink.ERROR: ("#cc2827", "#f66d67"),
+}
+_TINTS = {
+    Tone.PLAIN: ("#f9fafb", "#292b30"),
+    Tone.KEY: ("#b9a9fe", "#4b48a8"),
+    Tone.POINTER: ("#e0c931", "#695205"),
+    Tone.SIZE: ("#58f0de", "#0c6468"),
+    Tone.HEADER: ("#9cc6e2", "#11366c"),
+    Tone.INDEX: ("#f1cba1", "#7f4220"),
+    Tone.LOOKUP: ("#efcdfe", "#5d4268"),
+    Tone.DATA: ("#e6fbf7", "#202d26"),
+    Tone.METADATA: ("#fff691", "#3f4d16"),
+    Tone.HIT: ("#bcd4fe", "#2a4a88"),
+    Tone.MISS: ("#fed2cd", "#6a2c29"),
+    Tone.DEAD: ("#c5c7cb", "#4e5053"),
+    Tone.ONE: ("#9cc6e2", "#11366c"),
+    Tone.TWO: ("#f1cba1", "#7f4220"),
+    Tone.THREE: ("#e6fbf7", "#202d26"),
+    Tone.FOUR: ("#efcdfe", "#5d4268"),
+}
+
+LIGHT, DARK = (
+    Colours(
+        name,
+        base,
+        MappingProxyType({ink: pair[number] for ink, pair in _INKS.items()}),
+        MappingProxyType({tone: pair[number] for tone, pair in _TINTS.items()}),
+    )
+    for number, (name, base) in enumerate((("light", "#fdfdfe"), ("dark", "#15171b")))
+)
+"""Colours for drawings outside the window."""
+
 
 _SANS = "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"

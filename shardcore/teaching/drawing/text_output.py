@@ -1,15 +1,57 @@
-"""Drawings as lines of text for terminals: figures, spans and arrows."""
+"""Drawings as lines of text for terminals, and as JSON values with positions in the units of the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from textwrap import wrap
+from typing import Any
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table, Tone
 from shardcore.model.safe_text import visible
-from shardcore.teaching.drawing.figures.ruler import lanes_of_items
+from shardcore.teaching.drawing.rulers import lanes_of_items
+
+
+def drawing_json(drawing: Drawing) -> dict[str, Any]:
+    return {
+        "title": drawing.title,
+        "what_if": drawing.what_if,
+        "figures": [_figure_json(figure) for figure in drawing.figures],
+        "links": [
+            {"start": link.start, "stop": link.stop, "text": link.text, "tone": link.tone.value}
+            for link in drawing.links
+        ],
+        "caption": drawing.caption,
+        "more": drawing.more,
+        "legend": {tone.value: text for tone, text in drawing.legend.items()},
+    }
+
+
+_MEMBERS: dict[type, tuple[str, ...]] = {
+    Bits: ("width", "value"),
+    Ruler: ("start", "stop", "unit", "ring"),
+    Cells: ("count", "columns", "first", "ring"),
+}
+
+
+def _figure_json(figure: Figure) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": type(figure).__name__.lower(), "title": figure.title}
+    found |= {name: getattr(figure, name) for name in _MEMBERS.get(type(figure), ())}
+    if isinstance(figure, Table):
+        rows = [[_item_json(item) for item in row] for row in figure.rows]
+        return found | {"headings": list(figure.headings), "rows": rows}
+    if isinstance(figure, Ribbon):
+        bands = [{**_item_json(band.item), "below": list(band.below)} for band in figure.bands]
+        return found | {"above": _figure_json(figure.above), "below": _figure_json(figure.below), "bands": bands}
+    if isinstance(figure, Bits):
+        found["letters"] = {str(bit): letter for bit, (letter, _) in sorted(figure.letters.items())}
+    return found | {"items": [_item_json(item) for item in figure.items]}
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    found = {name: getattr(item, name) for name in ("text", "spans", "at", "size", "tone", "doc", "name", "here")}
+    return found | {"spans": [span.to_json() for span in item.spans], "tone": item.tone.value}
+
 
 COLUMNS = 100
 
@@ -25,7 +67,7 @@ _WIDEST_COLUMN = 44
 def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
     lines = [drawing.title + ("  [what if]" if drawing.what_if else "")]
     for figure in drawing.figures:
-        lines += ["", *_figure(figure, columns)]
+        lines += ["", *_LINES[type(figure)](figure, columns)]
     links = list(_links(drawing))
     if links:
         lines += ["", *links]
@@ -55,18 +97,6 @@ def _said(item: Item) -> str:
 
 def _places(item: Item) -> str:
     return ", ".join(str(span) for span in item.spans) if item.spans else "computed"
-
-
-def _figure(figure: Figure, columns: int) -> list[str]:
-    if isinstance(figure, Bits):
-        return _bits(figure, columns)
-    if isinstance(figure, Ruler):
-        return _ruler(figure, columns)
-    if isinstance(figure, Cells):
-        return _cells(figure, columns)
-    if isinstance(figure, Table):
-        return _table(figure, columns)
-    return _ribbon(figure, columns)
 
 
 def _links(drawing: Drawing) -> Iterator[str]:
@@ -151,15 +181,9 @@ def _cells(figure: Cells, columns: int) -> list[str]:
 def _table(figure: Table, columns: int) -> list[str]:
     rows = [tuple(_said(item) for item in row) for row in figure.rows]
     widths = [max([len(heading), *(len(row[n]) for row in rows)]) for n, heading in enumerate(figure.headings)]
-    most = next(
-        (
-            most
-            for most in count(_WIDEST_COLUMN, -1)
-            if most < 4 or sum(min(w, most) + 2 for w in widths) + 2 <= columns
-        ),
-        4,
-    )
-    widths = [min(wide, max(most, 3)) for wide in widths]
+    room = columns - 2 - 2 * len(widths)
+    most = next((most for most in range(_WIDEST_COLUMN, 3, -1) if sum(min(w, most) for w in widths) <= room), 3)
+    widths = [min(wide, most) for wide in widths]
     lines = [figure.title, _row(figure.headings, widths), "  " + "  ".join("─" * wide for wide in widths)]
     return [*lines, *(_row(row, widths) for row in rows)]
 
@@ -175,3 +199,12 @@ def _ribbon(figure: Ribbon, columns: int) -> list[str]:
         reach = f"{above.at:,.0f}..{above.at + above.size:,.0f}"
         lines.append(f"    {reach} ─▶ {start:,.0f}..{stop:,.0f}  {_said(above)}".rstrip())
     return [*lines, *_ruler(figure.below, columns)]
+
+
+_LINES: dict[type, Callable[[Any, int], list[str]]] = {
+    Bits: _bits,
+    Ruler: _ruler,
+    Cells: _cells,
+    Table: _table,
+    Ribbon: _ribbon,
+}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from shardcore.errors import ShardError
+from shardcore.model.finding import Severity
+from shardcore.model.number_text import plural
 from shardcore.model.span import Span
-from shardcore.teaching.lessons.lesson import Answer, Question
+from shardcore.shards.shard import Shard
+from shardcore.teaching.lessons.lesson import SHA256, Answer, Question
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
-from shardcore.teaching.lessons.repair_check import missing_of
 
 _BASES = {"0x": 16, "0o": 8, "0b": 2}
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
@@ -20,6 +24,8 @@ _GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
 _FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
 _OPERATOR = re.compile(r"\s*([*^·×])\s*")
 _MOST_DIGITS = 40
+_MOST_BYTES = 256 << 20
+_PIECE = 1 << 20
 _NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?")
 
 
@@ -47,7 +53,7 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
     if question.kind is Answer.MENDED:
-        missing = missing_of(question.answer, scene.shard)
+        missing = _missing(question.answer, scene.shard)
         return AnswerVerdict(False, missing) if missing else _right(question, scene)
     if _fits(question, scene.fill(question.answer), given, scene):
         return _right(question, scene)
@@ -77,6 +83,32 @@ def solution(question: Question, scene: LessonScene) -> Given:
         name, _, sketch = answer.partition(" of ")
         return Given(name.strip(), sketch=sketch.strip())
     return Given(answer)
+
+
+def _missing(answer: str, shard: Shard) -> str:
+    """Return a text about the remaining damage; empty if the file is repaired."""
+    digest = SHA256.fullmatch(answer)
+    try:
+        if digest is not None:
+            return "" if _sha256(shard) == digest[1] else "Not repaired yet: the bytes differ from the intact file."
+        if shard.damage is not None:
+            return f"Not yet: {shard.damage.message}."
+        errors = [one for one in shard.verify(answer).findings if one.severity is Severity.ERROR]
+    except ShardError as error:
+        return f"Not yet: {error.message}."
+    if not errors:
+        return ""
+    return f"Not yet: *verify {answer}* still reports {plural(len(errors), 'error')}."
+
+
+def _sha256(shard: Shard) -> str:
+    source = shard.source
+    if source is None or source.size > _MOST_BYTES:
+        return ""
+    found = hashlib.sha256()
+    for start in range(0, source.size, _PIECE):
+        found.update(source.read(start, min(start + _PIECE, source.size)))
+    return found.hexdigest()
 
 
 def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
@@ -148,6 +180,3 @@ def _usual(question: Question, given: Given) -> str:
     if question.kind is Answer.NODE:
         return "These are different bytes."
     return "Not yet."
-
-
-__all__ = ["AnswerVerdict", "Given", "NotHereError", "judged", "number_of", "solution"]

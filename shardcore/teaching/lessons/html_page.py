@@ -28,10 +28,9 @@ from shardcore.shards.shard import Shard
 from shardcore.teaching import resource_paths
 from shardcore.teaching.drawing.svg import picture_of, with_ids
 from shardcore.teaching.lessons.answers import solution
-from shardcore.teaching.lessons.fresh_files import make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import beside, lessons, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_key, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn, fresh_key, make_fresh, staged
 from shardcore.teaching.lessons.placeholders import BREAK, escaped
 
 SEED = 1
@@ -169,16 +168,11 @@ def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
     if stage.question is None:
         return
     yield f'<div class="question">\n{_html(stage.question.prompt, lesson)}'
-    yield from _choices(stage.question, lesson)
+    if stage.question.choices:
+        items = (f"<li>{_html(choice.text, lesson)}</li>\n" for choice in stage.question.choices)
+        yield f"<ul>\n{''.join(items)}</ul>\n"
     yield from _answer(stage, lesson)
     yield "</div>\n"
-
-
-def _choices(question: Question, lesson: Lesson) -> Iterator[str]:
-    if question.choices:
-        yield "<ul>\n"
-        yield from (f"<li>{_html(choice.text, lesson)}</li>\n" for choice in question.choices)
-        yield "</ul>\n"
 
 
 def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:

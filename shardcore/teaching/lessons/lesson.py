@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from shardcore.model.finding import Depth
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching.lessons.repair_check import is_demand
 
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
@@ -22,6 +22,8 @@ _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
 _CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
 _KEYS = ("typical", "crowded", "absent")
+_DEPTHS = tuple(depth.value for depth in Depth)
+SHA256 = re.compile(r"sha256 ([0-9a-f]{64})")
 _WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only"
 _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
@@ -299,7 +301,7 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
 
 
 def _check(question: Question, place: int) -> None:
-    if question.kind is Answer.MENDED and not is_demand(question.answer):
+    if question.kind is Answer.MENDED and not (question.answer in _DEPTHS or SHA256.fullmatch(question.answer)):
         raise LessonError("`- answer mended:` must be structure, index, content, or sha256 with 64 hex digits", place)
     if question.kind is not Answer.CHOICE:
         if question.choices:

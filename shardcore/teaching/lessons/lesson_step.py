@@ -1,22 +1,82 @@
-"""One step of a lesson for the open file: text with values, targets, question."""
+"""One step of a lesson for the open file: text with values, targets, question; new files for its last questions."""
 
 from __future__ import annotations
 
+import shutil
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
 from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, sketch_label, sketch_named, value_from
 from shardcore.model.node import Node
+from shardcore.model.options import OptionPurpose
+from shardcore.model.safe_text import short
 from shardcore.model.span import Span
 from shardcore.operations.offset_expression import GotoError, calculate
+from shardcore.operations.pack import pack
+from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.sources.base import at_most
-from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
+from shardcore.teaching.lessons.lesson import Answer, Fresh, Lesson, LessonStep, Question, Show, StepCondition
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError
+
+FRESH = "shardscope-lesson-"
+
+_WORDS = (
+    "shard",
+    "index",
+    "header",
+    "footer",
+    "offset",
+    "bucket",
+    "chunk",
+    "digest",
+    "slot",
+    "segment",
+    "range",
+    "key",
+)
+_MOST_WORDS = 60
+_NAMES = range(2_000, 60_000)
+"""Names of objects: numbers that are easy to divide on paper, because they may be keys."""
+_PIECE = 4096
+
+
+def is_fresh(uri: str) -> bool:
+    return any(part.startswith(FRESH) for part in Path(uri).parts)
+
+
+def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
+    """Pack a new file, or folder, and return its path; `folder` must be empty.
+
+    Raises:
+        UsageError: An option of the lesson names a file or folder.
+    """
+    found = format_of(fresh.format or format)
+    declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
+    for name, value in fresh.options:
+        if name in declared and declared[name].opens(value):
+            raise UsageError(f"{name}={short(value)}: lessons cannot use files or folders as options")
+    inputs = folder / "objects"
+    inputs.mkdir()
+    if found.writes is not None and found.writes.single:
+        numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
+        (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
+    else:
+        for number in random.sample(_NAMES, fresh.objects):
+            # Begins with its number, because shards whose keys are hashes reject two objects with equal content.
+            words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
+            (inputs / str(number)).write_text(f"{number} {words}")
+    out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
+    pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
+    shutil.rmtree(inputs)
+    return out
+
 
 MOST_INDEX = 4 << 20
 
@@ -108,7 +168,11 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     question = _filled(step.question, scene, step) if step.question is not None else None
     if question is not None:
         with _at(step, question.answer):
-            _check_answer(question, shown, scene, step)
+            answer = scene.fill(question.answer)
+            if question.kind is Answer.ITEM:
+                _check_item(answer, shown, scene, step)
+            elif question.kind is Answer.NODE:
+                scene.node(answer)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
@@ -194,14 +258,6 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
         raise
 
 
-def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
-    answer = scene.fill(question.answer)
-    if question.kind is Answer.ITEM:
-        _check_item(answer, shown, scene, step)
-    elif question.kind is Answer.NODE:
-        scene.node(answer)
-
-
 def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
     try:
         for text in wrong:
@@ -215,23 +271,24 @@ def _found(
     kind: Show, text: str, scene: LessonScene, step: LessonStep, shows: Sequence[tuple[Show, str]]
 ) -> StepTarget:
     with _at(step, text):
-        return _shown_at(kind, scene.fill(text), scene, shows)
+        place = scene.fill(text)
+        if kind is Show.NODE:
+            path = scene.node(place)
+            return StepTarget(kind, path=path, span=path[-1].span)
+        if kind is Show.STEP:
+            return StepTarget(kind, step=scene.step(place))
+        if kind is Show.BYTES:
+            return StepTarget(kind, span=_span(place))
+        name, *values = place.split()
+        shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+        if kind is Show.DRAWING:
+            drawn(shown, scene, _last_shown(scene, shows))
+        return shown
 
 
-def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> StepTarget:
-    if kind is Show.NODE:
-        path = scene.node(place)
-        return StepTarget(kind, path=path, span=path[-1].span)
-    if kind is Show.STEP:
-        return StepTarget(kind, step=scene.step(place))
-    if kind is Show.BYTES:
-        return StepTarget(kind, span=_span(place))
-    name, *values = place.split()
-    shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
-    if kind is Show.DRAWING:
-        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
-        drawn(shown, scene, step=scene.step(titles[-1]) if titles else 0)
-    return shown
+def _last_shown(scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> int:
+    titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+    return scene.step(titles[-1]) if titles else 0
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
@@ -271,9 +328,7 @@ def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, st
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:
         raise NotHereError(f"the step requests a click in the drawing “{sketch}”, but does not show that drawing")
-    titles = [scene.fill(title) for one, title in step.shows if one is Show.STEP]
-    items = drawn(drawing, scene, scene.step(titles[-1]) if titles else 0).items
-    if name not in {item.name for item in items}:
+    if name not in {item.name for item in drawn(drawing, scene, _last_shown(scene, step.shows)).items}:
         raise NotHereError(f"the drawing “{sketch}” has no item {name}")
 
 

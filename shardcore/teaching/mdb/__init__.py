@@ -19,15 +19,14 @@ from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.teaching.mdb.chunk_map import ChunkMapSketch
+from shardcore.teaching.mdb.chunk_map import ChunkMapSketch, CutsSketch
 from shardcore.teaching.mdb.hash_lookup import HashLookupSketch, bisection_figure
-from shardcore.teaching.mdb.insertion import CutsSketch
 from shardcore.teaching.mdb.scene import MdbScene
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.folder import MdbDataSet
     from shardcore.formats.mdb.shard import MdbShard
-    from shardcore.model.drawing import Drawing, Sketch
+    from shardcore.model.drawing import Sketch
     from shardcore.shards.step_content import Shown
     from shardcore.shards.trace import Trace
 
@@ -140,9 +139,6 @@ def _labels(index: MdbIndex, kind: str) -> tuple[str, ...]:
     return tuple(f"{int(word) >> 32:08x}…" for word in first)
 
 
-__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
-
-
 def sketches(shard: MdbShard, trace: Trace | None) -> tuple[Sketch, ...]:
     key = shard.parse_key(trace.key) if trace is not None else None
     return _sketches(MdbScene(lambda: shard.file, key, shard.file))
@@ -150,21 +146,13 @@ def sketches(shard: MdbShard, trace: Trace | None) -> tuple[Sketch, ...]:
 
 def folder_sketches(data_set: MdbDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
     """Return the drawings of the first shard, which is opened at the first drawing."""
-    if trace is not None:
-        return None
-    if not (first := data_set.first_member):
-        return ()
-    return data_set.placed_sketches(
-        _sketches(MdbScene(lambda: cast("MdbShard", data_set.member(first)).file, None)), first
-    )
+    first = data_set.first_member
+    scene = MdbScene(lambda: cast("MdbShard", data_set.member(first)).file, None)
+    return None if trace is not None else data_set.placed_sketches(_sketches(scene), first) if first else ()
 
 
 def _sketches(scene: MdbScene) -> tuple[Sketch, ...]:
     return ChunkMapSketch(scene), CutsSketch(scene), HashLookupSketch(scene)
-
-
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    return None
 
 
 def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:

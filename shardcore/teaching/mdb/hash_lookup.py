@@ -14,6 +14,7 @@ from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupT
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.teaching import item_of
 from shardcore.teaching.mdb.scene import MdbScene
 
 _ROWS = 7
@@ -87,7 +88,7 @@ class HashLookupSketch:
         if row >= 0:
             inside = row - index.first_row(kind)
             record = int((section.entries if kind == CHUNK else section.headers)[inside])
-            hits = [Span("", section.byte_of(record), section.byte_of(record + 1))]
+            hits = [section.span(record)]
         whole = Span("", section.start, section.stop_byte)
         count = len(section.entries if kind == CHUNK else section.headers)
         drawing = _walk_drawing(kind, whole, hits, count)
@@ -129,12 +130,25 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
         sign = "=" if hit else "<" if row["key"] < key else ">"
         cells = [
             Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
-            Item(f"{row['key']:016x}", (_part(table, span, "key"),), tone=tone, doc="Its table key.", name=name),
+            Item(
+                f"{row['key']:016x}",
+                (table.record.span("key", span.start),),
+                tone=tone,
+                doc="Its table key.",
+                name=name,
+            ),
             Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the requested key."),
-            Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it refers to."),
+            Item(
+                str(row["index"]),
+                (table.record.span("index", span.start),),
+                tone=Tone.POINTER,
+                doc="The record it refers to.",
+            ),
         ]
         if chunks:
-            cells.append(Item(str(row["chunk"]), (_part(table, span, "chunk"),), tone=Tone.POINTER, doc="The chunk."))
+            cells.append(
+                Item(str(row["chunk"]), (table.record.span("chunk", span.start),), tone=Tone.POINTER, doc="The chunk.")
+            )
         lines.append(tuple(cells))
     headings = ("entry", "table key", "", "record", *(("chunk",) if chunks else ()))
     count = plural(table.count, "entry")
@@ -162,11 +176,6 @@ def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], k
     return Ruler(title, first, first + max(len(keys), 1), tuple(items), "entries")
 
 
-def _part(table: LookupTable, row: Span, name: str) -> Span:
-    start = row.start + table.record.offsets[name]
-    return Span("", start, start + table.record.sizes[name])
-
-
 def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> Table:
     wanted, found = to_text(raw), to_text(stored)
     rows = []
@@ -189,28 +198,17 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
     start, stop = section
     number = (record.start - start) // RECORD_SIZE
     doc = f"Record {number} of the section: byte {start:#x} + {number} · {RECORD_SIZE} = {record.start:#x}."
-    whole = Item(
-        f"{(stop - start) // RECORD_SIZE:,} records", (Span("", start, stop),), start, stop - start, Tone.FAINT
-    )
-    hit = Item(text, (record,), record.start, record.size, Tone.HIT, doc, "record", here=True)
+    whole = item_of(f"{(stop - start) // RECORD_SIZE:,} records", Span("", start, stop), Tone.FAINT, "")
+    hit = item_of(text, record, Tone.HIT, doc, "record", here=True)
     title = f"The {section_name(kind)} section, records of {RECORD_SIZE} bytes"
     return Ruler(title, start, max(stop, start + 1), (whole, hit), "bytes")
 
 
 def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
-    whole = Item(plural(count, kind), (section,), section.start, section.size, Tone.FAINT, "All records are compared.")
-    shown = [
-        Item(
-            f"record {(hit.start - section.start) // RECORD_SIZE}",
-            (hit,),
-            hit.start,
-            hit.size,
-            Tone.HIT,
-            "This record has the hash.",
-            here=True,
-        )
-        for hit in hits[:_HITS]
-    ]
+    whole = item_of(plural(count, kind), section, Tone.FAINT, "All records are compared.")
+    numbered = [(hit, (hit.start - section.start) // RECORD_SIZE) for hit in hits[:_HITS]]
+    doc = "This record has the hash."
+    shown = [item_of(f"record {number}", hit, Tone.HIT, doc, here=True) for hit, number in numbered]
     ruler = Ruler("The section, from its first record on", section.start, section.stop, (whole, *shown), "bytes")
     caption = "Without a table every record is read, up to the end mark."
     return Drawing("The walk", (ruler,), (), caption, more=len(hits) - len(shown))

@@ -20,8 +20,9 @@ from shardcore.model.section import Section
 from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Fields
-from shardcore.teaching.neuroglancer.bits_sketch import BitsSketch, OpenFiles
-from shardcore.teaching.neuroglancer.key_figures import (
+from shardcore.teaching.neuroglancer.key_bits import (
+    BitsSketch,
+    OpenFiles,
     cell_figure,
     curve_figure,
     hash_figure,
@@ -95,9 +96,6 @@ def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
         starts=np.where(fine, starts, 0).astype(np.int64) + file.base,
         stops=np.where(fine, ends, 0).astype(np.int64) + file.base,
     )
-
-
-__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
 
 
 def sketches(shard: Shard, trace: Trace | None) -> tuple[Sketch, ...]:

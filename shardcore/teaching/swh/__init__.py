@@ -20,8 +20,7 @@ from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 from shardcore.shards.step_content import Compared as ComparedBytes
 from shardcore.shards.step_content import Fields, Shown
-from shardcore.teaching.swh.displacement import DisplacementSketch, displacement_drawing, location_drawing
-from shardcore.teaching.swh.scene import KeyScene
+from shardcore.teaching.swh.displacement import DisplacementSketch, KeyScene, displacement_drawing, location_drawing
 from shardcore.teaching.swh.slot_placement import SlotPlacementSketch, slot_drawing
 
 if TYPE_CHECKING:
@@ -117,22 +116,15 @@ def _buckets(file: SwhFile, progress: Progress) -> Load:
     )
 
 
-__all__ = ["folder_sketches", "loads", "shares", "sketches", "step_drawing", "step_figures"]
-
-
 def sketches(shard: SwhShard, trace: Trace | None) -> tuple[Sketch, ...]:
     return _sketches(KeyScene(lambda: shard.file, trace)) if shard.file.hash_layout is not None else ()
 
 
 def folder_sketches(data_set: SwhDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
     """Return the drawings of the first shard, which is opened at the first drawing."""
-    if trace is not None:
-        return None
-    if not (first := data_set.first_member):
-        return ()
-    return data_set.placed_sketches(
-        _sketches(KeyScene(lambda: cast("SwhShard", data_set.member(first)).file, None)), first
-    )
+    first = data_set.first_member
+    scene = KeyScene(lambda: cast("SwhShard", data_set.member(first)).file, None)
+    return None if trace is not None else data_set.placed_sketches(_sketches(scene), first) if first else ()
 
 
 def _sketches(scene: KeyScene) -> tuple[Sketch, ...]:

@@ -1,22 +1,124 @@
-"""Drawings of the displacement of a bucket, from select directory, unary bits, low bits and value store.
+"""The key of the drawings of a Read Shard, and *Displacement*: select directory, unary bits, low bits, value store.
 
 The lowest bit of a row is at its right, so that numbers can be read; a bit string runs from right to left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shardcore.errors import FormatError
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.file import SwhFile, key_bytes
 from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_range
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
-from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced
+from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced, place_key
 from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
 from shardcore.model.number_text import plural
+from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.teaching.swh.scene import KeyScene
+from shardcore.shards.trace import Trace
+
+I64 = NDArray[np.int64]
+
+HASHED_KEYS = 5000
+"""Maximum number of objects in a shard whose keys are all hashed, to draw the keys of a bucket."""
+
+_FEW_SLOTS, _SOUGHT = 64, 4096
+"""Number of slots searched for a first key: at first, and then if none of them has a key."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllKeys:
+    """All keys of a small shard with their hashes, one row per live slot; `holder` has the row of each slot, or -1."""
+
+    slots: I64
+    keys: NDArray[np.uint8]
+    buckets: I64
+    firsts: I64
+    steps: I64
+    holder: I64
+
+    def of_bucket(self, bucket: int) -> list[int]:
+        found: list[int] = np.flatnonzero(self.buckets == bucket).tolist()
+        return found
+
+
+class KeyScene:
+    """The drawn key: the requested key of a lookup, or the key of the first object. It is read at the first drawing."""
+
+    def __init__(self, open_file: Callable[[], SwhFile], trace: Trace | None) -> None:
+        self._open_file = open_file
+        self._trace = trace
+
+    @property
+    def file(self) -> SwhFile:
+        return self._open_file()
+
+    @property
+    def few(self) -> bool:
+        """True if all keys may be hashed."""
+        layout = self.file.layout
+        return layout.declared <= HASHED_KEYS and layout.slots <= 2 * HASHED_KEYS
+
+    @property
+    def displacement(self) -> int | None:
+        """Displacement of the key's bucket; None if it has not been read yet."""
+        placed = self.__dict__.get("placed") or self._looked_up()
+        return placed.displacement if placed is not None else None
+
+    @cached_property
+    def placed(self) -> KeyPlaced | None:
+        """The key with its slot; None for a shard without objects."""
+        if (placed := self._looked_up()) is not None:
+            return placed
+        key = self._first_key() if self._trace is None else key_bytes(self._trace.key)
+        file = self.file
+        return None if key is None else place_key(file.hash_reader(file.source), file.hashing(), key)
+
+    @cached_property
+    def all_keys(self) -> AllKeys | None:
+        if not self.few:
+            return None
+        file, hashing = self.file, self.file.hashing()
+        rows = file.slots(0, file.layout.slots)
+        slots = np.flatnonzero(file.layout.states(rows["offset"]) == State.LIVE).astype(np.int64)
+        keys = np.ascontiguousarray(rows["key"][slots]).view(np.uint8).reshape(-1, chd.KEY_SIZE)
+        buckets, firsts, steps = chd.place(*chd.jenkins(keys, hashing.seed), hashing.buckets, hashing.slots)
+        holder = np.full(file.layout.slots, -1, np.int64)
+        holder[slots] = np.arange(len(slots))
+        return AllKeys(slots, keys, buckets, firsts, steps, holder)
+
+    @property
+    def displacements(self) -> chd.U32 | None:
+        """Displacements of all buckets; None if the shard has too many keys or the hash function is damaged."""
+        try:
+            return self.file.function()[1].displacements if self.few else None
+        except FormatError:
+            return None
+
+    def _looked_up(self) -> KeyPlaced | None:
+        steps = self._trace.steps if self._trace is not None else ()
+        return next((fact for _, fact in (step.fact for step in reversed(steps)) if isinstance(fact, KeyPlaced)), None)
+
+    def _first_key(self) -> bytes | None:
+        """Return the key of the first object written, or of the first live slot before the index is loaded, or None."""
+        file = self.file
+        if (order := file.order) is not None:
+            slot = int(order.slots[0]) if len(order) else 0
+            return bytes(file.slots(slot, slot + 1)["key"][0].tobytes()) if len(order) else None
+        for first, last in ((0, _FEW_SLOTS), (_FEW_SLOTS, _SOUGHT)):
+            rows = file.slots(first, max(min(file.layout.slots, last), first))
+            if live := file.live_keys(first, rows):
+                return live[0][1]
+        return None
+
 
 _ROW = 32
 """Bits per row."""
@@ -40,15 +142,8 @@ def directory_figure(located: DisplacementLocated) -> Cells:
     shown = window(span.size // DIRECTORY_ENTRY.size, number, 5)
     one = number * ONES_PER_ENTRY
     doc = f"Entry {number} of the select directory: one-bit {one} is at bit {located.entry} of the unary bits."
-    item = Item(
-        f"bit {located.entry}",
-        (DIRECTORY_ENTRY.span("", start),),
-        at=number,
-        tone=Tone.POINTER,
-        doc=doc,
-        name="entry",
-        here=True,
-    )
+    place = (DIRECTORY_ENTRY.span("", start),)
+    item = Item(f"bit {located.entry}", place, number, 1, Tone.POINTER, doc, "entry", here=True)
     title = f"1 · Select directory: one-bit {one} is found without counting"
     return Cells(title, len(shown), (item,), first=shown.start)
 
@@ -73,16 +168,10 @@ def unary_figure(located: DisplacementLocated) -> Bits | None:
 
 
 def _one_bit(hashing: HashLayout, bucket: int, position: int, base: int, tone: Tone) -> Item:
-    return Item(
-        str(bucket),
-        (hashing.where("unary bits", position // 8, position // 8 + 1),),
-        at=position - base,
-        tone=tone,
-        doc=f"One-bit {bucket} is at bit {position}; each of the {position - bucket} zeros before it stands for "
-        f"{1 << hashing.low_width} bits of the value store.",
-        name="one-bit" if tone is Tone.HIT else "one-bit before",
-        here=tone is Tone.HIT,
-    )
+    place, own = (hashing.where("unary bits", position // 8, position // 8 + 1),), tone is Tone.HIT
+    zeros = f"each of the {position - bucket} zeros before it stands for {1 << hashing.low_width} bits"
+    doc = f"One-bit {bucket} is at bit {position}; {zeros} of the value store."
+    return Item(str(bucket), place, position - base, 1, tone, doc, "one-bit" if own else "one-bit before", own)
 
 
 def low_figure(located: DisplacementLocated) -> Bits:
@@ -98,17 +187,10 @@ def low_figure(located: DisplacementLocated) -> Bits:
 
 
 def _low_item(hashing: HashLayout, bucket: int, at: int, low: int, tone: Tone) -> Item:
-    start, stop = byte_range(bucket * hashing.low_width, hashing.low_width)
-    return Item(
-        str(bucket),
-        (hashing.where("low bits", start, stop),),
-        at=at,
-        size=hashing.low_width,
-        tone=tone,
-        doc=f"The low bits of bucket {bucket} are {low}.",
-        name="low" if tone is Tone.HIT else "low before",
-        here=tone is Tone.HIT,
-    )
+    width, own = hashing.low_width, tone is Tone.HIT
+    place = (hashing.where("low bits", *byte_range(bucket * width, width)),)
+    doc = f"The low bits of bucket {bucket} are {low}."
+    return Item(str(bucket), place, at, width, tone, doc, "low" if own else "low before", own)
 
 
 def ends_figure(located: DisplacementLocated) -> Table:
@@ -133,38 +215,39 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
     )
 
 
+def _value_item(located: DisplacementLocated, at: int, spans: tuple[Span, ...]) -> Item:
+    bucket, length = located.hashed.bucket, located.length
+    doc = f"The value of bucket {bucket}: {plural(length, 'bit')} from store bit {located.start} on."
+    return Item(f"bucket {bucket}", spans, at, length, Tone.HIT, doc, "value", here=True)
+
+
+def _no_bits(located: DisplacementLocated, title: str) -> Table:
+    whose = replace(_value_item(located, 0, ()), size=1, tone=Tone.PLAIN, name="")
+    row = (whose, Item("no bits: d = 0", name="value", tone=Tone.HIT))
+    return Table(f"{title}: this value takes no bits", ("whose", "its bits"), (row,))
+
+
 def store_figure(located: DisplacementLocated, first: int, data: bytes, beside: list[PackedValue]) -> Figure:
     """Return the bits of the value store around the value."""
-    bucket, stop = located.hashed.bucket, located.start + located.length
-    spans = (value_span(located),) if located.length else ()
-    doc = f"The value of bucket {bucket}: {plural(located.length, 'bit')} from store bit {located.start} on."
     if not located.length:
-        row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
-        return Table("5 · Value store: this value takes no bits", ("whose", "its bits"), (row,))
-    items = [
-        Item(
-            f"bucket {bucket}", spans, located.start - 8 * first, located.length, Tone.HIT, doc, name="value", here=True
-        )
-    ]
+        return _no_bits(located, "5 · Value store")
+    items = [_value_item(located, located.start - 8 * first, (value_span(located),))]
     for value in beside:
-        start, last = byte_range(value.start, value.length)
-        span = located.hashed.hashing.where("value store", start, last)
+        span = located.hashed.hashing.where("value store", *byte_range(value.start, value.length))
         doc = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
         items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, doc))
     bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
-    title = f"5 · Value store, {bits}: the value is at {located.start} to {stop - 1}"
+    title = f"5 · Value store, {bits}: the value is at {located.start} to {located.start + located.length - 1}"
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
 
 def value_figure(placed: KeyPlaced) -> Figure:
-    located, bucket = placed.located, placed.hashed.bucket
-    doc = f"The value of bucket {bucket}: {plural(located.length, 'bit')} from store bit {located.start} on."
+    located = placed.located
     if not located.length:
-        row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
-        return Table("Value store: this value takes no bits", ("whose", "its bits"), (row,))
-    item = Item(f"bucket {bucket}", (placed.stored,), 0, located.length, Tone.HIT, doc, name="value", here=True)
+        return _no_bits(located, "Value store")
     title = f"Value store, bits {located.start} to {located.start + located.length - 1}"
-    return Bits(title, located.length, placed.displacement - (1 << located.length) + 1, (item,))
+    value = placed.displacement - (1 << located.length) + 1
+    return Bits(title, located.length, value, (_value_item(located, 0, (placed.stored,)),))
 
 
 def value_span(located: DisplacementLocated) -> Span:
@@ -174,15 +257,11 @@ def value_span(located: DisplacementLocated) -> Span:
 def split_figure(placed: KeyPlaced, title: str) -> Table:
     displacement, length, n = placed.displacement, placed.located.length, placed.slots
     stored, tail = displacement - (1 << length) + 1, (placed.hashed.hashing.tail,)
+    jumps, singles = "Number of jumps by the key's step h.", "Number of further slots, equal for all keys."
     row = (
         Item(f"{stored} + 2^{length} - 1 = {displacement}", tone=Tone.HIT, here=True, name="d"),
-        Item(f"{displacement} mod {n} = {placed.probes}", tail, doc="Number of jumps by the key's step h.", name="p0"),
-        Item(
-            f"{displacement} // {n} = {placed.turns}",
-            tail,
-            doc="Number of further slots, equal for all keys.",
-            name="p1",
-        ),
+        Item(f"{displacement} mod {n} = {placed.probes}", tail, doc=jumps, name="p0"),
+        Item(f"{displacement} // {n} = {placed.turns}", tail, doc=singles, name="p1"),
     )
     headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "single slots p1 = d // n")
     return Table(title, headings, (row,))

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.hash_section import HashLayout
 from shardcore.formats.swh.layout import HASH_HEAD, SLOT, ShardLayout
 from shardcore.formats.swh.lookup import Hashed, KeyPlaced
 from shardcore.model.drawing import (
@@ -29,8 +28,7 @@ from shardcore.model.drawing import (
 )
 from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
-from shardcore.teaching.swh.displacement import value_span
-from shardcore.teaching.swh.scene import HASHED_KEYS, KeyScene
+from shardcore.teaching.swh.displacement import HASHED_KEYS, KeyScene, value_span
 
 WHOLE_RING = 24
 """Maximum number of slots drawn as a whole ring; of a larger index only those around the key's slot are drawn."""
@@ -132,25 +130,18 @@ def buckets_figure(placed: KeyPlaced, tried: int, known: Sequence[int] | None, *
 
 def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots: int) -> Table:
     turns, probes = divmod(displacement, slots)
-    rows = tuple(
-        (
-            Item(
-                f"{tag(move.key)}…",
-                move.spans,
-                tone=Tone.KEY,
-                doc=f"The key {move.key.hex()}.",
-                here=move.selected,
-            ),
-            Item(
-                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring"
-            ),
+    rows = []
+    for move in moves:
+        key, total = f"{tag(move.key)}…", f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}"
+        row = (
+            Item(key, move.spans, tone=Tone.KEY, doc=f"The key {move.key.hex()}.", here=move.selected),
+            Item(total, doc="f + h · p0 + p1, around the ring"),
             Item(str(move.slot), tone=_tone_of((move,)), doc=f"Slot {move.slot}."),
             Item(move.verdict, tone=Tone.PLAIN if move.fits else Tone.MISS),
         )
-        for move in moves
-    )
+        rows.append(row)
     title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
-    return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
+    return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), tuple(rows))
 
 
 def ring_figure(layout: ShardLayout, held: Sequence[Held], moves: Sequence[KeyMove], title: str) -> Cells:
@@ -220,7 +211,8 @@ def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
 def slot_drawing(placed: KeyPlaced) -> Drawing:
     first, step, slots = placed.hashed.first, placed.hashed.step, placed.slots
     path, _ = path_of(first, step, placed.displacement, slots)
-    ruler, links = long_ring_figure(_index_start(placed.hashed.hashing), slots, path, ())
+    index_start = placed.hashed.hashing.start - SLOT.size * slots
+    ruler, links = long_ring_figure(index_start, slots, path, ())
     stage, slot = max(link.stage for link in links), path[-1][0]
     row = (
         Item(str(first), name="f", doc="The first slot."),
@@ -266,10 +258,6 @@ def long_ring_figure(
 def around_figure(layout: ShardLayout, shown: range, held: Sequence[Held], moves: Sequence[KeyMove]) -> Cells:
     items = tuple(slot_item(layout, slot, each, moves) for slot, each in zip(shown, held, strict=True))
     return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)
-
-
-def _index_start(hashing: HashLayout) -> int:
-    return hashing.start - SLOT.size * hashing.slots
 
 
 def _slot_span(index_start: int, slot: int) -> Span:
@@ -344,6 +332,11 @@ _SLID = 1 << 24
 """Largest displacement for which a slider is offered; writers use smaller ones."""
 
 
+def _slots_around(layout: ShardLayout, hashed: Hashed, tried: int) -> range:
+    slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
+    return window(layout.slots, slot, WHOLE_RING if layout.slots <= WHOLE_RING else SLOTS_AROUND)
+
+
 class SlotPlacementSketch:
     name = "parking"
     title = "Slot placement"
@@ -353,18 +346,13 @@ class SlotPlacementSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        mixing = Control(
-            "mixing",
-            "Show mixing rounds",
-            ControlKind.SWITCH,
-            False,
-            doc="Shows the state of the hash after each round.",
-        )
+        doc = "Shows the state of the hash after each round."
+        mixing = Control("mixing", "Show mixing rounds", ControlKind.SWITCH, False, doc=doc)
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
         doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
-        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, _highest(stored), doc=doc)
+        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, max(2 * stored, 15), doc=doc)
         return (slider, mixing)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -419,6 +407,10 @@ class SlotPlacementSketch:
         if all_keys is None:
             return None
         layout = self._scene.file.layout
+
+        def there(slot: int) -> bytes | None:
+            return all_keys.keys[at].tobytes() if (at := int(all_keys.holder[slot])) >= 0 else None
+
         moving = all_keys.of_bucket(hashed.bucket)
         bucket = set(moving)
         keys = [all_keys.keys[at].tobytes() for at in moving]
@@ -430,7 +422,7 @@ class SlotPlacementSketch:
         moves = []
         for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
             other = int(all_keys.holder[slot])
-            holder = all_keys.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            holder = there(slot) if other not in bucket else None
             if holder is None and len(rivals[slot]) > 1:
                 holder = next((rival for rival in rivals[slot] if rival != key), key)
             lost = tried == placed.displacement and slot != own
@@ -439,29 +431,19 @@ class SlotPlacementSketch:
             span = (layout.slot_span(own, "key"),)
             moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
         away = bucket if tried != placed.displacement else set[int]()
-        held = {
-            slot: Held(all_keys.keys[at].tobytes() if at >= 0 else None, at in away)
-            for slot, at in self._shown(all_keys.holder.tolist(), hashed, tried)
-        }
+        here = _slots_around(layout, hashed, tried)
+        held = {slot: Held(there(slot), int(all_keys.holder[slot]) in away) for slot in here}
         member = any(move.selected for move in moves)
         if not member:
             slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
-            at = int(all_keys.holder[slot])
-            moves.insert(0, self._absent_key(hashed, slot, all_keys.keys[at].tobytes() if at >= 0 else None))
+            moves.insert(0, self._absent_key(hashed, slot, there(slot)))
         return BucketKeys(sorted(moves, key=lambda move: not move.selected), held, member)
-
-    def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
-        slots = len(holder)
-        if slots <= WHOLE_RING:
-            return list(enumerate(holder))
-        here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
-        return [(slot, holder[slot]) for slot in here]
 
     def _large_bucket(self, placed: KeyPlaced, tried: int) -> BucketKeys:
         file, hashed = self._scene.file, placed.hashed
         layout = file.layout
         slot = chd.slot_one(hashed.first, hashed.step, tried, layout.slots)
-        here = window(layout.slots, slot, WHOLE_RING if layout.slots <= WHOLE_RING else SLOTS_AROUND)
+        here = _slots_around(layout, hashed, tried)
         live = dict(file.live_keys(here.start, file.slots(here.start, here.stop)))
         held = {number: Held(live.get(number)) for number in here}
         there = held[slot].key
@@ -490,7 +472,3 @@ class SlotPlacementSketch:
         figure = around_figure(layout, shown, [Held(None)] * len(shown), [])
         caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
         return Drawing("Slots without objects", (figure,), (), caption, more=layout.slots - len(shown))
-
-
-def _highest(stored: int) -> int:
-    return max(2 * stored, 15)

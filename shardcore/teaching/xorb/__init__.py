@@ -33,7 +33,7 @@ from shardcore.progress import Progress
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.shard import XorbShard
-    from shardcore.model.drawing import Drawing, Sketch
+    from shardcore.model.drawing import Sketch
     from shardcore.shards.step_content import Shown
     from shardcore.shards.trace import Trace
 
@@ -160,20 +160,13 @@ class BytePlanesSketch(_ChunkSketch):
 
 
 def _in_order(data: bytes, place: Place) -> Cells:
-    items = tuple(
-        Item(
-            f"{byte:02x}",
-            place(at),
-            at,
-            1,
-            _PLANE_TONES[at % GROUPS],
-            f"Byte {at % GROUPS} of number {at // GROUPS}.",
-            name=f"byte {at}",
-        )
-        for at, byte in enumerate(data)
-    )
+    items = []
+    for at, byte in enumerate(data):
+        number, plane = divmod(at, GROUPS)
+        doc = f"Byte {plane} of number {number}."
+        items.append(Item(f"{byte:02x}", place(at), at, 1, _PLANE_TONES[plane], doc, f"byte {at}"))
     title = "In file order: numbers of four bytes"
-    return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
+    return Cells(title, len(data), tuple(items), columns=4 * GROUPS, numbered=False)
 
 
 def _in_planes(data: bytes, place: Place) -> Cells:
@@ -233,17 +226,10 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
     )
 
 
-__all__ = ["loads", "shares", "sketches", "step_drawing", "step_figures"]
-
-
 def sketches(shard: XorbShard, trace: Trace | None) -> tuple[Sketch, ...]:
     number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
     absent = "Key not found. " if trace is not None and trace.ref is None else ""
     return RecordsSketch(shard.file, number, absent), BytePlanesSketch(shard.file, number, absent)
-
-
-def step_drawing(fact: Any, title: str) -> Drawing | None:
-    return None
 
 
 def step_figures(fact: Any, title: str) -> tuple[Shown, ...]:

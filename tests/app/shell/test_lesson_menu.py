@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore.teaching.lessons.answers import Given
-from shardcore.teaching.lessons.fresh_files import FRESH
+from shardcore.teaching.lessons.lesson_step import FRESH
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 

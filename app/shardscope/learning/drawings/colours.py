@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication
 
 from shardcore import FieldRole, SectionRole
 from shardcore.model.drawing import Tone
-from shardcore.teaching.drawing.colours import Colours
 from shardcore.teaching.drawing.picture import Face, Ink
+from shardcore.teaching.drawing.svg import Colours
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.theme import colour, palette
 

@@ -11,9 +11,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
 from shardcore.model.drawing import Tone
-from shardcore.teaching.drawing.colours import Colours
 from shardcore.teaching.drawing.picture import Box, Grip, Ink, Move, Path, Picture, Point, Rect, Shape, Text
-from shardcore.teaching.drawing.svg import head_of, outline_of
+from shardcore.teaching.drawing.svg import Colours, head_of, outline_of
 from shardscope.learning.drawings.colours import Fonts
 
 _BAND = 0.72

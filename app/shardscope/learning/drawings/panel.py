@@ -14,10 +14,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 from shardcore import Shard, Span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
 from shardcore.model.safe_text import shown
-from shardcore.teaching.drawing.colours import LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
-from shardcore.teaching.drawing.svg import svg
+from shardcore.teaching.drawing.svg import LIGHT, svg
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.controls import Controls
 from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest

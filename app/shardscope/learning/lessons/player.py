@@ -13,11 +13,12 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError, Span
 from shardcore.sources.base import at_most
 from shardcore.teaching import resource_paths
-from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
-from shardcore.teaching.lessons.fresh_files import FRESH, is_fresh, make_fresh
+from shardcore.teaching.lessons import lesson_step
+from shardcore.teaching.lessons.answers import AnswerVerdict, Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import sample_key
-from shardcore.teaching.lessons.lesson_step import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, fresh_key, is_fresh, make_fresh, staged
+from shardcore.teaching.lessons.placeholders import NotHereError
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.lookup_steps import TraceWalk
@@ -305,7 +306,7 @@ class LessonPlayer(QObject):
         if at is None or fresh is None:
             return
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix=FRESH, ignore_cleanup_errors=True)
+            self._folder = TemporaryDirectory(prefix=lesson_step.FRESH, ignore_cleanup_errors=True)
         folder = self._folder.name
 
         def work(_: Job) -> Path:
@@ -377,7 +378,7 @@ class LessonPlayer(QObject):
             known = sample_key(lesson)
 
         def work(shard: Shard, _: Job) -> LessonStage:
-            with at_most(MOST_INDEX):
+            with at_most(lesson_step.MOST_INDEX):
                 key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
                 return staged(lesson, number, shard, key)
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from shardcore.model.drawing import Drawing
 from shardcore.teaching import resource_paths
-from shardcore.teaching.drawing.colours import DARK, LIGHT
 from shardcore.teaching.drawing.layout import placed
+from shardcore.teaching.drawing.svg import DARK, LIGHT
 from shardcore.teaching.resource_paths import Sample
 from shardcore.testing import sampled
 from shardcore.testing.drawing_contract import WIDTHS, check_picture

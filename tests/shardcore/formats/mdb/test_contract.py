@@ -20,7 +20,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
-from shardcore.teaching.mdb.insertion import Cut, Rule
+from shardcore.teaching.mdb.chunk_map import Cut, Rule
 from shardcore.testing import DataSetContract, PageContract, ShardContract
 from shardcore.testing.drawing_contract import DrawingContract
 

@@ -95,7 +95,7 @@ def test_the_slider_moves_all_keys_of_the_bucket_until_they_fit(ten: bytes) -> N
 
 
 def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shardcore.teaching.swh import scene as hashing
+    from shardcore.teaching.swh import displacement as hashing
 
     monkeypatch.setattr(hashing, "HASHED_KEYS", 100)
     source = CountingSource((DATA / "medium.shard").read_bytes())

@@ -9,10 +9,9 @@ import pytest
 
 from shardcore.model.drawing import Drawing, Item, Table, Tone
 from shardcore.model.span import Span
-from shardcore.teaching.drawing.colours import DARK, LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Ink
-from shardcore.teaching.drawing.svg import svg
+from shardcore.teaching.drawing.svg import DARK, LIGHT, svg
 from tests.shardcore.teaching.drawing.gallery import ALL, parking
 
 SVG = "{http://www.w3.org/2000/svg}"

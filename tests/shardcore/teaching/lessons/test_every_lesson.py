@@ -12,10 +12,9 @@ import pytest
 import shardcore
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.answers import Given, judged, number_of, solution
-from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, sample_key
-from shardcore.teaching.lessons.lesson_step import LessonStage, fresh_key, staged
+from shardcore.teaching.lessons.lesson_step import LessonStage, fresh_key, make_fresh, staged
 
 LESSONS = lessons()
 LINES = (Path(__file__).parent / "answers.txt").read_text("utf-8").splitlines()

@@ -11,9 +11,9 @@ import pytest
 from shardcore.errors import UsageError
 from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import all_formats
-from shardcore.teaching.lessons.fresh_files import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Fresh, LessonError, Show, parse
 from shardcore.teaching.lessons.lesson_list import read_lesson
+from shardcore.teaching.lessons.lesson_step import make_fresh
 from shardcore.teaching.resource_paths import resources
 
 TEXT = """# A title

@@ -29,7 +29,7 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep
 from shardcore.teaching.lessons.lesson_list import lessons, missions, sample_key
 from shardcore.teaching.lessons.lesson_step import staged
 from shardcore.teaching.lessons.placeholders import LessonScene
-from shardcore.teaching.neuroglancer.key_figures import mixing_steps
+from shardcore.teaching.neuroglancer.key_bits import mixing_steps
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")

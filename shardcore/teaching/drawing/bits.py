@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from shardcore.model.drawing import Bits, Item, Tone
 from shardcore.teaching.drawing.arrows import arcs_of
-from shardcore.teaching.drawing.name_labels import LANE, NameRequest, in_lanes, lanes_of, write_names
 from shardcore.teaching.drawing.picture import SMALL, Anchor, Box, DrawingPage, Face, Ink, Rect
+from shardcore.teaching.drawing.rulers import LANE, NameRequest, in_lanes, lanes_of, write_names
 
 _EASY = 10.5
 """Minimum width of a cell in an unbroken row, in pixels; in narrower cells, handles overlap."""

@@ -1,4 +1,4 @@
-"""Layout of a number line: stretches in lanes, marks, names, and ticks at round numbers."""
+"""Layout of number lines: ranges in lanes, marks, names, ticks at round numbers; ribbons between two of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from shardcore.model.drawing import Item, Ruler, Tone
+from shardcore.model.drawing import Band, Item, Ribbon, Ruler, Tone
 from shardcore.teaching.drawing.arrows import Arcs, arcs_of
-from shardcore.teaching.drawing.name_labels import LANE, Name, NameRequest, in_lanes, lanes_of, write_names
 from shardcore.teaching.drawing.picture import (
+    NO_ITEM,
     NORMAL,
     SMALL,
     Anchor,
+    Area,
     DrawingPage,
     Face,
     Ink,
@@ -22,6 +23,99 @@ from shardcore.teaching.drawing.picture import (
     cut,
     face_of,
 )
+
+LANE = 17.0
+
+_NAMES_APART = 10.0
+_HANG = 7.0
+_MOST_LANES = 5
+_NEAR = 8.0
+_MOST_WIDE = 260.0
+
+
+@dataclass(frozen=True, slots=True)
+class NameRequest:
+    left: float
+    right: float
+    text: str
+    item: int = NO_ITEM
+    strong: bool = False
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    wanted: NameRequest
+    text: str
+    lane: int
+    x: float
+    wide: float
+
+    def covers(self, x: float) -> bool:
+        return self.x - 2.5 < x < self.x + self.wide + 2.5
+
+
+def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
+    """Place names without overlap, first those that fit over their stretch; names that do not fit are left out."""
+    found: list[Name] = []
+    fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
+    others = sorted(
+        (one for one in wanted if one.text and one not in fitting), key=lambda one: (not one.strong, one.left)
+    )
+    for one in (*fitting, *others):
+        waiting = [
+            other.middle for other in others if other is not one and all(name.wanted is not other for name in found)
+        ]
+        name = _first_free(sheet, one, found, waiting) or _first_free(sheet, one, found, ())
+        if name is not None:
+            found.append(name)
+    return found
+
+
+def lanes_of(names: Sequence[Name]) -> int:
+    return max((name.lane + 1 for name in names), default=0)
+
+
+def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: bool = True, reach: float = 0.0) -> None:
+    sign = -1 if up else 1
+    for name in names:
+        y = base + sign * (name.lane + 0.5) * LANE
+        ink = Ink.TEXT if name.wanted.strong else Ink.MUTED
+        face = Face.BOLD if name.wanted.strong else Face.SANS
+        sheet.write((name.x, y), name.text, size=SMALL, face=face, ink=ink, anchor=Anchor.START, item=name.wanted.item)
+        if name.lane or reach > _NEAR:
+            x = name.wanted.middle
+            sheet.rule(
+                (x, base - sign * max(reach - 2, -2)), (x, base + sign * name.lane * LANE), ink=Ink.EDGE, width=0.75
+            )
+
+
+def _wide(sheet: DrawingPage, one: NameRequest) -> float:
+    return sheet.measure(one.text, SMALL, Face.BOLD if one.strong else Face.SANS)
+
+
+def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
+    face = Face.BOLD if one.strong else Face.SANS
+    text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)
+    wide, middle = sheet.measure(text, SMALL, face), one.middle
+    for lane in range(_MOST_LANES):
+        for x in (middle - wide / 2, middle - _HANG, middle - wide + _HANG, middle - wide + 2):
+            begin = max(min(x, sheet.right - wide), sheet.left)
+            name = Name(one, text, lane, begin, wide)
+            if not any(map(name.covers, waiting)) and not any(_meet(name, other) for other in found):
+                return name
+    return None
+
+
+def _meet(a: Name, b: Name) -> bool:
+    if a.lane == b.lane:
+        return a.x < b.x + b.wide + _NAMES_APART and b.x < a.x + a.wide + _NAMES_APART
+    upper, lower = (a, b) if a.lane > b.lane else (b, a)
+    return lower.covers(upper.wanted.middle)
+
 
 LANE_HEIGHT = 26.0
 AXIS = 22.0
@@ -186,3 +280,87 @@ def lanes_of_items(items: Sequence[Item]) -> list[int]:
         ends[lane : lane + 1] = [item.at + item.size]
         lanes[n] = lane
     return lanes
+
+
+_GAP = 84.0
+_BEND = 0.5
+_LEAST_BAND = 1.5
+
+
+def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> float:
+    y = sheet.title(top, figure.title)
+    bands_from = first + len(figure.above.items)
+    y = _above(sheet, figure.above, first, y)
+    below = y + _GAP
+    for n, band in enumerate(figure.bands, bands_from):
+        _band(sheet, band, n, (scale_of(sheet, figure.above), scale_of(sheet, figure.below)), (y, below))
+    return _below(sheet, figure.below, bands_from + len(figure.bands), below)
+
+
+def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
+    scale = scale_of(sheet, ruler)
+    y = _subtitle(sheet, ruler, top)
+    names = names_of(sheet, scale, ruler.items, first)
+    y += lanes_of(names) * LANE
+    write_names(sheet, names, y)
+    leaders = [name.wanted.middle for name in names]
+    y += 20
+    place_axis(sheet, scale, y, up=True, clear=leaders)
+    for x in leaders:
+        sheet.rule((x, y - 20), (x, y + 3), ink=Ink.EDGE, width=0.75)
+    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, lanes, named, down=True)
+    return bottom + 1
+
+
+def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
+    scale = scale_of(sheet, ruler)
+    names = names_of(sheet, scale, ruler.items, first)
+    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, lanes, named)
+    leaders = [name.wanted.middle for name in names]
+    y = place_axis(sheet, scale, bottom + 3, clear=leaders)
+    for x in leaders:
+        sheet.rule((x, bottom + 1), (x, y), ink=Ink.EDGE, width=0.75)
+    write_names(sheet, names, y, up=False)
+    y += lanes_of(names) * LANE
+    return _subtitle(sheet, ruler, y + 4) if ruler.title else y
+
+
+def _subtitle(sheet: DrawingPage, ruler: Ruler, top: float) -> float:
+    text = ", in ".join(part for part in (ruler.title, ruler.unit) if part)
+    if not text:
+        return top
+    sheet.write((sheet.left, top + 7), text, size=SMALL, ink=Ink.MUTED)
+    return top + 20
+
+
+def _band(
+    sheet: DrawingPage, band: Band, n: int, scales: tuple[RulerScale, RulerScale], ys: tuple[float, float]
+) -> None:
+    (upper, lower), (y0, y1), item = scales, ys, band.item
+    a0, a1 = upper.x(item.at), upper.x(item.at + item.size)
+    b0, b1 = lower.x(band.below[0]), lower.x(band.below[1])
+    a1, b1 = max(a1, a0 + _LEAST_BAND), b1 if band.below[0] == band.below[1] else max(b1, b0 + _LEAST_BAND)
+    bend = (y1 - y0) * _BEND
+    moves = (
+        Move((b0, y1), ((a0, y0 + bend), (b0, y1 - bend))),
+        Move((b1, y1)),
+        Move((a1, y0), ((b1, y1 - bend), (a1, y0 + bend))),
+        Move((a0, y0)),
+    )
+    ink = Ink.ACCENT if item.here else Ink.EDGE
+    path = Path((a0, y0), moves, ink, 1.5 if item.here else 0.75, item.computed, fill=item.tone, item=n)
+    sheet.fills.append(path)
+    sheet.areas.append(Area(n, tuple(path.points())))
+    sheet.bounds.setdefault(n, Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0))
+    room = min(a1 - a0, b1 - b0, (a1 + b1 - a0 - b0) / 2) - 12
+    face = face_of(item.text)
+    if sheet.measure(item.text, SMALL, face) > room:
+        return
+    for share in (0.5, 0.3, 0.7, 0.15, 0.85):
+        weight = 3 * share**2 - 2 * share**3
+        x = ((a0 + a1) * (1 - weight) + (b0 + b1) * weight) / 2
+        place = (x, y0 + (y1 - y0) * share)
+        if sheet.write(place, item.text, size=SMALL, face=face, anchor=Anchor.MIDDLE, room=room, item=n):
+            return

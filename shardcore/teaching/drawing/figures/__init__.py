@@ -1,1 +1,0 @@
-"""Layouts of each kind of figure."""
