@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Depth, Node, Report, Shard, ShardError, SourceError, Span, UsageError, detect, open_inside
 from shardcore.model.inside_path import InsideStep
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import references_to
 from shardcore.shards.inner_source import source_inside

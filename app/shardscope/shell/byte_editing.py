@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
 from shardcore import ShardError, UsageError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardscope.learning.sandbox.parse_bytes import MOST_TYPED, new_bytes
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.display_text import offset_words

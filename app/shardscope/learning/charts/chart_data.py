@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shardcore import DataSet, Shard
-from shardcore.model.byte_shares import Share
-from shardcore.model.slot_usage import Load
+from shardcore.model.usage import Load, Share
 from shardcore.progress import Progress
 from shardcore.teaching.charts import (
     BinnedLoad,
@@ -98,7 +97,7 @@ def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
 
 
 def _many(noun: str) -> str:
-    from shardcore.model.number_text import plural
+    from shardcore.model.text import plural
 
     return plural(2, noun).partition(" ")[2]
 

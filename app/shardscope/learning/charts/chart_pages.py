@@ -19,9 +19,8 @@ from PySide6.QtWidgets import (
 
 from shardcore import Shard, Span
 from shardcore.errors import source_lost
-from shardcore.model.byte_shares import Share
-from shardcore.model.number_text import plural, size_text
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown, size_text
+from shardcore.model.usage import Share
 from shardcore.teaching.charts import FEW_PLACES, Chart
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.chart_data import (

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore import SectionRole
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.teaching.comparison import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
 from shardscope.learning.comparison.strips import WithTips
 from shardscope.session.display_text import span_words

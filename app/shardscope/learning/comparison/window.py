@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.teaching.comparison import (
     HEADINGS,
     FormatRow,

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.drawing import Control, ControlKind
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.widgets import theme
 from shardscope.widgets.discard import discard
 from shardscope.widgets.plain_text import tip

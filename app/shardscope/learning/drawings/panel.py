@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
 from shardcore.teaching.drawing.svg import LIGHT, svg

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.lesson_list import lessons, missions
 from shardcore.teaching.lessons.placeholders import escaped

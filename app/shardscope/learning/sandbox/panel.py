@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.teaching.change_impact import Fate, Impact
 from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.report_tree import ReportTree

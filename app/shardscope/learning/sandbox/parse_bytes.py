@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardcore import UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 MOST_TYPED = 1 << 20
 """Maximum number of bytes written at once."""

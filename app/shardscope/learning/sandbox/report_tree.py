@@ -14,8 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Severity, Span
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown, without_marks
+from shardcore.model.text import plural, shown, without_marks
 from shardcore.teaching.change_impact import ChangedObject, Fate, Impact
 from shardscope.session.display_text import cut_middle, grouped
 from shardscope.widgets.plain_text import tip

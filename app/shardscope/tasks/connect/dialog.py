@@ -22,8 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown_lines
+from shardcore.model.text import plural, shown_lines
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.location import source_of

@@ -21,8 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural, size_text
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown, size_text
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle

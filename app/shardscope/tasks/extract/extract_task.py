@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled
 from shardcore.errors import source_lost
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.extraction import Conflict
 from shardscope.session.error_messages import error_text
 from shardscope.session.extraction import (

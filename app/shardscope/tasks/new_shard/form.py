@@ -20,9 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard
-from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardcore.operations.description import KeyChoice
 from shardcore.shards.format import Format
 from shardcore.shards.registry import writes_of

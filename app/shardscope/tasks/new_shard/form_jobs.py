@@ -8,7 +8,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QTimer
 
 from shardcore import Cancelled, UsageError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.shards.registry import writes_of
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text

@@ -19,8 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import Section
-from shardcore.model.number_text import plural, size_text
-from shardcore.model.safe_text import without_marks
+from shardcore.model.text import plural, size_text, without_marks
 from shardcore.writing.plan import PlannedFile
 from shardscope.session.display_text import range_words, share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT

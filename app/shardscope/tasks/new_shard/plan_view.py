@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import SectionRole
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown, shown_lines
+from shardcore.model.text import plural, shown, shown_lines
 from shardcore.writing.plan import Plan
 from shardscope.session.display_text import share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel

@@ -7,8 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from shardcore import Report, Severity
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardcore.operations.pack import Packed
 from shardscope.tasks.new_shard.request import JobStage, note_lines
 from shardscope.widgets.elided_label import Elided

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DiffDepth, DiffKind, Span
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.operations.byte_diff import DiffRun
 from shardcore.operations.diff_columns import CODES, KINDS
 from shardscope.session.display_text import grouped, range_words

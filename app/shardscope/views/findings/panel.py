@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Depth, Finding, Report, Severity
-from shardcore.model.safe_text import key_text
+from shardcore.model.text import key_text
 from shardscope.session.display_text import grouped, span_words
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session

@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
 from shardcore import Node, Shard, Span
 from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import without_marks
+from shardcore.model.text import plural, without_marks
 from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
 from shardscope.session.debounce import Debounce

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.notes import Note
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.session import Session

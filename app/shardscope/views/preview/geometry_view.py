@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
-from shardcore.model.number_text import number_text, plural
+from shardcore.model.text import number_text, plural
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,

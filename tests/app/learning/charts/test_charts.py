@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardcore.model.slot_usage import Load
+from shardcore.model.usage import Load
 from shardcore.progress import no_progress
 from shardcore.teaching.charts import AxisScale, load_chart
 from shardscope.learning.charts.chart_data import ChartKind, count_load
