@@ -1,4 +1,4 @@
-"""Layout of a content: the array in its bytes (element type, shape, order, axes), and its parts with their locations."""
+"""Layout of a content: the array in its bytes (element type, shape, order, axes), and its parts with locations."""
 
 from __future__ import annotations
 

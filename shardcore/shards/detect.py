@@ -1,4 +1,4 @@
-"""Format detection of files and folders: each format gives a verdict, and the most certain one wins. Names of other files."""
+"""Format detection of files and folders: the most certain verdict wins. Names of what is not a shard."""
 
 from __future__ import annotations
 
