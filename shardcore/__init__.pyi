@@ -81,7 +81,7 @@ from .operations.content.geometry import GeometryContent as GeometryContent
 from .operations.content.geometry import MeshContent as MeshContent
 from .operations.content.geometry import SkeletonContent as SkeletonContent
 from .operations.content.geometry import mesh_level as mesh_level
-from .operations.content.pictures import picture_pixels as picture_pixels
+from .operations.content.arrays import picture_pixels as picture_pixels
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
 from .operations.description import Conflict as Conflict

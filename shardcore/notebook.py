@@ -24,6 +24,7 @@ from shardcore.model.finding import Report
 from shardcore.model.node import Node
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
 from shardcore.model.text import hex_rows, long_size, plural, range_text, said, shown, visible
+from shardcore.operations.content.arrays import array_pixels
 from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,
@@ -34,7 +35,6 @@ from shardcore.operations.content.content_types import (
     TextContent,
 )
 from shardcore.operations.content.geometry import GeometryContent
-from shardcore.operations.content.pictures import array_pixels
 from shardcore.operations.content.renderer import picture_of_geometry
 from shardcore.operations.diff import ShardDiff
 from shardcore.operations.diff_columns import DiffKind

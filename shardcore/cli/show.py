@@ -70,9 +70,9 @@ def show(
 
 def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
     from shardcore.codecs.images import encode_png
+    from shardcore.operations.content.arrays import pixels_of
     from shardcore.operations.content.content_types import ArrayContent, PictureContent
     from shardcore.operations.content.geometry import GeometryContent
-    from shardcore.operations.content.pictures import pixels_of
     from shardcore.writing.temporary import write_whole
 
     if isinstance(found, GeometryContent):

@@ -33,6 +33,14 @@ from shardcore.operations.content.archives import (
     tar_content,
     zip_content,
 )
+from shardcore.operations.content.arrays import (
+    GGUF,
+    gguf_content,
+    npy_content,
+    picture_content,
+    safetensors_content,
+    tensor_content,
+)
 from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,
@@ -46,14 +54,6 @@ from shardcore.operations.content.content_types import (
 )
 from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
 from shardcore.operations.content.geometry import geometry_content
-from shardcore.operations.content.pictures import picture_content
-from shardcore.operations.content.tensors import (
-    GGUF,
-    gguf_content,
-    npy_content,
-    safetensors_content,
-    tensor_content,
-)
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:

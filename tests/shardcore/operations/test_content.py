@@ -14,9 +14,8 @@ from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.operations.content import detect_kind
+from shardcore.operations.content.arrays import array_pixels, label_colours, tensor_content, tensor_layout
 from shardcore.operations.content.content_types import ArrayContent
-from shardcore.operations.content.pictures import array_pixels, label_colours
-from shardcore.operations.content.tensors import tensor_content, tensor_layout
 from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
 SAMPLES = Path("resources/samples")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
 from shardcore.model.text import number_text, plural
+from shardcore.operations.content.arrays import label_colours
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -18,7 +19,6 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
-from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.renderer import Camera, Scene, coarse_scene, scene_of, shade
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool

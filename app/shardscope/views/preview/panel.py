@@ -53,8 +53,7 @@ from shardcore import (
     member_content,
 )
 from shardcore.model.text import plural, size_text
-from shardcore.operations.content.pictures import picture_pixels
-from shardcore.operations.content.tensors import tensor_content
+from shardcore.operations.content.arrays import picture_pixels, tensor_content
 from shardcore.operations.extraction.files import write_object
 from shardcore.operations.extraction.names import Names, ending_of
 from shardcore.writing.temporary import write_whole

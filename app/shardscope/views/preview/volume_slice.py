@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 
 from shardcore import ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
-from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.arrays import label_colours
 from shardcore.shards.cache import LruCache
 from shardscope.views.preview.value_range import level_colours
 
