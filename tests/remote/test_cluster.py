@@ -12,14 +12,17 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
+from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, SourceChanged, UsageError
 from shardcore.model.finding import Depth
 from shardcore.operations.convert_worker import held_objects
+from shardcore.operations.description import Extract
+from shardcore.operations.extraction.worker_files import extract_on, member_files
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, TaskState, check_encrypted, local_processes
 from shardcore.shards.tickets import on_shard
@@ -213,6 +216,26 @@ def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
     assert str(results[0]) == "the function failed: ValueError: no such column"
     assert [type(one) for one in results[:10]] == [ShardError] * 10
     assert isinstance(results[10], shardcore.FormatError)
+
+
+def test_the_manifest_lists_what_was_extracted_before_a_shard_was_replaced(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Replacing(TaskPool):
+        def each(self, shard: Any, work: Any, *arguments: Any, **more: Any) -> Any:
+            with closing(super().each(shard, work, *arguments, **more)) as results:
+                for number, result in enumerate(results):
+                    yield SourceChanged("the file was replaced") if work is member_files and number == 2 else result
+
+    monkeypatch.chdir(tmp_path)
+    with shardcore.open(folder) as shards, ThreadPoolExecutor(1) as threads:
+        results = list(extract_on(Replacing(threads), shards, Extract(folder="out")))
+    paths = [str(Path("out", name)) for name in ("0", "256", "1", "257")]
+    assert [one.path for one in results] == [*paths, ""]
+    assert results[-1].last
+    lines = json.loads(Path("out/manifest.json").read_text())["objects"]
+    assert [line["path"] for line in lines] == ["0", "256", "1", "257", ""]
+    assert lines[-1]["error"] == "the file was replaced"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from shardcore.operations.description import ALL_PARTS, ANY_SIZE, AS_USUAL, NO_P
 from shardcore.operations.extraction.files import (
     MANIFEST,
     Extracted,
-    ManifestWriter,
     extract_objects,
     files_of,
     write_object,
@@ -23,7 +22,6 @@ __all__ = [
     "ExtractOptions",
     "Extracted",
     "Extraction",
-    "ManifestWriter",
     "Names",
     "extract",
     "extract_each",

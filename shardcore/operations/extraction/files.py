@@ -35,54 +35,6 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 
 
-def numbered(number: int) -> str:
-    return MANIFEST if number == 1 else f"manifest-{number}.json"
-
-
-class ManifestWriter:
-    """Manifest that is streamed to a temporary file; `root` is the prefix of result paths (default: the folder)."""
-
-    def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
-        self._folder = folder
-        self._root = root or str(folder)
-        self._file = TemporaryFile(folder / MANIFEST)
-        self._empty = True
-        uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
-        facts: dict[str, Any] = {"uri": uri, "format": shard.format}
-        facts |= shard.write_options
-        self._write("{" + "".join(f"\n {json.dumps(name)}: {json.dumps(value)}," for name, value in facts.items()))
-        self._write('\n "objects": [')
-
-    def add(self, line: dict[str, Any]) -> None:
-        # `Path.relative_to` is too slow for millions of lines.
-        path = line["path"].removeprefix(self._root).replace(os.sep, "/").lstrip("/")
-        self._write(("\n  " if self._empty else ",\n  ") + json.dumps(line | {"path": path}))
-        self._empty = False
-
-    def appear(self) -> Path:
-        self._write("\n ]\n}\n")
-        self._file.complete()
-        numbers = count(2)
-        return self._file.appear_as(lambda: self._folder / numbered(next(numbers)))
-
-    def discard(self) -> None:
-        self._file.discard()
-
-    def _write(self, text: str) -> None:
-        self._file.write(text.encode("ascii"))
-
-
-def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
-    for name in filter(lambda name: name not in there, map(numbered, count(1))):
-        try:
-            delivery.send(path, name)
-        except UsageError as error:
-            if error.remedy is not Remedy.REPLACE:
-                raise
-        else:
-            return
-
-
 KEPT_FROM = 4 << 20
 """Minimum bytes of an object whose extraction can be resumed."""
 
@@ -165,9 +117,108 @@ class Extracted:
         return line | {name: value for name, value in more.items() if value}
 
 
+class Target:
+    """Folder to which objects are extracted, or from which their files are sent to an object store.
+
+    Attributes:
+        folder: Local folder of the files and the manifest.
+        there: Sizes of the files that exist in the object store, by name.
+        root: Prefix of the paths of results.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        given: Path,
+        options: ExtractOptions,
+        delivery: BucketFolder | None,
+        names: Names | None = None,
+        there: Mapping[str, int] | None = None,
+    ) -> None:
+        self.folder, self.options, self.delivery = folder, options, delivery
+        self.names = names or Names([MANIFEST], folders=options.folders)
+        # Conflicts with existing files are decided before any content is read.
+        self.there = there or {}
+        if there is None and delivery is not None and options.conflict is not Conflict.REPLACE:
+            self.there = delivery.sizes(required=options.conflict is not Conflict.ERROR)
+        self.root = delivery.shown if delivery is not None else str(given)
+        self.lead, self._given = f"{folder}{os.sep}", f"{given}{os.sep}"
+
+    def exists(self, name: str) -> bool:
+        return name in self.there if self.delivery is not None else os.path.lexists(extended(self.lead + name))
+
+    def free_name(self, name: str) -> str:
+        """Reserve and return an alternative for a name that exists."""
+        while self.exists(other := self.names.rename(name)):
+            pass
+        return other
+
+    def named(self, text: str) -> str:
+        """Replace the path of the folder in a text by the path that the caller gave."""
+        return text.replace(self.lead, self._given)
+
+    def result_named(self, one: Extracted) -> Extracted:
+        path, skipped, error = map(self.named, (one.path, one.skipped, one.error))
+        return replace(one, path=path, skipped=skipped, error=error)
+
+
+@contextlib.contextmanager
+def manifest_of(
+    shard: Shard, target: Target, written: Callable[[Path], None] | None = None
+) -> Iterator[Callable[[Extracted], None]]:
+    """Yield a function that adds a result to the manifest, which is written at the end; an exception discards it."""
+    if not target.options.manifest:
+        yield lambda result: None
+        return
+    file, empty = TemporaryFile(target.folder / MANIFEST), True
+
+    def write(text: str) -> None:
+        file.write(text.encode("ascii"))
+
+    def add(result: Extracted) -> None:
+        nonlocal empty
+        line = result.line() | result.facts
+        # `Path.relative_to` is too slow for millions of lines.
+        path = line["path"].removeprefix(target.root).replace(os.sep, "/").lstrip("/")
+        write(("\n  " if empty else ",\n  ") + json.dumps(line | {"path": path}))
+        empty = False
+
+    try:
+        uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
+        facts = {"uri": uri, "format": shard.format} | shard.write_options
+        write("{" + "".join(f"\n {json.dumps(name)}: {json.dumps(value)}," for name, value in facts.items()))
+        write('\n "objects": [')
+        yield add
+        write("\n ]\n}\n")
+        file.complete()
+        numbers = count(2)
+        path = file.appear_as(lambda: target.folder / _numbered(next(numbers)))
+        if target.delivery is not None:
+            _send_manifest(target.delivery, path, target.there)
+        if written is not None:
+            written(Path(target.named(str(path))))
+    finally:
+        file.discard()
+
+
+def _numbered(number: int) -> str:
+    return MANIFEST if number == 1 else f"manifest-{number}.json"
+
+
+def _send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
+    for name in filter(lambda name: name not in there, map(_numbered, count(1))):
+        try:
+            delivery.send(path, name)
+        except UsageError as error:
+            if error.remedy is not Remedy.REPLACE:
+                raise
+        else:
+            return
+
+
 def extract_objects(
     shard: Shard,
-    refs: Iterable[ObjectRef],
+    refs: Iterable[ObjectRef | ShardError],
     folder: str | Path,
     options: ExtractOptions = _USUAL,
     *,
@@ -183,7 +234,8 @@ def extract_objects(
     A file gets its name only when it is complete. `manifest.json` is written at the end: it lists the key and the
     metadata of every file. Yields the result of each object, followed by the results of its parts.
 
-    - `refs`: an exception from `next` becomes the result of that object, if iteration can continue (as with `map`).
+    - `refs`: an error in place of an object becomes its result; so does one raised by `next`, if iteration can continue
+      (as with `map`).
     - `each_piece` is called with the size of every piece before it is written; it may raise to cancel.
     - `delivery`: complete files are sent there and removed from `folder`. Its names count as existing files.
     - `planned` is called per object before it is read, with whether its content is needed (a file is missing).
@@ -196,36 +248,26 @@ def extract_objects(
         what = "a file of that name exists" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
-    manifest: ManifestWriter | None = None
     try:
-        manifest = ManifestWriter(shard, extraction.folder, extraction.root) if options.manifest else None
-        with closing(extraction.results(refs)) as each:
+        written = manifest_of(shard, extraction, manifest_written)
+        with written as add, closing(extraction.results(refs)) as each:
             for number, results in enumerate(each):
-                if manifest is not None:
-                    for result in results:
-                        manifest.add(result.line() | result.facts)
+                for result in results:
+                    add(result)
                 progress(number + 1, max(total, number + 1))
                 yield from results
                 if any(result.last for result in results):
                     break
-        if manifest is not None:
-            path = manifest.appear()
-            if delivery is not None:
-                send_manifest(delivery, path, extraction.there)
-            if manifest_written is not None:
-                manifest_written(where / path.name)
     except ShardError as error:
         error.message = extraction.named(error.message)
         raise
     finally:
-        if manifest is not None:
-            manifest.discard()
         extraction.tidy()
 
 
 def extract_planned(
     shard: Shard,
-    refs: Iterable[ObjectRef],
+    refs: Iterable[ObjectRef | ShardError],
     folder: Path,
     options: ExtractOptions,
     names: Iterable[str],
@@ -338,13 +380,8 @@ _NO_SIZE = -1
 """Size of an existing name that is not a regular file: a link, a pipe."""
 
 
-class _Extraction:
-    """A running extraction: names in use and folders created.
-
-    Attributes:
-        folder: Path bound to the open folder; a folder that replaces it under its name is never written to.
-        there: Sizes of the files that exist at the upload target, by name.
-    """
+class _Extraction(Target):
+    """Running extraction. `folder` refers to the open folder; one that replaces it under its name is not written to."""
 
     def __init__(
         self,
@@ -357,42 +394,24 @@ class _Extraction:
         there: Mapping[str, int] | None = None,
         planned: EachPlanned | None = None,
     ) -> None:
-        self._shard, self._planned_one = shard, planned
         self._ends = ExitStack()
         with reported_as(f"cannot write to the folder {where}"):
-            self.folder = self._ends.enter_context(held_folder(where))
-        self._where, self._lead = self.folder, f"{self.folder}{os.sep}"
-        self._given = f"{where}{os.sep}"
-        self._options = options
+            folder = self._ends.enter_context(held_folder(where))
+        super().__init__(folder, where, options, delivery, names, there)
+        self._shard, self._planned_one = shard, planned
         self._each_piece = each_piece
-        self._delivery = delivery
-        self._names = names or Names([MANIFEST], folders=options.folders)
-        self._known: set[Path] = {self._where}
+        self._known: set[Path] = {folder}
         self._making = threading.Lock()
         self._made: list[Path] = []
-        conflict = options.conflict
-        # Conflicts with existing files are decided before any content is read.
-        self._stays = conflict in (Conflict.SKIP, Conflict.ERROR)
-        self.there = there or {}
+        self._stays = options.conflict in (Conflict.SKIP, Conflict.ERROR)
         self._renamed: dict[str, str] = {}
-        if there is None and delivery is not None and conflict is not Conflict.REPLACE:
-            self.there = delivery.sizes(required=conflict is not Conflict.ERROR)
-        self.root = delivery.shown if delivery is not None else str(where)
 
-    def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
+    def results(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
         with closing(self._results(refs)) as each:
             for results in each:
-                named: list[Extracted] = []
-                for one in results:
-                    path, skipped, error = map(self.named, (one.path, one.skipped, one.error))
-                    named.append(replace(one, path=path, skipped=skipped, error=error))
-                yield named
+                yield list(map(self.result_named, results))
 
-    def named(self, text: str) -> str:
-        """Replace the path of the open folder in a text by the path that the caller gave."""
-        return text.replace(self._lead, self._given)
-
-    def _results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
+    def _results(self, refs: Iterable[ObjectRef | ShardError]) -> Generator[list[Extracted]]:
         planned = map(self._plan, _each(refs))
         tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
         if self._writers > 1:
@@ -401,21 +420,21 @@ class _Extraction:
                     yield from batch
             return
         results = map(self._extract, tasks)
-        if self._delivery is None:
+        if self.delivery is None:
             yield from results
             return
         # Threads even for one writer: a signal may interrupt the main thread at any point.
-        jobs = max(self._delivery.jobs, 2)
-        with closing(in_order(self._delivered, results, jobs, stop=self._delivery.stop)) as delivered:
+        jobs = max(self.delivery.jobs, 2)
+        with closing(in_order(self._delivered, results, jobs, stop=self.delivery.stop)) as delivered:
             yield from delivered
 
     @property
     def _writers(self) -> int:
         """Maximum number of objects written in parallel; 1 if a name depends on earlier ones."""
-        options = self._options
+        options = self.options
         if options.guess_extension or options.conflict is Conflict.RENAME:
             return 1
-        return min(self._shard.jobs, WRITERS) if self._delivery is None and self._each_piece is None else 1
+        return min(self._shard.jobs, WRITERS) if self.delivery is None and self._each_piece is None else 1
 
     def _extract_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
         found = []
@@ -430,9 +449,9 @@ class _Extraction:
             return _Task(results=(Extracted.failed(None, ref),))
         if ref.state in _BARE:
             bare = Extracted(ref.key, "", state=ref.state.name.lower(), row=ref.row)
-            return _Task(results=() if self._options.skip_unused else (bare,))
+            return _Task(results=() if self.options.skip_unused else (bare,))
         try:
-            files = files_of(self._shard, ref, self._options)
+            files = files_of(self._shard, ref, self.options)
             task = _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
         except ShardError as error:
             return _Task(results=(Extracted.failed(ref.key, error, row=ref.row),))
@@ -441,23 +460,23 @@ class _Extraction:
         return task
 
     def _planned(self, ref: ObjectRef, part: str, raw: str) -> _File:
-        if not self._options.guess_extension:
-            name = self._names.give(raw)
+        if not self.options.guess_extension:
+            name = self.names.give(raw)
             settled = self._stays and self._size_there(name) is not None
             return _File(part, raw, name, settled)
-        if self._options.conflict is Conflict.SKIP:
+        if self.options.conflict is Conflict.SKIP:
             for ending in ENDINGS:
-                name = self._names.preview(raw, ending)
+                name = self.names.preview(raw, ending)
                 if self._is_same(name, _size_of(self._shard, ref, part, name)):
-                    return _File(part, raw, self._names.give(raw, ending), settled=True)
+                    return _File(part, raw, self.names.give(raw, ending), settled=True)
         return _File(part, raw)
 
     def _size_there(self, name: str) -> int | None:
         """Return the size of an existing name; `_NO_SIZE` if it is not a file, None if it does not exist."""
-        if self._delivery is not None:
+        if self.delivery is not None:
             return self.there.get(name)
         try:
-            found = os.lstat(extended(self._lead + name))
+            found = os.lstat(extended(self.lead + name))
         except (OSError, ValueError):
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
@@ -468,7 +487,7 @@ class _Extraction:
         Name and size are enough, since a file gets its name only when it is complete. For a link, the name is enough.
         """
         there = self._size_there(name)
-        if there is None or _is_folder(self._where / name):
+        if there is None or _is_folder(self.folder / name):
             return False
         return there == size or there < 0 or size < 0
 
@@ -492,7 +511,7 @@ class _Extraction:
 
     def _facts(self, ref: ObjectRef) -> dict[str, Any]:
         try:
-            return self._shard.facts(ref) if self._options.manifest else {}
+            return self._shard.facts(ref) if self.options.manifest else {}
         except ShardError:
             # Damage of the metadata is reported with the content, or does not affect it.
             return {}
@@ -501,32 +520,32 @@ class _Extraction:
         pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
         if not name:
             head, pieces = _peeked(pieces)
-            name = self._names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
-        conflict, free = self._options.conflict, self._stays and bool(file.name) and not file.settled
-        exists = not free and self._exists(name)
+            name = self.names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
+        conflict, free = self.options.conflict, self._stays and bool(file.name) and not file.settled
+        exists = not free and self.exists(name)
         if exists and conflict is Conflict.SKIP:
             return self._skipped(ref, file.part, name)
-        if exists and conflict is Conflict.ERROR and self._delivery is not None:
+        if exists and conflict is Conflict.ERROR and self.delivery is not None:
             raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
-        path = self._free_path(name) if exists and conflict is Conflict.RENAME else self._where / name
+        path = self._free_path(name) if exists and conflict is Conflict.RENAME else self.folder / name
         try:
             path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:
             # Another run wrote it meanwhile.
-            if conflict is Conflict.SKIP and error.remedy is Remedy.REPLACE and not exists and self._exists(name):
+            if conflict is Conflict.SKIP and error.remedy is Remedy.REPLACE and not exists and self.exists(name):
                 return self._skipped(ref, file.part, name)
             raise
         return Extracted(ref.key, str(path), size, digest, part=file.part, row=ref.row, facts=self._facts(ref))
 
     def _pieces_of(self, ref: ObjectRef, part: str, name: str) -> Iterator[bytes]:
-        return _pieces(self._shard, ref, part, self._options.limit, name)
+        return _pieces(self._shard, ref, part, self.options.limit, name)
 
     def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
         size = _size_of(self._shard, ref, part, name)
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
-        if _is_folder(self._where / name):
-            raise exists_error(self._where / name)
+        if _is_folder(self.folder / name):
+            raise exists_error(self.folder / name)
         text = f"{self._shown(name)} exists already, with {self._size_there(name):,} bytes instead of {size:,}"
         raise UsageError(text, remedy=Remedy.REPLACE)
 
@@ -534,14 +553,14 @@ class _Extraction:
         self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str, *, free: bool
     ) -> tuple[Path, int, str]:
         """Write a file and its folder; tries twice, since a concurrent run may remove the folder while it is empty."""
-        force = self._options.conflict is Conflict.REPLACE
-        mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
+        force = self.options.conflict is Conflict.REPLACE
+        mark = "" if part or self.delivery is not None else mark_of(self._shard, ref, self.options.limit)
         for last in (False, True):
-            self._make_folders(path.parent if "/" in name else self._where)
+            self._make_folders(path.parent if "/" in name else self.folder)
             try:
                 with self._held(name) as folder:
                     held, other = folder / path.name, None
-                    if self._options.conflict is Conflict.RENAME:
+                    if self.options.conflict is Conflict.RENAME:
                         other = partial(self._free_path, name, folder)
                     found = _write(
                         self._shard,
@@ -558,19 +577,19 @@ class _Extraction:
             except SourceError:
                 if last or path.parent.is_dir():
                     raise
-                self._known = {self._where}
+                self._known = {self.folder}
                 # The iterator cannot be read twice.
                 pieces = self._pieces_of(ref, part, name)
         raise AssertionError("the second attempt returns or raises")
 
     @contextlib.contextmanager
     def _held(self, name: str) -> Iterator[Path]:
-        inner, shown = name.rpartition("/")[0], (self._where / name).parent
+        inner, shown = name.rpartition("/")[0], (self.folder / name).parent
         if not inner:
             yield shown
             return
         try:
-            with held_folder(self._where, inner) as held:
+            with held_folder(self.folder, inner) as held:
                 try:
                     yield held
                 except ShardError as error:
@@ -579,11 +598,8 @@ class _Extraction:
         except OSError as error:
             raise SourceError(f"cannot write into {shown}: {reason_of(error)}") from error
 
-    def _exists(self, name: str) -> bool:
-        return name in self.there if self._delivery is not None else os.path.lexists(extended(self._lead + name))
-
     def _shown(self, name: str) -> str:
-        return self.root + name if self._delivery is not None else str(self._where / name)
+        return self.root + name if self.delivery is not None else str(self.folder / name)
 
     # --- files that are sent to an object store ------------------------------------------------------------------
 
@@ -591,29 +607,28 @@ class _Extraction:
         return [self._deliver(one) for one in results]
 
     def _deliver(self, done: Extracted) -> Extracted:
-        if self._delivery is None or not done.path:
+        if self.delivery is None or not done.path:
             # The target name is the final one, not that of the temporary file.
-            return replace(done, error=done.error.replace(f"{self._where}/", self.root))
-        path, conflict = Path(done.path), self._options.conflict
-        name = path.relative_to(self._where).as_posix()
+            return replace(done, error=done.error.replace(f"{self.folder}/", self.root))
+        path, conflict = Path(done.path), self.options.conflict
+        name = path.relative_to(self.folder).as_posix()
         original = self._renamed.pop(name, name)
         while True:
             try:
-                return replace(done, path=self._delivery.send(path, name))
+                return replace(done, path=self.delivery.send(path, name))
             except UsageError as error:
                 # Another run wrote it meanwhile.
                 if error.remedy is Remedy.REPLACE and conflict is Conflict.SKIP:
                     return Extracted(done.key, "", part=done.part, skipped=self._shown(name), row=done.row)
                 if error.remedy is not Remedy.REPLACE or conflict is not Conflict.RENAME:
                     return Extracted.failed(done.key, error, done.part, done.row)
-                name = self._free_path(original).relative_to(self._where).as_posix()
+                name = self._free_path(original).relative_to(self.folder).as_posix()
 
     def _free_path(self, name: str, folder: Path | None = None) -> Path:
-        while self._exists(other := self._names.rename(name)):
-            pass
-        if self._delivery is not None:
+        other = self.free_name(name)
+        if self.delivery is not None:
             self._renamed[other] = name
-        path = self._where / other
+        path = self.folder / other
         return path if folder is None else folder / path.name
 
     def _make_folders(self, folder: Path) -> None:
@@ -636,7 +651,7 @@ class _Extraction:
         self._known.add(folder)
 
 
-def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
+def _each(refs: Iterable[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
     iterator = iter(refs)
     while True:
         try:

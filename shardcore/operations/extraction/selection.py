@@ -170,7 +170,7 @@ def extract_each(
     with ExitStack() as ends:
         each, total = progress, 0
         planned: EachPlanned | None = None
-        refs: Iterable[ObjectRef]
+        refs: Iterable[ObjectRef | ShardError]
         if asked.keys is not None:
             wanted = [shard.find(key) for key in several(asked.keys, "keys")]
             refs, total = wanted, len(wanted)
@@ -219,7 +219,7 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
         shard.whole_member = whole
 
 
-def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterator[ObjectRef], int]:
+def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterator[ObjectRef | ShardError], int]:
     """Return all objects to extract, and their number; if the shard has a view of its whole content, only that view.
 
     Kinds that are parts of others (the chunks of a file) are left out unless requested.
@@ -233,15 +233,7 @@ def _all_refs(shard: Shard, asked: Extract, progress: Progress) -> tuple[Iterato
     if asked.match is not None:
         rows = rows[np.array(list(map(asked.takes, objects.key_texts(rows))), bool)]
     steps = (rows[at : at + REFS_AT_ONCE] for at in range(0, len(rows), REFS_AT_ONCE))
-    refs = chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps)
-    # `map` can continue after an exception: one unreadable row does not stop the others.
-    return map(_or_raised, refs), len(rows)
-
-
-def _or_raised(ref: ObjectRef | ShardError) -> ObjectRef:
-    if isinstance(ref, ShardError):
-        raise ref
-    return ref
+    return chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps), len(rows)
 
 
 class _MemberRefs:
@@ -266,9 +258,8 @@ class _MemberRefs:
     def none(self) -> bool:
         return self._first is None
 
-    def __iter__(self) -> Iterator[ObjectRef]:
-        first = [] if self._first is None else [self._first]
-        return map(_given, chain(first, self._rows))
+    def __iter__(self) -> Iterator[ObjectRef | ShardError]:
+        return chain([] if self._first is None else [self._first], self._rows)
 
     def close_done(self, done: int, total: int) -> None:
         while self._ended and self._ended[0][0] <= done:
@@ -277,7 +268,7 @@ class _MemberRefs:
     def close(self) -> None:
         self._rows.close()
 
-    def _found(self) -> Generator[ObjectRow]:
+    def _found(self) -> Generator[ObjectRef | ShardError]:
         given = 0
         kinds: dict[str, None] = {}
         with closing(self._shard.each_member(member_rows, self._request, progress=self._progress)) as found:
@@ -291,7 +282,7 @@ class _MemberRefs:
                 for row in self._large(member.name) if result.more else iter(result.rows):
                     if self._matches(row):
                         given += 1
-                        yield row if row.ref is None else ObjectRow(located(row.ref, member.name, None))
+                        yield FormatError(row.error) if row.ref is None else located(row.ref, member.name, None)
                 if given > before:
                     self._ended.append((given, member.name))
                 else:
@@ -307,9 +298,3 @@ class _MemberRefs:
 
     def _matches(self, row: ObjectRow) -> bool:
         return self._asked.takes(None if row.ref is None else row.ref.key)
-
-
-def _given(row: ObjectRow) -> ObjectRef:
-    if row.ref is None:
-        raise FormatError(row.error)
-    return row.ref

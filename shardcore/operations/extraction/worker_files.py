@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,15 +13,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError,
 from shardcore.model.data_set_nodes import placed_error
 from shardcore.model.objects import ObjectRef, located
 from shardcore.operations.description import Conflict, Extract, ExtractOptions
-from shardcore.operations.extraction.files import (
-    MANIFEST,
-    Extracted,
-    ManifestWriter,
-    extract_planned,
-    files_of,
-    send_manifest,
-)
-from shardcore.operations.extraction.names import Names
+from shardcore.operations.extraction.files import Extracted, Target, extract_planned, files_of, manifest_of
 from shardcore.operations.extraction.selection import Unreadable, check_kind
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
@@ -92,10 +83,8 @@ def member_files(
         member = shard.member(name)
         member.load_index()
 
-        def ref(one: PlannedObject) -> ObjectRef:
-            if one.error:
-                raise FormatError(one.error)
-            return located(member.objects.ref(one.row), name, None)
+        def ref(one: PlannedObject) -> ObjectRef | ShardError:
+            return FormatError(one.error) if one.error else located(member.objects.ref(one.row), name, None)
 
         return extract_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
 
@@ -141,10 +130,25 @@ def extract_on(
         unreadable(name, error)
     if asked.match is not None and not any(plan.objects for plan in plans):
         return
-    where = _Target(str(asked.folder), asked, remote)
-    with closing(where):
-        plans = list(map(where.decided, plans))
-        yield from _written(tasks, shard, where, plans, failed, progress)
+    with ExitStack() as ends:
+        with reported_as(f"cannot create the folder {asked.folder}"):
+            out = absolute(str(asked.folder))
+            folder, delivery = ends.enter_context(_delivery(out, asked, remote))
+            folder.mkdir(parents=True, exist_ok=True)
+            target = Target(folder, Path(asked.folder), asked, delivery)
+        # All names are decided before any file is written.
+        own = [(_named(plan, target),) for plan in plans]
+        found = tasks.each(shard, member_files, (out, asked, remote), own=own, only=_idle)
+        with manifest_of(shard, target) as add, closing(found):
+            for number, (member, results) in enumerate(zip(shard.members, found, strict=True), 1):
+                progress(number, len(plans))
+                if isinstance(results, ShardError):
+                    results = [Extracted.failed(None, placed_error(results, member.name))]
+                for done in map(target.result_named, results):
+                    add(done)
+                    yield done
+                    if done.last:
+                        return
 
 
 def _plans(tasks: TaskPool, shard: DataSet, asked: Extract) -> tuple[list[MemberPlan], dict[str, ShardError]]:
@@ -163,86 +167,15 @@ def _plans(tasks: TaskPool, shard: DataSet, asked: Extract) -> tuple[list[Member
     return plans, failed
 
 
-def _written(
-    tasks: TaskPool,
-    shard: DataSet,
-    where: _Target,
-    plans: list[MemberPlan],
-    failed: dict[str, ShardError],
-    progress: Progress,
-) -> Generator[Extracted]:
-    manifest = ManifestWriter(shard, where.folder, where.root) if where.options.manifest else None
-    try:
-        given, own = (where.out, where.options, where.remote), [(plan,) for plan in plans]
-        with closing(tasks.each(shard, member_files, given, own=own, only=_idle)) as found:
-            for number, (member, results) in enumerate(zip(shard.members, found, strict=True), 1):
-                progress(number, len(plans))
-                if isinstance(results, ShardError):
-                    results = [Extracted.failed(None, placed_error(results, member.name))]
-                for done in results:
-                    if manifest is not None:
-                        manifest.add(done.line() | done.facts)
-                    yield where.named(done)
-                    if done.last:
-                        return
-        if manifest is not None:
-            path = manifest.appear()
-            if where.delivery is not None:
-                send_manifest(where.delivery, path, where.there)
-    finally:
-        if manifest is not None:
-            manifest.discard()
+def _named(plan: MemberPlan, target: Target) -> MemberPlan:
+    names = []
+    for raw in (raw for one in plan.objects for raw in one.files):
+        name = target.names.give(raw)
+        rename = target.options.conflict is Conflict.RENAME and target.exists(name)
+        names.append(target.free_name(name) if rename else name)
+    there = {name: target.there[name] for name in names if name in target.there}
+    return replace(plan, names=tuple(names), there=there)
 
 
 def _idle(own: tuple[MemberPlan]) -> list[Extracted] | None:
     return None if own[0].objects else []
-
-
-class _Target:
-    """Target of an extraction by workers.
-
-    Attributes:
-        root: Prefix of the paths that workers return.
-        folder: Folder of the manifest: the target, or a temporary one.
-        delivery: Sends the manifest; None if the target is a folder.
-    """
-
-    def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:
-        self._shown, self.out = out, absolute(out)
-        self.options, self.remote = options, remote
-        self._names = Names([MANIFEST], folders=options.folders)
-        self._ends = ExitStack()
-        self.there: dict[str, int] = {}
-        self.delivery: BucketFolder | None = None
-        with reported_as(f"cannot create the folder {out}"):
-            self.folder, self.delivery = self._ends.enter_context(_delivery(self.out, options, remote))
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if self.delivery is not None and options.conflict is not Conflict.REPLACE:
-                self.there = self.delivery.sizes(required=options.conflict is not Conflict.ERROR)
-        self.root = self.delivery.shown if self.delivery is not None else str(self.folder)
-
-    def decided(self, plan: MemberPlan) -> MemberPlan:
-        names = [self._given(raw) for one in plan.objects for raw in one.files]
-        there = {name: self.there[name] for name in names if name in self.there}
-        return replace(plan, names=tuple(names), there=there)
-
-    def _given(self, raw: str) -> str:
-        name = free = self._names.give(raw)
-        if self.options.conflict is Conflict.RENAME:
-            while self._exists(free):
-                free = self._names.rename(name)
-        return free
-
-    def _exists(self, name: str) -> bool:
-        return name in self.there if self.delivery is not None else os.path.lexists(self.folder / name)
-
-    def named(self, done: Extracted) -> Extracted:
-        if self.delivery is not None:
-            return done
-        path, skipped, error = (
-            text.replace(f"{self.root}/", f"{Path(self._shown)}/") for text in (done.path, done.skipped, done.error)
-        )
-        return replace(done, path=path, skipped=skipped, error=error)
-
-    def close(self) -> None:
-        self._ends.close()
