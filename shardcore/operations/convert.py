@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -71,7 +72,7 @@ class ConvertSource(ABC):
 
     def __init__(self, request: ObjectsRequest) -> None:
         self.total: int | None = None
-        self.left: dict[str, int] = {}
+        self.left = Counter[str]()
         self._request = request
 
     @abstractmethod
@@ -152,8 +153,7 @@ class FromMembers(ConvertSource):
             for number, (member, result) in enumerate(results):
                 if isinstance(result, ShardError):
                     raise lost(result, member.name)
-                for what, count in result.left.items():
-                    self.left[what] = self.left.get(what, 0) + count
+                self.left.update(result.left)
                 for place, one in enumerate(self._of(number, member.name, result)):
                     self._share = (number + place / result.count) / len(self._shard.members)
                     yield one
@@ -446,7 +446,7 @@ class EarlierConversion:
         if gone:
             raise UsageError(f"{self._where} is not the manifest of this shard, which does not have {short(gone[0])}")
 
-    def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
+    def _cut(self, source: SourceObject) -> list[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
         ref, start = source.record.ref, 0
         if sum(line["size"] for line in self.joined) != ref.size:
             raise UsageError(f"{self._where} is not the manifest of this shard: the sizes of the contents differ")
@@ -459,7 +459,7 @@ class EarlierConversion:
             else:
                 found.append((SourceObject(source.record, _always(content)), line, {}))
             start = stop
-        yield from found
+        return found
 
     def _stream(self, stored: str) -> Iterator[bytes]:
         return self._shard.stream(self._shard.find(stored))
@@ -490,29 +490,21 @@ class _Source:
         self._joined = joined and self._writes.keys is KeyRule.NONE
         self._choice = KeyChoice.AS_IS
         self._checksum = ""
-        self._dropped: dict[str, int] = {}
-        self._weaker: dict[str, int] = {}
+        self._dropped, self._weaker = Counter[str](), Counter[str]()
         self._settings: list[Loss] = []
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
         """Choose the rule for keys; the default rule is `as-is` if all keys fit, else that of the format."""
-        if self._earlier is not None:
-            self._choice = KeyChoice.AS_IS
-            return
-        if self._writes.keys is KeyRule.NONE:
-            # The rule then applies to the file names in a folder.
-            self._choice = choice or KeyChoice.AS_IS
-            return
         self._choice = choice or KeyChoice.AS_IS
-        if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
+        # An earlier conversion has its own keys; for a format without keys, the rule applies to file names in a folder.
+        if self._choice is not KeyChoice.AS_IS or self._earlier is not None or self._writes.keys is KeyRule.NONE:
             return
         why = self._objects.unfit_key(self._format, progress)
-        if not why:
-            return
-        if choice is not KeyChoice.USUAL or not self._writes.converted:
+        if why and (choice is KeyChoice.AS_IS or not self._writes.converted):
             raise UsageError(why, remedy=Remedy.KEYS)
-        self._choice = KeyChoice(self._writes.converted)
+        if why:
+            self._choice = KeyChoice(self._writes.converted)
 
     def options(self, format: str, settings: dict[str, Any], given: dict[str, Any], *, folder: bool) -> dict[str, Any]:
         """Return the options for writing: those `given`, and others derived from the settings of the source."""
@@ -565,19 +557,20 @@ class _Source:
             Loss(LossKind.FACT, name, count, f"{self._format} cannot store {name} ({plural(count, 'object')})")
             for name, count in self._dropped.items()
         ]
-        if self._renamed:
-            text = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
-            found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
-        if self._merged:
-            text = f"{plural(self._merged, 'object')} merged with another of the same content"
-            found.append(Loss(LossKind.KEYS, "merged", self._merged, text))
-        if self._revived:
-            text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
-            found.append(Loss(LossKind.STATE, "tombstoned", self._revived, text))
-        for name, count in self._weaker.items():
-            after = f"with {self._checksum}" if self._checksum else "without a checksum"
-            text = f"{plural(count, 'content')} stored {after} (before: {name})"
-            found.append(Loss(LossKind.CHECKSUM, name, count, text))
+        merged = f"{plural(self._merged, 'object')} merged with another of the same content"
+        renamed = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
+        revived = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
+        counted = [
+            Loss(LossKind.KEYS, self._choice.value, self._renamed, renamed),
+            Loss(LossKind.KEYS, "merged", self._merged, merged),
+            Loss(LossKind.STATE, "tombstoned", self._revived, revived),
+        ]
+        found += [loss for loss in counted if loss.objects]
+        after = f"with {self._checksum}" if self._checksum else "without a checksum"
+        found += [
+            Loss(LossKind.CHECKSUM, name, count, f"{plural(count, 'content')} stored {after} (before: {name})")
+            for name, count in self._weaker.items()
+        ]
         return found
 
     def _setting_lost(self, name: str, value: Any) -> Loss:
@@ -597,7 +590,7 @@ class _Source:
         if record.ref.state is State.TOMBSTONED:
             self._revived += 1
         if self._earlier is None and strength(record.checksum) > strength(self._checksum):
-            self._weaker[record.checksum] = self._weaker.get(record.checksum, 0) + 1
+            self._weaker[record.checksum] += 1
 
     def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         record, key = source.record, line.get("key")
@@ -605,7 +598,7 @@ class _Source:
         # Metadata added by the format in between does not belong to the original.
         facts, rest = self._sorted_facts(before if self._between else record.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
-        mine |= {part: source.content(part) for part in record.names if part and part in self._writes.parts}
+        mine |= self._own_parts(source)
         name = key if key is not None else record.names.get("", "")
         content, sized = self._sized(source.content(""))
         if self._writes.keys is KeyRule.NONE:
@@ -681,8 +674,7 @@ class _Source:
             except UsageError:
                 fits = False
             (mine if fits else rest)[name] = value
-        for name in rest:
-            self._dropped[name] = self._dropped.get(name, 0) + 1
+        self._dropped.update(rest.keys())
         return mine, rest
 
 
@@ -698,9 +690,6 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
     """Limit the total uncompressed bytes, since a few stored bytes can expand to any number."""
     total = 0
 
-    def counted(content: Content) -> Content:
-        return (lambda: _counted(content())) if callable(content) else content
-
     def count(size: int) -> None:
         nonlocal total
         total += size
@@ -710,18 +699,20 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
             stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
             raise LimitExceeded(f"the contents exceed {plural(most, 'byte')} in total{stored}")
 
-    def _counted(data: Data) -> Data:
-        if isinstance(data, Sized):
-            return data
-        if isinstance(data, bytes):
-            count(len(data))
-            return data
-        return pieces(data)
-
     def pieces(data: Data) -> Iterator[bytes]:
         for piece in pieces_of(data):
             count(len(piece))
             yield bytes(piece)
+
+    def begun(content: Callable[[], Data]) -> Data:
+        data = content()
+        if not isinstance(data, bytes):
+            return pieces(data)
+        count(len(data))
+        return data
+
+    def counted(content: Content) -> Content:
+        return partial(begun, content) if callable(content) else content
 
     with closing(items):
         for item in items:

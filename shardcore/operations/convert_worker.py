@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,7 +60,7 @@ class HeldObjects:
     """Objects of a shard: total number, number left out per reason, and the first ones with contents in memory."""
 
     count: int
-    left: dict[str, int]
+    left: Counter[str]
     first: list[ObjectRecord]
 
 
@@ -71,14 +72,14 @@ class KeyCheck:
     reason: str = ""
 
 
-def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
+def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], Counter[str]]:
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
-    outer, left, unused = outer_kinds(objects), dict[str, int](), 0
+    outer, left, unused = outer_kinds(objects), Counter[str](), 0
 
     def count(what: str, mask: NDArray[np.bool_]) -> None:
         if found := int(np.count_nonzero(mask)):
-            left[what] = left.get(what, 0) + found
+            left[what] += found
 
     for rows in all_rows(objects):
         columns = objects.columns(rows)
@@ -92,7 +93,8 @@ def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], 
     if unused and not isinstance(shard, DataSet):
         # Slots of deleted objects may look unused; the header still counts the objects.
         gone = (shard.declared_objects or 0) - (len(objects) - unused)
-        left |= {"deleted object": gone} if gone > 0 else {}
+        if gone > 0:
+            left["deleted object"] = gone
     taken = taken_rows(objects, all_rows(objects), options, outer)
     return np.concatenate([np.empty(0, np.int64), *taken]), left
 
@@ -104,10 +106,8 @@ def check_keys(shard: DataSet, name: str, progress: Progress, format: str, delet
 
 
 def first_unfit_key(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
-    for first in range(0, len(rows), KEYS_AT_ONCE):
-        if why := unfit_key_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
-            return why
-    return ""
+    steps = (rows[first : first + KEYS_AT_ONCE] for first in range(0, len(rows), KEYS_AT_ONCE))
+    return next(filter(None, (unfit_key_of(shard.objects.key_texts(step), format) for step in steps)), "")
 
 
 def unfit_key_of(keys: Iterable[str | None], format: str) -> str:
@@ -154,7 +154,7 @@ def held_file(shard: DataSet, name: str, progress: Progress, request: ObjectsReq
     with shard.borrowed(name, keep=keep) as member:
         ref = whole_of(member)
         held = _contents(member, ref, member.file_names(ref), MOST_HELD, unread=request.unread)
-        return HeldObjects(1, {}, [] if held is None else [replace(whole_record(member, key), held=held)])
+        return HeldObjects(1, Counter(), [] if held is None else [replace(whole_record(member, key), held=held)])
 
 
 def whole_of(member: Shard) -> ObjectRef:
@@ -177,7 +177,7 @@ def _contents(
             continue
         pieces: list[bytes] = []
         try:
-            for piece in _pieces(member, ref, part, room):
+            for piece in [member.read_part(ref, part, limit=room)] if part else member.stream(ref):
                 room -= len(piece)
                 if room < 0:
                     return None
@@ -186,7 +186,3 @@ def _contents(
             return None
         held[part] = tuple(pieces)
     return held
-
-
-def _pieces(member: Shard, ref: ObjectRef, part: str, limit: int) -> Iterator[bytes]:
-    return iter([member.read_part(ref, part, limit=limit)]) if part else member.stream(ref)
