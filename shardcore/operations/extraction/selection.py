@@ -280,7 +280,7 @@ class _MemberRefs:
                 kinds.update(dict.fromkeys(result.kinds))
                 before = given
                 for row in self._large(member.name) if result.more else iter(result.rows):
-                    if self._matches(row):
+                    if self._asked.takes(None if row.ref is None else row.ref.key):
                         given += 1
                         yield FormatError(row.error) if row.ref is None else located(row.ref, member.name, None)
                 if given > before:
@@ -295,6 +295,3 @@ class _MemberRefs:
             for rows in all_rows(member.objects):
                 columns = member.objects.columns(rows)
                 yield from object_rows(member, rows[wanted_rows(member, columns, self._request)])
-
-    def _matches(self, row: ObjectRow) -> bool:
-        return self._asked.takes(None if row.ref is None else row.ref.key)
