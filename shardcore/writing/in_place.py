@@ -413,14 +413,10 @@ class Rewrite:
             SourceError: It cannot be written.
         """
         sweep(self.path.absolute().parent, stem_of(self.path))
-        file = TemporaryFile(self.path, like=self.path if self.old is not None else self.shard)
-        try:
+        with TemporaryFile(self.path, like=self.path if self.old is not None else self.shard) as file:
             file.write(self.new)
             file.complete()
             file.appear(force=self.old is not None)
-        except BaseException:
-            file.discard()
-            raise
 
 
 def make_rewrites(

@@ -36,17 +36,14 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
 
     `stem` replaces the final name in it; all files of one shard have the same stem.
     """
-    return final.parent / _temporary_name(stem or stem_of(final), run)
+    return Path(temporary_text(str(final), run, stem))
 
 
-def temporary_text(final: str) -> str:
+def temporary_text(final: str, run: str = "", stem: str = "") -> str:
     """Do the same as `temporary_path` for a path given as text, which is faster."""
     folder, name = os.path.split(final)
-    return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
-
-
-def _temporary_name(stem: str, run: str = "") -> str:
-    return f".{stem}.{run}-{int.from_bytes(os.urandom(3))}.part" if run else f".{stem}.{new_run()}.part"
+    unique = f"{run}-{int.from_bytes(os.urandom(3))}" if run else new_run()
+    return os.path.join(folder, f".{stem or _stem(name)}.{unique}.part")  # noqa: PTH118
 
 
 def stem_of(final: Path) -> str:
