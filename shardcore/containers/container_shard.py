@@ -65,14 +65,6 @@ class ContainerPart:
 
 
 @dataclass(frozen=True, slots=True)
-class OpeningStep:
-    title: str
-    text: str
-    why: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
 class Fault:
     """Defect of a container; `code` does not include the format, `is_error` is False for a warning."""
 
@@ -163,7 +155,7 @@ class ContainerFile:
 
     Attributes:
         header: Header or trailer fields, by name.
-        steps: First steps of each lookup.
+        first_step: First step of each lookup: title, text, span and reason.
         faults: Defects found while opening.
         list_title: Name of the list of parts, such as `Central directory`.
     """
@@ -171,12 +163,12 @@ class ContainerFile:
     title = "container"
     list_title = "Header"
     kind = "member"
+    first_step: tuple[str, str, Span, str]
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sections: tuple[Section, ...] = ()
         self.header: dict[str, Value] = {}
-        self.steps: list[OpeningStep] = []
         self.faults: list[Fault] = []
 
     def parts_of(self, objects: Objects) -> Sequence[ContainerPart]:
@@ -238,8 +230,8 @@ class ContainerShard(FileShard):
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         """Find a key in the list of parts; if a name is repeated, the last part is returned, as in other readers."""
-        for step in self.file.steps:
-            recorder.step(step.title, step.text, step.span, why=step.why)
+        title, text, span, why = self.file.first_step
+        recorder.step(title, text, span, why=why)
         rows = self._rows.get(self._by_key)
         count, place = len(self.objects), self._list_span()
         if key not in rows:

@@ -14,7 +14,6 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     ScannedObjects,
     SequentialFile,
@@ -121,13 +120,11 @@ class GzipFile(SequentialFile):
         ]
         self.sections, _ = tile(claims, size)
         self.objects = ScannedObjects(self._find, self.kind, "gzip")
-        self.steps.append(
-            OpeningStep(
-                "Header",
-                "The first member begins with its header.",
-                "A gzip file has no list of members; each begins at the end of the previous one.",
-                Span("", 0, self.first.stop),
-            )
+        self.first_step = (
+            "Header",
+            "The first member begins with its header.",
+            Span("", 0, self.first.stop),
+            "A gzip file has no list of members; each begins at the end of the previous one.",
         )
 
     @property

@@ -15,7 +15,6 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     section_node,
 )
@@ -77,13 +76,11 @@ class SafetensorsFile(ContainerFile):
         self.sections, _ = tile(claims, probe.size)
         self._check_order(probe.size)
         self.objects: Objects = PartObjects(self.parts, self.kind)
-        self.steps.append(
-            OpeningStep(
-                "Length",
-                f"The JSON header has {plural(size, 'byte')}.",
-                "The length gives the end of the header, to which the offsets of tensors are relative.",
-                length_span,
-            )
+        self.first_step = (
+            "Length",
+            f"The JSON header has {plural(size, 'byte')}.",
+            length_span,
+            "The length gives the end of the header, to which the offsets of tensors are relative.",
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:

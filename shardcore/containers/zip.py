@@ -16,7 +16,6 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     section_node,
 )
@@ -166,14 +165,12 @@ class ZipFile(ContainerFile):
         ]
         self.sections, _ = tile(self._claims, probe.size)
         self.objects = ZipObjects(self)
-        self.steps += [
-            OpeningStep(
-                "End record",
-                f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
-                "A zip archive is read from its end, because the central directory is there.",
-                place,
-            )
-        ]
+        self.first_step = (
+            "End record",
+            f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
+            place,
+            "A zip archive is read from its end, because the central directory is there.",
+        )
 
     @property
     def directory_start(self) -> int:

@@ -12,7 +12,6 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     ScannedObjects,
     SequentialFile,
@@ -124,13 +123,11 @@ class ZstdFile(SequentialFile):
         self.sections, _ = tile(claims, probe.size)
         self.objects = ScannedObjects(self._find, self.kind, "zstd")
         self._skipped: list[tuple[int, int]] = []
-        self.steps.append(
-            OpeningStep(
-                "First frame",
-                "The file begins with the magic number of a frame.",
-                "A zstd file has no list of frames; each begins at the end of the previous one.",
-                Span("", 0, min(4, probe.size)),
-            )
+        self.first_step = (
+            "First frame",
+            "The file begins with the magic number of a frame.",
+            Span("", 0, min(4, probe.size)),
+            "A zstd file has no list of frames; each begins at the end of the previous one.",
         )
 
     @property
