@@ -26,7 +26,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
 from shardcore.sources.location import local_path
-from shardcore.system import give_mode, lock_file, open_file, open_to_lock, sync_file
+from shardcore.system import closing_file, give_mode, lock_file, open_file, open_to_lock, sync_file
 from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
 from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
 
@@ -322,21 +322,17 @@ def check_audit_log(path: Path) -> None:
 
 
 def _append_audit(path: Path, line: bytes) -> None:
-    descriptor = _open_audit_log(path)
-    try:
-        with reported_as(f"cannot write {audit_log_of(path)}"):
-            size = os.fstat(descriptor).st_size
-            if size:
-                os.lseek(descriptor, size - 1, os.SEEK_SET)
-                if os.read(descriptor, 1) != b"\n":
-                    # Start a new line after an entry that a power failure truncated.
-                    line = b"\n" + line
-            if os.write(descriptor, line) < len(line):
-                os.ftruncate(descriptor, size)
-                raise OSError("the disk is full")
-            sync_file(descriptor)
-    finally:
-        os.close(descriptor)
+    with closing_file(_open_audit_log(path)) as descriptor, reported_as(f"cannot write {audit_log_of(path)}"):
+        size = os.fstat(descriptor).st_size
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":
+                # Start a new line after an entry that a power failure truncated.
+                line = b"\n" + line
+        if os.write(descriptor, line) < len(line):
+            os.ftruncate(descriptor, size)
+            raise OSError("the disk is full")
+        sync_file(descriptor)
 
 
 def _open_audit_log(path: Path) -> int:

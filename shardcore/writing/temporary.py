@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of, reported_as
 from shardcore.system import (
+    closing_file,
     give_mode,
     lock_file,
     name_new,
@@ -206,14 +207,11 @@ class TemporaryFile(Draining):
                 file.close()
 
     def _create_whole(self, data: bytearray) -> bytes:
-        with self._writing():
-            descriptor = open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            try:
-                _write_to(descriptor, data)
-                os.lseek(descriptor, 0, os.SEEK_SET)
-                written = os.read(descriptor, len(data) + 1)
-            finally:
-                os.close(descriptor)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+        with self._writing(), closing_file(open_file(self.path, flags)) as descriptor:
+            _write_to(descriptor, data)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            written = os.read(descriptor, len(data) + 1)
         self._pending = None
         return written
 
@@ -279,12 +277,8 @@ class TemporaryFile(Draining):
         return digest.hexdigest()
 
     def make_durable(self) -> None:
-        with self._writing():
-            descriptor = open_file(self.path, os.O_RDWR)
-            try:
-                sync_file(descriptor)
-            finally:
-                os.close(descriptor)
+        with self._writing(), closing_file(open_file(self.path, os.O_RDWR)) as descriptor:
+            sync_file(descriptor)
         self.durable = True
 
     def close(self) -> None:

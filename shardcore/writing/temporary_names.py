@@ -12,7 +12,7 @@ from typing import TypeGuard
 from shardcore.errors import Remedy, SourceError
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
-from shardcore.system import is_link, is_own, lock_file, open_to_lock
+from shardcore.system import closing_file, is_link, is_own, lock_file, open_to_lock
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
@@ -111,10 +111,8 @@ def in_use(path: Path) -> bool | None:
         return True
     if descriptor is None:
         return None
-    try:
+    with closing_file(descriptor):
         free = lock_file(descriptor)
-    finally:
-        os.close(descriptor)
     return None if free is None else not free
 
 
