@@ -21,7 +21,7 @@ from shardcore.errors import (
     SourceError,
     Unsupported,
 )
-from shardcore.model.computed_children import section_nodes
+from shardcore.model.computed_children import Extents, grouped, section_nodes
 from shardcore.model.finding import ContentBudget, Depth, Findings, Report
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
@@ -206,6 +206,18 @@ class SequentialFile(ContainerFile):
 
 def section_node(section: Section, **more: Any) -> Node:
     return Node(section.name, Span("", section.start, section.stop), doc=section.doc, **more)
+
+
+def listed_node(
+    section: Section, text: str, role: FieldRole, extents: Sequence[tuple[int, int]], node: Callable[[int], Node]
+) -> Node:
+    """Return the node of a section with many children; `node` creates the child of a row, `extents` has their bytes."""
+    starts, stops = np.array(extents, np.int64).reshape(-1, 2).T
+
+    def describe(first: int, last: int) -> list[Node]:
+        return [node(row) for row in range(first, last)]
+
+    return section_node(section, text=text, role=role, children=grouped(Extents(starts, stops, describe)))
 
 
 class ContainerTree:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from shardcore.codecs.decompress import GZIP_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
@@ -17,11 +15,12 @@ from shardcore.containers.container_shard import (
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    listed_node,
     section_node,
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
-from shardcore.model.computed_children import Extents, field_nodes, grouped
+from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
@@ -167,15 +166,13 @@ class GzipFile(SequentialFile):
         if not self.loaded:
             return section_node(section, role=FieldRole.DATA)
         parts = [part for part in self.objects.found.parts if part.start < section.stop or not part.start]
-        starts = np.array([max(part.start, section.start) for part in parts], np.int64)
-        stops = np.array([min(part.stop, section.stop) for part in parts], np.int64)
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._member_node(row, parts[row], section) for row in range(first, last)]
+        def node(row: int) -> Node:
+            return self._member_node(row, parts[row], section)
 
-        text = plural(len(parts), "member")
-        kids = grouped(Extents(starts, np.maximum(starts, stops), describe))
-        return section_node(section, text=text, role=FieldRole.DATA, children=kids)
+        clipped = ((max(part.start, section.start), min(part.stop, section.stop)) for part in parts)
+        extents = [(start, max(start, stop)) for start, stop in clipped]
+        return listed_node(section, plural(len(parts), "member"), FieldRole.DATA, extents, node)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
         """Return the node of a member, without the bytes that are in the header and trailer sections."""

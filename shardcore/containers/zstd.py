@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from shardcore.codecs.decompress import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
@@ -15,11 +13,12 @@ from shardcore.containers.container_shard import (
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    listed_node,
     section_node,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
-from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
@@ -177,15 +176,12 @@ class ZstdFile(SequentialFile):
         rows += [(start, stop, -1) for start, stop in self._skipped]
         rows.sort()
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [
-                self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
-                for start, stop, row in rows[first:last]
-            ]
+        def node(number: int) -> Node:
+            start, stop, row = rows[number]
+            return self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
 
-        starts, stops = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
-        kids = grouped(Extents(starts, stops, describe))
-        return section_node(section, text=plural(len(parts), "frame"), role=FieldRole.UNKNOWN, children=kids)
+        extents = [row[:2] for row in rows]
+        return listed_node(section, plural(len(parts), "frame"), FieldRole.UNKNOWN, extents, node)
 
     def _skipped_node(self, start: int, stop: int) -> Node:
         head = self.source.read(start, min(start + SKIPPED.size, stop))

@@ -28,7 +28,7 @@ from shardcore.sources.local import FileSource, open_at_once, read_side_file
 from shardcore.sources.location import local_path
 from shardcore.system import closing_file, give_mode, lock_file, open_file, open_to_lock, sync_file
 from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
-from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
+from shardcore.writing.temporary_names import inode_of, is_left_over, stem_of, sweep
 
 # --- locks ---
 
@@ -71,7 +71,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
                 if time.monotonic() >= until:
                     raise UsageError(f"{path} is being edited by another process{_holder(inode)}", remedy=Remedy.AGAIN)
                 time.sleep(_POLL)
-            elif _inode_at(path) == inode:
+            elif inode_of(path, follow=False) == inode:
                 break
             # Otherwise the file was replaced meanwhile, and the locked inode has no name any more.
         except BaseException:
@@ -97,14 +97,6 @@ def _opened(path: Path) -> tuple[int | None, tuple[int, int]]:
             descriptor = open_to_lock(path)
         status = os.fstat(descriptor) if descriptor is not None else path.lstat()
     return descriptor, (status.st_dev, status.st_ino)
-
-
-def _inode_at(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _holder(inode: tuple[int, int]) -> str:

@@ -100,6 +100,15 @@ def lock(descriptor: int) -> bool:
     return lock_file(descriptor) is True
 
 
+def inode_of(path: str | Path, *, follow: bool = True) -> tuple[int, int] | None:
+    """Return device and inode of a file, None if it does not exist; with `follow`, of the target of a link."""
+    try:
+        found = Path(path).stat(follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def in_use(path: Path) -> bool | None:
     """Return whether a process holds the lock of a file.
 
