@@ -324,7 +324,7 @@ class Output:
             with reported_as(f"cannot create the folder {one}"):
                 one.mkdir()
             self._made.append(one)
-        if not missing and folder not in self._swept:
+        if not missing:
             sweep(folder, self._stem)
         self._swept.add(folder)
 
