@@ -33,7 +33,6 @@ from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
 from shardcore.writing.writer import (
     BARE,
-    MOST_PAIRS,
     Data,
     Labels,
     More,
@@ -478,12 +477,10 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _check_twins(self) -> None:
-        twins = self._uids.twins()
-        if twins:
-            pairs = []
-            for one, two in twins[:MOST_PAIRS]:
-                uid = self._uids[one].partition(b"\0")[2] if self.output.folder else self._uids[one]
-                pairs.append((self._labels.of(one), self._labels.of(two), short(uid.decode())))
+        if twins := self._uids.twins():
+            uids = (self._uids[one] for one, _ in twins)
+            names = (short((uid.partition(b"\0")[2] if self.output.folder else uid).decode()) for uid in uids)
+            pairs = ((*map(self._labels.of, pair), name) for pair, name in zip(twins, names, strict=True))
             raise twins_error(pairs, len(twins), "uid")
 
 

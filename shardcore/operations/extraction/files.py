@@ -63,7 +63,7 @@ class ManifestWriter:
         self._write("\n ]\n}\n")
         self._file.complete()
         numbers = count(2)
-        return self._file.appear_as(lambda: self._folder / numbered(next(numbers)))
+        return self._file.appear(lambda: self._folder / numbered(next(numbers)))
 
     def discard(self) -> None:
         self._file.discard()
