@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -190,10 +191,9 @@ class Entries:
         return layout.read_meta(raw, place=Span("", at, at + len(raw)))
 
     def created_at(self, row: int) -> str:
-        try:
+        with suppress(FormatError):
             return layout.created_at_of(self.meta(row))
-        except FormatError:
-            return ""
+        return ""
 
     def span(self, row: int) -> Span:
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
