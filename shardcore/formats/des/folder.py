@@ -249,12 +249,10 @@ class DesDataSet(DataSet):
             parsed = ShardName.parse(name)
             if parsed is None:
                 continue
-            try:
+            with suppress(FormatError, NotAShard):
                 uids = [uid for uid in self.member(name).objects.keys[:] if uid is not None]
-            except (FormatError, NotAShard):
-                continue
-            if not routing.routed_to(uids, parsed.hex, n_bits):
-                return False
+                if not routing.routed_to(uids, parsed.hex, n_bits):
+                    return False
         return True
 
     @property
