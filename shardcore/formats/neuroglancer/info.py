@@ -225,9 +225,6 @@ class Info:
     def scales(self) -> tuple[KeySpace, ...]:
         return tuple(space for space in self.key_spaces if space.scale is not None)
 
-    def files_of(self, folder: str) -> KeySpace | None:
-        return next((space for space in self.files if space.folder == folder), None)
-
     def space_of(self, folder: str) -> KeySpace | None:
         return next((space for space in self.spaces if space.folder == folder), None)
 

@@ -141,7 +141,7 @@ class FoundInfo:
     @property
     def space(self) -> KeySpace | None:
         """The key space whose shards, or files of objects, are in the folder."""
-        return self.info.space_of(self.folder) or self.info.files_of(self.folder)
+        return next((space for space in self.info.key_spaces if space.folder == self.folder), None)
 
     def origin(self, space: KeySpace) -> Origin:
         return origin_from(space, self.info, self.text, f"{self.where}, {space.name}")
