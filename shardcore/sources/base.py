@@ -53,7 +53,10 @@ PurposeAt = Callable[[int], ReadPurpose | None]
 """Returns the purpose of the byte at an offset."""
 
 WHOLE_HEAD = 1 << 16
-"""Bytes in the first range of a remote file whose index is at the beginning."""
+"""Bytes in the first range of a remote file by default: most formats need no more of its beginning."""
+
+MOST_PLAIN = 1 << 20
+"""Maximum size of a remote file that is read in one request if all of it is needed."""
 
 SMALL_HEAD = 1 << 12
 """Bytes in the first range of a remote file with only a few fields at the beginning."""

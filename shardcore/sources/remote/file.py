@@ -27,6 +27,8 @@ from shardcore.progress import check_stopped
 from shardcore.sources.base import (
     AHEAD,
     FAR_GAP,
+    MOST_PLAIN,
+    WHOLE_HEAD,
     Piece,
     ReadAhead,
     ReadPriority,
@@ -55,12 +57,6 @@ from shardcore.sources.remote.response import (
     shut_down,
 )
 from shardcore.sources.remote.session import RemoteSession
-
-FIRST = 1 << 16
-"""Bytes of the first range: most formats need no more of the beginning."""
-
-MOST_PLAIN = 1 << 20
-"""Maximum size of a file that is read in one request if all of it is needed."""
 
 _tokens = itertools.count()
 
@@ -457,10 +453,10 @@ class RemoteFile:
             self._connection.blocks.put(self._identity, request.start, data)
         return data
 
-    def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, whose response reports the file size: `at`, or `first` bytes from the beginning.
+    def open(self, head: tuple[int, int] = (0, WHOLE_HEAD)) -> None:
+        """Fetch the range `head`, whose response reports the file size.
 
-        If `first` is more than 1 MiB, it waits only for the first 64 KiB.
+        If it has more than 1 MiB, it waits only for the first 64 KiB.
         """
         with self._lock:
             if self._pin is not None:
@@ -469,17 +465,17 @@ class RemoteFile:
             self.remote.check()
             request = self._opening
             if request is None or not request.join():
-                start, stop = at or (0, first)
+                start, stop = head
                 kept = stop - start > MOST_PLAIN
                 if kept and not self._reads_ahead:
-                    kept, stop = False, start + FIRST
+                    kept, stop = False, start + WHOLE_HEAD
                 stop = start + self.remote.room(stop - start)
                 request = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD, kept=kept)
                 self._opening = request
                 request.join()
                 self._queue(request)
         try:
-            request.wait(min(request.start + FIRST, request.stop))
+            request.wait(min(request.start + WHOLE_HEAD, request.stop))
         finally:
             request.leave()
         if request.error is not None:
