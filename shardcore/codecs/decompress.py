@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import repeat
-from typing import IO, Literal, cast, get_args
+from typing import IO, Any, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.budget import charge_expanded
@@ -209,31 +209,19 @@ _ENDS_EARLY = "the compressed data is truncated"
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
     """Decompress zlib (`wbits` 15), gzip (31) or raw deflate (-15); zlib checks the trailer."""
-    engine = zlib.decompressobj(wbits)
-    for chunk in chunks:
-        if engine.eof:
-            raise _Corrupt(_TRAILING)
-        data = chunk
-        while not engine.eof:
-            # The decompressor allocates only the memory that it fills.
-            piece = _call(engine.decompress, data, _PIECE)
-            if piece:
-                yield piece
-            data = engine.unconsumed_tail
-            if not data and len(piece) < _PIECE:
-                break
-    if not engine.eof:
-        raise _Corrupt(_ENDS_EARLY, Truncated)
-    if engine.unused_data:
-        raise _Corrupt(_TRAILING)
+    # The decompressor allocates only the memory that it fills.
+    return _expanded(zlib.decompressobj(wbits), chunks, repeat(_PIECE))
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
     import lz4.frame  # imported here and below, because opening a file decompresses nothing
 
-    engine = lz4.frame.LZ4FrameDecompressor()
-    sizes = _piece_sizes()
-    for chunk in _checked_magic(chunks, LZ4_MAGIC):
+    return _expanded(lz4.frame.LZ4FrameDecompressor(), _checked_magic(chunks, LZ4_MAGIC), _piece_sizes())
+
+
+def _expanded(engine: Any, chunks: Iterator[bytes], sizes: Iterator[int]) -> Iterator[bytes]:
+    """Feed an engine of zlib, which returns unused input, or of LZ4, which keeps it; `sizes` limit its outputs."""
+    for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
         data = chunk
@@ -242,9 +230,9 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
             piece = _call(engine.decompress, data, room)
             if piece:
                 yield piece
-            data = b""
-            # `needs_input` is set when all input is consumed, even with pending output.
-            if engine.needs_input and len(piece) < room:
+            data = getattr(engine, "unconsumed_tail", b"")
+            # All input may be consumed with output pending.
+            if not data and getattr(engine, "needs_input", True) and len(piece) < room:
                 break
     if not engine.eof:
         raise _Corrupt(_ENDS_EARLY, Truncated)

@@ -449,8 +449,8 @@ def write_info(info: XorbInfo) -> bytes:
         "stored ends": info.ends.astype("<u4").tobytes(),
         "unpacked ends": unpacked.astype("<u4").tobytes(),
     }
-    values = {"version": info.version, "cas_hash": info.cas_hash, "num_chunks": info.count, "_buffer": info.nonce}
-    values |= _distances(info.count)
+    values: dict[str, int | bytes] = {"version": info.version, "num_chunks": info.count, **_distances(info.count)}
+    values |= {"cas_hash": info.cas_hash, "_buffer": info.nonce}
 
     def packed(part: InfoPart) -> bytes:
         names = (field.name for field in part.record.fields)
