@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,6 +31,7 @@ from shardcore.sources.remote.response import (
     NotXml,
     RangeQuery,
     Reply,
+    Transport,
     close_pools,
     enable_callbacks,
     failure,
@@ -83,7 +83,7 @@ def _descriptions() -> Any:
     return botocore.loaders.create_loader()
 
 
-class S3Transport:
+class S3Transport(Transport):
     """Sends requests to one store, with one client for all threads.
 
     Retries of botocore are off, so that every request is logged. Redirects to another region are followed without
@@ -95,8 +95,8 @@ class S3Transport:
     """
 
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
+        super().__init__()
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
-        self._sent = threading.local()
         self._endpoints: dict[str, _Endpoint | None] = {}
         core = botocore.session.Session()
         try:
@@ -189,9 +189,7 @@ class S3Transport:
 
     def _get_directly(self, asked: RangeQuery, endpoint: _Endpoint) -> Reply | None:
         """Request a range from a cached endpoint; return None if the bucket is no longer at this endpoint."""
-        headers = {"Range": asked.range}
-        if asked.match:
-            headers["If-Match"] = asked.match
+        headers = asked.headers
         if self._payer:
             headers["x-amz-request-payer"] = self._payer["RequestPayer"]
         request = endpoint.request(asked.address, headers)
@@ -214,10 +212,6 @@ class S3Transport:
     @property
     def client(self) -> Any:
         return self._client
-
-    @property
-    def redirects(self) -> int:
-        return max(getattr(self._sent, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         more = {"ContinuationToken": token} if token else {}
