@@ -333,17 +333,21 @@ class _ZstdFrame:
             self._descriptor = head[4]
             self._wanted = sum(_rest_of_header(head[4]))
         elif self._blocks:
-            word = int.from_bytes(head, "little")
-            self._skip = 1 if word >> 1 & 3 == 1 else word >> 3  # an RLE block stores one byte
-            if word & 1:
-                self._last = True
-                self._skip += self._descriptor & 4  # bit 2 is set for a checksum of 4 bytes
+            self._last, _, _, self._skip = _zstd_block(head, self._descriptor)
         else:
             width = _rest_of_header(self._descriptor)[-1]
             if width:
                 bias = 256 if width == 2 else 0
                 self._content_size = int.from_bytes(head[-width:], "little") + bias
             self._blocks, self._wanted = True, 3
+
+
+def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
+    """Return of a zstd block: whether it is the last, its type, its size, and the number of bytes that follow."""
+    word = int.from_bytes(head, "little")
+    last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
+    stored = 1 if kind == 1 else size  # an RLE block stores one byte
+    return last, kind, size, stored + (descriptor & 4 if last else 0)  # bit 2 is set for a checksum of 4 bytes
 
 
 def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
@@ -384,13 +388,11 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
     at = start + 5 + sum(_rest_of_header(descriptor))
     while at + 3 <= stop and most > 0:
         most -= 1
-        block = int.from_bytes(read(at, at + 3), "little")
-        kind, size = block >> 1 & 3, block >> 3
+        last, kind, size, follows = _zstd_block(read(at, at + 3), descriptor)
         if kind == 3 or size > _ZSTD_BLOCK:
             return None
-        at += 3 + (1 if kind == 1 else size)
-        if block & 1:
-            at += 4 if descriptor & 4 else 0
+        at += 3 + follows
+        if last:
             return at if at <= stop else None
     return None
 
