@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardcore.sources.base import Source
+from shardcore.sources.base import WHOLE_HEAD, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 
 
@@ -17,7 +17,7 @@ class PrefetchedSource(WrapperSource):
         notes: Results of detection that a format uses again when opening.
     """
 
-    def __init__(self, base: Source, guess: int = 65536) -> None:
+    def __init__(self, base: Source, guess: int = WHOLE_HEAD) -> None:
         super().__init__(base)
         self.notes: dict[str, object] = {}
         self._guess = self.head_size = min(guess, base.head_size)
