@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -397,12 +397,17 @@ Piece = tuple[int, bytes]
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
     """Return the parts of `[start, stop)` that sorted blocks do not cover."""
+    return uncovered(((first, first + len(data)) for first, data in pieces), start, stop)
+
+
+def uncovered(ranges: Iterable[tuple[int, int]], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the parts of `[start, stop)` that are in none of the sorted ranges."""
     holes: list[tuple[int, int]] = []
     at = start
-    for first, data in pieces:
+    for first, last in ranges:
         if first > at:
             holes.append((at, min(first, stop)))
-        at = max(at, first + len(data))
+        at = max(at, last)
         if at >= stop:
             return holes
     if at < stop:

@@ -41,6 +41,7 @@ from shardcore.sources.base import (
     priority,
     purpose,
     range_cuts,
+    uncovered,
 )
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.request_log import CANCELLED, Request
@@ -609,15 +610,7 @@ def _inside(request: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[i
 
 
 def _outside(hole: tuple[int, int], requests: Iterable[RangeRequest]) -> list[tuple[int, int]]:
-    parts = [hole]
-    for request in requests:
-        parts = [
-            (first, last)
-            for start, stop in parts
-            for first, last in ((start, min(stop, request.start)), (max(start, request.stop), stop))
-            if first < last
-        ]
-    return parts
+    return uncovered(sorted((request.start, request.stop) for request in requests), *hole)
 
 
 def _again(error: BaseException) -> BaseException:
