@@ -115,8 +115,8 @@ from .shards.opening import detect as detect
 from .shards.opening import open as open
 from .shards.opening import open_inside as open_inside
 from .shards.shard import Shard as Shard
-from .shards.ticket import ShardTicket as ShardTicket
-from .shards.ticket_opening import open_ticket as open_ticket
+from .shards.tickets import ShardTicket as ShardTicket
+from .shards.tickets import open_ticket as open_ticket
 from .shards.trace import Step as Step
 from .shards.trace import Trace as Trace
 from .sources.base import Folder as Folder

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
-from shardcore.model.byte_strings import ByteStrings
-from shardcore.model.number_text import plural
+from shardcore.model.keys import ByteStrings
 from shardcore.model.objects import Objects, ObjectSlice, Rows, State, as_array
 from shardcore.model.optional_packages import optional
+from shardcore.model.text import plural
 
 BATCH = 1 << 16
 """Rows per batch."""

@@ -14,8 +14,7 @@ from shardcore.model.chunk_grid import ChunkGrid
 from shardcore.model.optional_packages import optional
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
-from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address
-from shardcore.shards.ticket_opening import open_ticket
+from shardcore.shards.tickets import ShardTicket, absolute, check_keys, folder_address, open_ticket
 
 CHUNK_BYTES = 64 << 20
 """Maximum bytes of a block; default of `chunks`."""

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
-from shardcore.model.safe_text import short, without_secrets
 from shardcore.model.span import Span
+from shardcore.model.text import short, without_secrets
 
 LONGEST_KEY = 200
 """Characters of a key that a message shows."""

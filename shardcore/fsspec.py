@@ -30,7 +30,7 @@ from shardcore.errors import KeyAbsent, SourceChanged, SourceError, StoreUntrust
 from shardcore.model.inside_path import inside_text
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.operations.description import ExtractOptions
 from shardcore.operations.extraction.names import MAX_DEPTH, MAX_PATH_BYTES, is_relative_path
 from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows
@@ -38,7 +38,7 @@ from shardcore.shards.inner_source import InnerSource, source_inside
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
-from shardcore.shards.ticket import absolute
+from shardcore.shards.tickets import absolute
 from shardcore.sources.base import FAR_GAP, Source
 from shardcore.sources.local import FileSource
 from shardcore.sources.remote.address import is_address, parse_address

@@ -22,9 +22,8 @@ from shardcore.model.details import headline
 from shardcore.model.drawing import Drawing
 from shardcore.model.finding import Report
 from shardcore.model.node import Node
-from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
-from shardcore.model.safe_text import hex_rows, said, shown, visible
+from shardcore.model.text import hex_rows, long_size, plural, range_text, said, shown, visible
 from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,

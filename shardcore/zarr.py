@@ -27,13 +27,12 @@ except ImportError as error:
     raise ImportError("shardcore.zarr needs zarr 3: pip install 'shardscope[zarr]'") from error
 
 from shardcore.errors import DEFAULT_LIMIT, LimitExceeded, ShardError, Unsupported, UsageError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.operations.extraction.names import Names
 from shardcore.shards.opening import MOST_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.ticket import absolute
+from shardcore.shards.tickets import absolute
 from shardcore.sources.remote.address import shown_address
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.cli.output import json_safe, print_line, print_rest
-from shardcore.model.array_layout import RAW
+from shardcore.model.content_layout import RAW
 from shardcore.model.geometry import POLYLINE
-from shardcore.model.number_text import number_text, plural, range_text
-from shardcore.model.safe_text import visible
+from shardcore.model.text import number_text, plural, range_text, visible
 from shardcore.operations.content.content_types import (
     ArchiveContent,
     ArrayContent,

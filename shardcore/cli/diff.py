@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardcore.cli.options import USUAL, Json, Opening, opens
 from shardcore.cli.output import json_value, print_json, print_line, print_rest, progress_bar
-from shardcore.model.number_text import size_text
+from shardcore.model.text import size_text
 from shardcore.operations.description import Diff
 
 if TYPE_CHECKING:

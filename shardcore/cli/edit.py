@@ -16,7 +16,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, edits, only, takes_settings
 from shardcore.cli.output import emit_json, emit_line, print_json, print_line, progress_bar, warn
 from shardcore.errors import UsageError
-from shardcore.model.number_text import plural, range_text
+from shardcore.model.text import plural, range_text
 from shardcore.operations.description import Append, Delete, TombstoneEdit, Truncate, Undo
 
 if TYPE_CHECKING:

@@ -35,8 +35,7 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, progress_bar, stopped, warn, with_advice
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short, visible
+from shardcore.model.text import plural, short, visible
 from shardcore.operations.description import ANY_SIZE, Conflict, Extract, Recover
 from shardcore.sources.remote.address import is_address
 
@@ -320,7 +319,7 @@ def recover(
     if asked.folder is None and not asked.plan:
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.recover import salvage
-    from shardcore.shards.ticket import ShardTicket, absolute, as_named
+    from shardcore.shards.tickets import ShardTicket, absolute, as_named
 
     target = None if asked.plan else asked.folder
     if target is not None:

@@ -11,7 +11,7 @@ from shardcore.cli.options import REMOTE_PANEL, Json, format_argument
 from shardcore.cli.output import print_json, print_line
 from shardcore.model.finding import Depth
 from shardcore.model.options import OptionPurpose
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.shards.registry import CONTAINERS, FORMATS, all_formats, format_of
 
 if TYPE_CHECKING:

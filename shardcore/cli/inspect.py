@@ -45,8 +45,7 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_text import bits_text, long_size, plural, range_text
-from shardcore.model.safe_text import letters_of, said, short
+from shardcore.model.text import bits_text, letters_of, long_size, plural, range_text, said, short
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ def explain(
             _load(shard)
         found = references_to(shard, Span(source, number, number + 1)) if leads else None
     if json:
-        from shardcore.model.commands_to_copy import node_json
+        from shardcore.model.details import node_json
 
         nodes = [node_json(node) for node in path]
         print_json(nodes if found is None else {"path": nodes} | leads_json(found))

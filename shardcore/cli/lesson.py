@@ -11,7 +11,7 @@ import typer
 from shardcore.cli.options import Force, Json, one_of, only
 from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import SourceError, UsageError, reason_of, reported_as
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 if TYPE_CHECKING:
     from shardcore.teaching.lessons.lesson import Lesson

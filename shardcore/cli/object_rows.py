@@ -21,9 +21,9 @@ from shardcore.cli.output import (
     with_advice,
 )
 from shardcore.errors import ShardError
-from shardcore.model.number_text import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
+from shardcore.model.text import size_text
 from shardcore.operations.extraction.selection import check_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead

@@ -21,7 +21,7 @@ from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, Sto
 from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.operations.description import FORCE, KEYS, LIMIT, Setting, setting, settings_of
 from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.base import opening_whole

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reported_as
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import visible
+from shardcore.model.text import plural, visible
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:

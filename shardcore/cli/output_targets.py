@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from shardcore.cli.output import OutputTarget, progress_bar, warn
 from shardcore.errors import ShardError, UsageError, reported_as
-from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
+from shardcore.model.text import plural
 from shardcore.sources.remote.address import parse_address
 from shardcore.system import open_to_lock
 from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path

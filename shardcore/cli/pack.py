@@ -38,8 +38,8 @@ from shardcore.cli.output import (
     write_text_to,
 )
 from shardcore.model.finding import Severity
-from shardcore.model.number_text import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType
+from shardcore.model.text import long_size, plural, range_text
 from shardcore.operations.description import Convert, Pack, Rekey, given
 from shardcore.shards.registry import FORMATS
 

@@ -28,7 +28,7 @@ from shardcore.errors import (
     UsageError,
 )
 from shardcore.model.budget import budgeted
-from shardcore.model.safe_text import shell_line, typed, without_secrets
+from shardcore.model.text import shell_line, typed, without_secrets
 from shardcore.system import allow_many_files, ending_signals
 
 

@@ -10,7 +10,7 @@ import typer
 from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json
 from shardcore.errors import UsageError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 
 if TYPE_CHECKING:
     from shardcore.operations.content.content_types import Content

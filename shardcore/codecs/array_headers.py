@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.safe_text import said, short
+from shardcore.model.content_layout import ArrayLayout, is_length
+from shardcore.model.text import said, short
 
 NPY_MAGIC = b"\x93NUMPY"
 

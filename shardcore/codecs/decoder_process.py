@@ -30,9 +30,9 @@ from shardcore.errors import (
     UsageError,
 )
 from shardcore.model.budget import charge_expanded
-from shardcore.model.number_text import grouped_digits
 from shardcore.model.optional_packages import not_installed
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits
 from shardcore.progress import check_stopped
 from shardcore.system import WINDOWS, limit_memory
 

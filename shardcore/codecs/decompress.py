@@ -17,8 +17,8 @@ from typing import IO, Any, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.budget import charge_expanded
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 """Codecs: `lz4` is an LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""

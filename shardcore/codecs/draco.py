@@ -17,8 +17,8 @@ from shardcore.codecs.decoder_process import TaskRunner
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 MAGIC = b"DRACO"
 VERSION = (2, 2)

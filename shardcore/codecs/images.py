@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decoder_process import run_task
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
-from shardcore.model.number_text import plural
 from shardcore.model.optional_packages import optional
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 if TYPE_CHECKING:
     from shardcore.codecs.decoder_process import TaskRunner

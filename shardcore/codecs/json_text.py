@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import short
 
 INTEGER_DIGITS = 20
 """Maximum digits of an integer: those of an unsigned 64-bit integer, which every format fits in."""

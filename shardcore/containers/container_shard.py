@@ -24,12 +24,11 @@ from shardcore.errors import (
 from shardcore.model.computed_children import section_nodes
 from shardcore.model.finding import ContentBudget, Depth, Findings, Report
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.record import FieldRole, Value
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.shards.file_shard import FileShard

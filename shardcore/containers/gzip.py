@@ -24,11 +24,11 @@ from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
 from shardcore.model.computed_children import Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import plural
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource

@@ -18,17 +18,17 @@ from shardcore.containers.container_shard import (
 from shardcore.errors import BadMagic, Truncated
 from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
-from shardcore.shards.arrays import Arrays
+from shardcore.model.text import plural
 from shardcore.shards.open_context import OpenContext
+from shardcore.shards.shard import Arrays
 from shardcore.sources.base import Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.content_layout import ArrayLayout
     from shardcore.model.objects import ObjectRef
 
 PAGE = "NEP 1, A Simple File Format for NumPy Arrays"

@@ -20,18 +20,17 @@ from shardcore.containers.container_shard import (
     section_node,
 )
 from shardcore.errors import FormatError, Truncated
-from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import Extents, field_nodes, grouped
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import Objects, object_extents
 from shardcore.model.record import Field, FieldRole, Record
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
-from shardcore.shards.arrays import Arrays
+from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
+from shardcore.shards.shard import Arrays
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:

@@ -24,12 +24,11 @@ from shardcore.errors import BadMagic, FormatError, Unsupported
 from shardcore.model.budget import charge_items
 from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.record import Field, FieldRole, Record
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.prefetched_source import PrefetchedSource
 

@@ -14,8 +14,7 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Remedy, ShardError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, LimitExceeded, ShardError, UsageError
-from shardcore.model.array_layout import RAW
-from shardcore.model.number_text import plural
+from shardcore.model.content_layout import RAW
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 AxisIndex = slice | int
 

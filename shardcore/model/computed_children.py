@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.node import Children, Node, Runs
-from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record, Value
-from shardcore.model.safe_text import letters_of
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import letters_of, plural
 
 GROUP_SIZE = 1000
 """Rows per group of a long table."""

@@ -13,9 +13,8 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from shardcore.errors import UsageError
-from shardcore.model.html_display import Displayed
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import Displayed, short
 
 _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from shardcore.errors import UsageError
 from shardcore.model.budget import Budget, budget
-from shardcore.model.html_display import Displayed
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import Displayed, grouped_digits, plural
 
 MAX_PER_CODE = 1000
 """Findings listed per code; the rest is counted."""

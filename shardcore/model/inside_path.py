@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote, unquote
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import short, visible
 from shardcore.model.span import SourceName
+from shardcore.model.text import short, visible
 
 InsideStep = str | SourceName
 """The key of an object, or the name of bytes (see `Shard.bytes_of`)."""

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.budget import charge_items
-from shardcore.model.html_display import Displayed
 from shardcore.model.record import Differs, FieldRole, Value
 from shardcore.model.span import Span
+from shardcore.model.text import Displayed
 
 _STEP = 1000
 

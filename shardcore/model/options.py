@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

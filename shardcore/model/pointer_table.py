@@ -17,8 +17,8 @@ from shardcore.model.references import Reference
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
-    from shardcore.model.byte_shares import Share, Use
     from shardcore.model.references import ReferenceCollector
+    from shardcore.model.usage import Share, Use
 
 I64 = NDArray[np.int64]
 
@@ -141,7 +141,7 @@ class PointerTable(RecordTable):
         return Links(starts, stops, pointer)
 
     def shares(self, pointing: NDArray[np.bool_]) -> Sequence[Share]:
-        from shardcore.model.byte_shares import share_of
+        from shardcore.model.usage import share_of
 
         starts = self.start + self.record.size * np.arange(self.rows, dtype=np.int64)
         parts = (starts[pointing], self.used), (starts[~pointing], self.unused)

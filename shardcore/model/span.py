@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.model.number_text import range_text
+from shardcore.model.text import range_text
 
 
 @dataclass(frozen=True, slots=True, order=True)

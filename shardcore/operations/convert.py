@@ -19,11 +19,10 @@ from shardcore.errors import LimitExceeded, Remedy, ShardError, UsageError
 from shardcore.model.budget import Budget, budgeted, taking_operation
 from shardcore.model.data_set_nodes import placed_error, relocating
 from shardcore.model.finding import Depth
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
-from shardcore.model.safe_text import short, visible
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short, visible
 from shardcore.operations.convert_worker import (
     HeldObjects,
     ObjectRecord,

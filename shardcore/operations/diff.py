@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, ends_reading
-from shardcore.model.html_display import Displayed
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
+from shardcore.model.text import Displayed
 from shardcore.operations.diff_columns import (
     CODES,
     KEYS,

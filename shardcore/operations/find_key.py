@@ -22,7 +22,7 @@ from shardcore.shards.format import Certainty
 from shardcore.shards.opening import MOST_JOBS, REMOTE_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import each_format, format_of
-from shardcore.shards.ticket import ShardTicket, absolute, as_named
+from shardcore.shards.tickets import ShardTicket, absolute, as_named
 from shardcore.sources.base import Entry
 from shardcore.sources.local import LocalFolder, listed_once
 from shardcore.sources.location import local_path

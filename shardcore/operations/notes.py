@@ -26,9 +26,8 @@ from shardcore.errors import (
     says_absent,
 )
 from shardcore.model.node import named
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short, visible
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short, visible
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard

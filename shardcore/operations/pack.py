@@ -14,8 +14,8 @@ from shardcore.errors import SourceError, UsageError
 from shardcore.model.budget import taking_operation
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import several
-from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
 from shardcore.shards.opening import create, means_folder

@@ -24,8 +24,8 @@ from shardcore.errors import (
     reported_as,
 )
 from shardcore.model.budget import Budget, OverBudget, budgeted
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.operations.extraction.names import Names
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
@@ -33,9 +33,9 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import Condition, Damaged, SalvagedObject, indexed
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
-from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
 from shardcore.sources.location import source_of
+from shardcore.sources.prefetched_source import WholeFiles
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.wrapper_sources import WrapperSource

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, UsageError, ends_reading
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 

@@ -25,31 +25,28 @@ from shardcore.errors import (
     shown_key,
     source_lost,
 )
-from shardcore.model.byte_shares import Share, Use
 from shardcore.model.computed_children import GROUP_SIZE, Deferred
-from shardcore.model.content_part import ContentParts
+from shardcore.model.content_layout import ContentParts
 from shardcore.model.data_set_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.model.parallel import in_order
-from shardcore.model.safe_text import short
-from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short
+from shardcore.model.usage import Load, LoadSource, Share, Use
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.arrays import Arrays
 from shardcore.shards.cache import Once, OnceEach
+from shardcore.shards.detect import other_file
 from shardcore.shards.joined_objects import JoinedObjects, Member, MemberListing, MemberNodes
-from shardcore.shards.non_shard_files import other_file
-from shardcore.shards.shard import Shard, ShardTasks, SourcePart, Work, label_requests, reading
+from shardcore.shards.shard import Arrays, Shard, ShardTasks, SourcePart, Work, label_requests, reading
 from shardcore.shards.shard_tasks import joined_report, member_count, member_report, member_shares
 from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.model.content_part import ContentPart
+    from shardcore.model.content_layout import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from shardcore.model.byte_shares import Share
     from shardcore.model.drawing import Sketch
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef, Objects
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
-    from shardcore.model.slot_usage import LoadSource
     from shardcore.model.span import SourceName
+    from shardcore.model.usage import LoadSource, Share
     from shardcore.shards.trace import LookupRecorder, Trace
 
 

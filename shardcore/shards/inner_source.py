@@ -10,10 +10,9 @@ from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, SourceError, reason_of
 from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
-from shardcore.model.safe_text import short
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import RANGE, Source

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
-from shardcore.model.number_text import plural
 from shardcore.model.options import OptionPurpose, OptionType, read_options
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict

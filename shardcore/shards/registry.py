@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

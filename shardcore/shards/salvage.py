@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import read_pieces

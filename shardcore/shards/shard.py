@@ -15,36 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
-from shardcore.model.html_display import Displayed
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import Displayed, plural, short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.arrays import Arrays
 from shardcore.shards.trace import LookupRecorder, Trace, record_lookup
-from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import ReadPurpose, reading_for
+from shardcore.sources.prefetched_source import WholeFiles
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from shardcore.codecs.decoder_process import IsolatedDecoder, TaskRunner
-    from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
-    from shardcore.model.content_part import ContentPart
+    from shardcore.model.content_layout import ArrayLayout, ContentPart
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.node import Runs
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
-    from shardcore.model.slot_usage import LoadSource
-    from shardcore.shards.ticket import ShardTicket
+    from shardcore.model.usage import LoadSource, Share
+    from shardcore.shards.tickets import ShardTicket
     from shardcore.sources.base import Source
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
@@ -92,6 +89,67 @@ class Sharding(Protocol):
     @property
     def ambiguity(self) -> tuple[str, ...]:
         """Other possible values of inferred parameters, one sentence each."""
+
+
+class Arrays:
+    """Arrays and geometry of a shard; this base class has none. A shard that has some inherits it beside `Shard`."""
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout of an object that the format declares as an array; None for other objects.
+
+        Raises:
+            FormatError: The declared layout is invalid.
+        """
+        return None
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
+    ) -> tuple[ArrayLayout, bytes]:
+        """Decode an encoded array; return its layout and elements.
+
+        Args:
+            ref: The object.
+            layout: Its layout, with its encoding.
+            data: Its content.
+            decoder: Runs decoders: `Shard.decoder`.
+
+        Raises:
+            Unsupported: The encoding is not supported.
+            FormatError: The content is invalid.
+            LimitExceeded: The array is too large.
+        """
+        raise Unsupported(f"array encoding {layout.encoding!r} is not supported")
+
+    def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
+        """Return the first values of each column of a table, by column name; None if the shard is not a table.
+
+        Raises:
+            FormatError: A column is corrupt.
+            SourceError: The bytes cannot be read.
+        """
+        return None
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        """Return the address of the meshes of a segmentation, and the key of a segment in them; None if there are none.
+
+        The meshes may lack that key.
+
+        Raises:
+            SourceError: The description of the meshes cannot be read.
+        """
+        return None
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object that the format declares as a mesh, skeleton or annotations; else None.
+
+        Args:
+            ref: The object.
+            data: Its whole content.
+
+        Raises:
+            FormatError: The content does not match the declaration.
+        """
+        return None
 
 
 class ShardTasks(Protocol):
@@ -154,7 +212,7 @@ class Shard(Displayed, ABC):
     @property
     def byte_shares(self) -> tuple[Share, ...]:
         """Number of bytes per use; the sum is the file size. Reads nothing."""
-        from shardcore.model.byte_shares import budget as section_shares
+        from shardcore.model.usage import budget as section_shares
 
         return section_shares(self.sections)
 
@@ -463,7 +521,7 @@ class Shard(Displayed, ABC):
             FormatError: The stored bytes are corrupt, or do not fit the array.
             SourceError: The bytes cannot be read.
         """
-        from shardcore.model.array_layout import RAW
+        from shardcore.model.content_layout import RAW
 
         wanted = self.ref_of(ref)
         layout = self.arrays.array_layout(wanted)
@@ -570,7 +628,7 @@ class Shard(Displayed, ABC):
             FormatError: The stored bytes are corrupt.
             SourceError: They cannot be read.
         """
-        from shardcore.model.content_part import ContentPart
+        from shardcore.model.content_layout import ContentPart
 
         if not ref.spans or ref.size <= 0:
             return ()
@@ -776,7 +834,7 @@ class Shard(Displayed, ABC):
             UsageError: It was opened from bytes, or tickets would contain credentials.
             SourceError: The shards cannot be listed.
         """
-        from shardcore.shards.ticket_opening import tickets_of
+        from shardcore.shards.tickets import tickets_of
 
         return tickets_of(self, keys=keys)
 

@@ -17,14 +17,14 @@ from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, ShardError, SourceError, ends_reading
 from shardcore.model.data_set_nodes import placed_report, placed_span
 from shardcore.model.finding import Depth, Finding, Findings, Report
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.prefetch import fetched_ahead
 
 if TYPE_CHECKING:
-    from shardcore.model.byte_shares import Share
+    from shardcore.model.usage import Share
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16

@@ -13,9 +13,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from shardcore.errors import NoSuchObject, ShardError, source_lost
-from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
-from shardcore.model.content_part import part_at
+from shardcore.model.content_layout import RAW, part_at
 from shardcore.model.objects import ObjectRef
 from shardcore.model.parallel import in_order
 from shardcore.shards.prefetch import fetched_ahead

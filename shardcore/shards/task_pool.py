@@ -28,12 +28,11 @@ from shardcore.codecs.decoder_process import SafeContext
 from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.optional_packages import optional
 from shardcore.model.parallel import Call, JobThreads, completed
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.progress import stopped_by
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard, Work
-from shardcore.shards.ticket import ShardTicket, check_keys
-from shardcore.shards.ticket_opening import TaskResult, on_shard, run_here, run_tickets, tickets_of
+from shardcore.shards.tickets import ShardTicket, TaskResult, check_keys, on_shard, run_here, run_tickets, tickets_of
 
 if TYPE_CHECKING:
     from ctypes import c_byte

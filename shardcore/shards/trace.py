@@ -1,8 +1,4 @@
-"""Trace of a lookup: a record of its steps.
-
-Formats read through a `LookupRecorder` and report each step to it. `find` uses a recorder that records nothing.
-The cost of a step is measured when it reads.
-"""
+"""Trace of a lookup: a record of its steps and of the values and figures that they show."""
 
 from __future__ import annotations
 
@@ -12,24 +8,75 @@ from functools import cache, reduce
 from importlib import import_module
 from string import Formatter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
 from shardcore.model.data_set_nodes import placed_span
-from shardcore.model.html_display import Displayed
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.safe_text import said as value_text
-from shardcore.model.safe_text import sentence, visible
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import Displayed, plural, sentence, visible
+from shardcore.model.text import said as value_text
 from shardcore.sources.wrapper_sources import MeteredSource
 
 if TYPE_CHECKING:
-    from shardcore.model.drawing import Drawing
+    from shardcore.model.drawing import Drawing, Figure
+    from shardcore.model.record import Record
     from shardcore.model.section import Section
     from shardcore.model.span import Span
-    from shardcore.shards.step_content import Shown, StepValue
     from shardcore.sources.base import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Fields of a record that a step reads; `relative` if offsets are not counted from the beginning of the file."""
+
+    record: Record
+    start: int
+    values: Mapping[str, Any]
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two byte strings that a step compares; `words` displays little-endian 8-byte words, as for hashes of Xet."""
+
+    title: str
+    wanted: bytes
+    stored: bytes
+    span: Span | None = None
+    origin: str = "Requested"
+    words: bool = False
+
+
+Shown: TypeAlias = "Fields | Compared | Figure"
+
+
+@dataclass(frozen=True, slots=True)
+class StepValue:
+    """Value in the drawing of a lookup step: `span` is where it is stored, `target` the offset that it refers to."""
+
+    name: str
+    text: str
+    meaning: str = ""
+    span: Span | None = None
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepContent:
+    """Data for the drawing of a lookup step; `inputs` are bytes that earlier steps have read."""
+
+    title: str
+    caption: str
+    spans: Sequence[Span]
+    inputs: Sequence[Span]
+    values: Sequence[StepValue]
+    shown: Sequence[Shown]
+
+    @property
+    def stored(self) -> dict[Span, str]:
+        return {value.span: value.name.partition(".")[0] for value in self.values if value.span is not None}
+
 
 COMPUTED = "computed (not stored)"
 """Text displayed for a step that reads no bytes."""
@@ -125,7 +172,6 @@ class Step(Displayed):
             return self
 
         def draw() -> Drawing:
-            from shardcore.shards.step_content import StepContent
             from shardcore.teaching.step_drawing import drawing_of_step
 
             values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
@@ -135,8 +181,6 @@ class Step(Displayed):
         return replace(self, draw=cache(draw))
 
     def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
-        from shardcore.shards.step_content import StepValue
-
         meaning, span = self.meanings.get(name), self.at.get(name)
         if isinstance(value, dict) and value:
             for inner, each in value.items():

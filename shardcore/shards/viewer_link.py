@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, LayerUnchosen, UsageError
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.sources.remote.address import parse_address
 
 LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)

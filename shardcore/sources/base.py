@@ -15,9 +15,8 @@ from typing import Self, TypeVar
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.model.budget import charge_read
-from shardcore.model.number_text import ends_text, plural
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import ends_text, plural, short
 from shardcore.progress import check_stopped
 
 T = TypeVar("T")

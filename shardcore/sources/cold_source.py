@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.sources.base import (
     FAR_GAP,
     MOST_PLAIN,

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, failed, reason_of
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name, context_value
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
-from shardcore.model.number_text import ends_text, plural
 from shardcore.model.span import union
+from shardcore.model.text import ends_text, plural
 from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapper_sources import WrapperSource
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.objects import ObjectRef, State, in_states
-from shardcore.model.safe_text import visible
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import visible
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import Source

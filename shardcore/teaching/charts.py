@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.number_text import plural
 from shardcore.model.objects import Objects, State
-from shardcore.model.slot_usage import Load, binomial
+from shardcore.model.text import plural
+from shardcore.model.usage import Load, binomial
 from shardcore.progress import Progress, no_progress
 
 MOST_BINS = 4000

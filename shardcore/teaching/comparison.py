@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shardcore.errors import ShardError, UsageError
-from shardcore.model.byte_shares import Use
-from shardcore.model.number_text import plural, size_text
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural, size_text
+from shardcore.model.usage import Use
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.operations.description import ExtractOptions
 from shardcore.operations.extraction.selection import all_rows, outer_kinds, taken_rows

@@ -14,13 +14,11 @@ from pathlib import PurePath
 
 from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown, visible
 from shardcore.model.section import Section
 from shardcore.model.span import Span
+from shardcore.model.text import plural, shown, visible
 from shardcore.shards.shard import Shard
-from shardcore.shards.step_content import StepContent
-from shardcore.shards.trace import Step, Trace
+from shardcore.shards.trace import Step, StepContent, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
 from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, drawn

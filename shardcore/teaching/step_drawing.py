@@ -8,12 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.number_text import ends_text, plural
 from shardcore.model.record import FieldRole
-from shardcore.model.safe_text import letters_of, said, visible
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
-from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
+from shardcore.model.text import ends_text, letters_of, plural, said, visible
+from shardcore.shards.trace import Compared, Fields, StepContent, StepValue
 from shardcore.teaching import item_of, part_of
 
 _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}

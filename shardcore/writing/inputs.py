@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
-from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.text import grouped_digits, plural
 from shardcore.system import is_link_entry, listed_name, open_file
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import Data, OddName, Sized, UnreadableInput, Writer, pieces_of

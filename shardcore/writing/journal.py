@@ -41,9 +41,8 @@ from shardcore.errors import (
     reason_of,
     reported_as,
 )
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shell_line, typed
 from shardcore.model.span import Span, union
+from shardcore.model.text import plural, shell_line, typed
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.system import is_own, sync_file
 from shardcore.writing.in_place import SHOWN, Edit, Zeros, real_path, write_all

@@ -17,8 +17,8 @@ from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.model.objects import NoObjects
 from shardcore.model.options import Option
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
+from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
 from shardcore.writing.inputs import NOTHING_STATED, InputItem, LeftOut, Skipped, Stated
 from shardcore.writing.output import Output

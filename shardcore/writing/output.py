@@ -25,7 +25,7 @@ from weakref import WeakSet
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, ShardError, SourceError, UsageError, reason_of, reported_as
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.sources.base import check_name
 from shardcore.system import (
     is_link,

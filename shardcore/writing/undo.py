@@ -13,8 +13,7 @@ from typing import IO
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reported_as
 from shardcore.model.finding import Findings
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shell_line, typed
+from shardcore.model.text import plural, shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.writing.in_place import (

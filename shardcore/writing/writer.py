@@ -13,8 +13,8 @@ import numpy as np
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 from shardcore.model.keys import Key, KeyForm
-from shardcore.model.number_text import plural
 from shardcore.model.options import Option, OptionPurpose, read_options
+from shardcore.model.text import plural
 from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile

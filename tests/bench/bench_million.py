@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import shardcore
 from shardcore import Shard
-from shardcore.model.slot_usage import Load
+from shardcore.model.usage import Load
 from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched_source import Change, PatchedSource

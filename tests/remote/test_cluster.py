@@ -22,7 +22,7 @@ from shardcore.model.finding import Depth
 from shardcore.operations.convert_worker import held_objects
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, TaskState, check_encrypted, local_processes
-from shardcore.shards.ticket_opening import on_shard
+from shardcore.shards.tickets import on_shard
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.cluster import failing, killed_once, not_plain, not_the_second, object_count
 from tests.remote.servers import RangeServer

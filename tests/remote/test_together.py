@@ -10,7 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.shards import whole_file_reads
+from shardcore.sources import prefetched_source
 from tests.remote.faults import FaultProxy, Refuse, after
 from tests.remote.servers import RangeServer, StoreServer
 
@@ -65,7 +65,7 @@ def test_a_lost_server_ends_an_extraction(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As a file that is too large to come whole.
-    monkeypatch.setattr(whole_file_reads, "MOST_WHOLE", 0)
+    monkeypatch.setattr(prefetched_source, "MOST_WHOLE", 0)
     address = server.put("/a.shard", swh)
     assert run(["extract", address, str(tmp_path / "all")]) == 0
     enough = len(server.log) - 1

@@ -15,7 +15,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import LargeRead
-from shardcore.shards import whole_file_reads
+from shardcore.sources import prefetched_source
 from shardcore.sources.base import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
@@ -97,8 +97,8 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Sets how large a file may be that is fetched whole, and how much of all such files."""
 
     def limited(most: int, together: int) -> None:
-        monkeypatch.setattr(whole_file_reads, "MOST_WHOLE", most)
-        monkeypatch.setattr(whole_file_reads.WholeFiles, "room", together)
+        monkeypatch.setattr(prefetched_source, "MOST_WHOLE", most)
+        monkeypatch.setattr(prefetched_source.WholeFiles, "room", together)
 
     return limited
 

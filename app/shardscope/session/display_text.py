@@ -8,9 +8,8 @@ from PySide6.QtCore import QCoreApplication
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model import details
-from shardcore.model.number_text import ends_text, long_size, range_text
-from shardcore.model.safe_text import without_marks
 from shardcore.model.span import SourceName
+from shardcore.model.text import ends_text, long_size, range_text, without_marks
 from shardcore.system import last_part
 
 LONGEST_NAME = 22

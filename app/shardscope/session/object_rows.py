@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import KeyAbsent, ObjectRef, Objects, ObjectSlice, Shard, ShardError, SourceError, State, UsageError
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import Filter, fitting_keys, parse
 

@@ -21,7 +21,7 @@ from shardcore import (
     UsageError,
     open_inside,
 )
-from shardcore.model.commands_to_copy import SHOWN_OPTIONS, OpenedWith
+from shardcore.model.details import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
     inside_link,

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
 from shardcore import Depth
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.session.display_text import cut_middle
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks

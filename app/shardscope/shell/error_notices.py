@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead, LayerUnchosen
-from shardcore.model.number_text import size_text
+from shardcore.model.text import size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.connections import LoginKind, login_kind_of
 from shardscope.session.display_text import grouped, sentence, short_name

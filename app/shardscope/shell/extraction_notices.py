@@ -21,8 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Remedy
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardscope.session.error_messages import ACTIONS
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar
 
 from shardcore import Span
 from shardcore.model.inside_path import inside_link
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching import resource_paths

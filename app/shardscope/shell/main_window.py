@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Depth, RemoteOptions, Shard, Span
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.learning.charts.panel import Charts

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.safe_text import shown_lines
+from shardcore.model.text import shown_lines
 from shardscope.session.display_text import cut_middle
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip

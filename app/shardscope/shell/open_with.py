@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
-from shardcore.model.number_text import plural
 from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.model.text import plural
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats
 from shardscope.session.display_text import grouped

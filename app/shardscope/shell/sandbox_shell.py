@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.recover import Salvage
 from shardcore.shards.salvage import Condition
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame

@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Depth, RemoteOptions, Span
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardscope.session.session import IndexState, OpenFailure
 from shardscope.shell.main_window import MainWindow
 

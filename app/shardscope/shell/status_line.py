@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.widgets.elided_label import Elided

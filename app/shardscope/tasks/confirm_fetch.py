@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from shardcore import StoreUntrusted
-from shardcore.model.number_text import size_text
+from shardcore.model.text import size_text
 from shardscope.session.fetch_cost import CostlyRead
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
 
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 
 
 def copy_text(text: str) -> None:

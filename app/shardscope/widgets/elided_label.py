@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.plain_text import tip
 

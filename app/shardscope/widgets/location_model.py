@@ -11,8 +11,7 @@ from typing import Any, overload
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from shardcore import Member
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex

@@ -13,8 +13,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
-from shardcore.model.number_text import grouped_digits
-from shardcore.model.safe_text import shown
+from shardcore.model.text import grouped_digits, shown
 from shardscope.session.display_text import offset_words
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QFont, QImage
 from PySide6.QtWidgets import QLabel, QTextBrowser
 
-from shardcore.model.safe_text import shown_lines
+from shardcore.model.text import shown_lines
 from shardscope.widgets.fonts import sized
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
-from shardcore.model.safe_text import shown_lines
+from shardcore.model.text import shown_lines
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 

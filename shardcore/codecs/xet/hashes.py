@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 HashArray = npt.NDArray[np.uint8]
 """Hashes as rows: uint8, shape `(n, 32)`."""

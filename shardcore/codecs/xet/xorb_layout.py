@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from shardcore.codecs.decompress import Codec, decompress
 from shardcore.codecs.xet.hashes import SIZE, HashArray
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 IDENT = b"XETBLOB"
 IDENT_HASHES = b"XBLBHSH"

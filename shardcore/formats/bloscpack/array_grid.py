@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.formats.bloscpack.lookup import ALL
-from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.stored_grid import StoredGrid

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import ExternalMissing, FormatError, Unsupported
 from shardcore.formats.bloscpack.metadata import MAX_DIMENSIONS, parse_dtype
-from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.number_text import plural
+from shardcore.model.content_layout import ArrayLayout, is_length
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural
 from shardcore.sources.base import Folder
 
 DATA, META = "data", "meta"

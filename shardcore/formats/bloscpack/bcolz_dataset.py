@@ -44,17 +44,16 @@ from shardcore.formats.bloscpack.lookup import (
 from shardcore.formats.bloscpack.objects import UNREAD, BloscpackObjects
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.formats.bloscpack.tree import JsonNodes
-from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.computed_children import Deferred
-from shardcore.model.content_part import ContentPart
+from shardcore.model.content_layout import ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext

@@ -30,8 +30,8 @@ from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
 from shardcore.model.budget import charge_expanded
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 
 DEFAULT_LIMIT = 2**30
 """Uncompressed bytes allowed per chunk by default."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN, ChunkArea, Header, blosc_header_span
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source

@@ -28,9 +28,9 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.layout import UNKNOWN, Header, blosc_header_span
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.parallel import JobThreads, completed, in_order
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.base import Source
 from shardcore.sources.wrapper_sources import KeptSource
 

@@ -46,8 +46,8 @@ from shardcore.formats.bloscpack.layout import (
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
 from shardcore.formats.bloscpack.objects import chunk_ref
-from shardcore.model.number_text import grouped_digits
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.model.text import grouped_digits
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 

@@ -18,11 +18,11 @@ from shardcore.formats.bloscpack.layout import SUFFIX, UNKNOWN
 from shardcore.formats.bloscpack.lookup import ALL, ContentFile
 from shardcore.formats.bloscpack.metadata import names_array, npy_head
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.model.safe_text import short
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import short
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, Truncated, Unsupported
-from shardcore.model.byte_shares import Use
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
+from shardcore.model.text import plural
+from shardcore.model.usage import Use
 
 MAGIC = b"blpk"
 SUFFIX = ".blp"

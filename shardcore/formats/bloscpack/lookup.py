@@ -23,11 +23,10 @@ from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, Checksum, blosc_header_span
 from shardcore.formats.bloscpack.metadata import array_info
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_text import plural
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.objects import ObjectRef
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.sources.base import Source
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from shardcore.codecs import decompress as payload
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.layout import CHECKSUMS, METADATA_HEADER, Checksum, checksum
-from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import SHOWN, short
+from shardcore.model.content_layout import ArrayLayout, is_length
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import SHOWN, grouped_digits, plural, short
 
 CODECS = ("none", "zlib")
 MAX_LEVEL = 9

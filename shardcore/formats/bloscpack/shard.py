@@ -28,18 +28,16 @@ from shardcore.formats.bloscpack.lookup import ALL, BloscpackLookup
 from shardcore.formats.bloscpack.metadata import ARRAY_MEMBERS, array_info, dtype_text, read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.content_part import ContentPart
+from shardcore.model.content_layout import ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.progress import Progress
-from shardcore.shards.arrays import Arrays
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.shard import DEFAULT_LIMIT, Arrays
 from shardcore.sources.base import PIECE
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from shardcore.formats.bloscpack.lookup import (
     TableRead,
     WholeContent,
 )
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural, short
 from shardcore.shards.trace import Row, Rows, Value
 
 

@@ -33,10 +33,10 @@ from shardcore.formats.bloscpack.layout import (
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.model.computed_children import Deferred, Extents, RecordTable, field_nodes, gaps, grouped, section_nodes
 from shardcore.model.node import Children, Node
-from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import grouped_digits, plural, product_text
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource

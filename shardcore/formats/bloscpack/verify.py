@@ -13,8 +13,8 @@ from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_spa
 from shardcore.formats.bloscpack.metadata import MetadataSection, array_info
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.progress import Progress
 from shardcore.writing.temporary_names import has_journal
 

@@ -38,9 +38,8 @@ from shardcore.formats.bloscpack.file_writer import (
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADER_V3, OFFSET, SUFFIX, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import array_info, names_array, write_metadata_section
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import short
+from shardcore.model.content_layout import ArrayLayout
+from shardcore.model.text import grouped_digits, plural, short
 from shardcore.sources.base import check_name
 from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.output import Output

@@ -26,11 +26,10 @@ from shardcore.errors import (
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, bigfile_name, read_uid, sections_of
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
-from shardcore.model.number_text import plural
 from shardcore.model.pointer_table import Links
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source, read_pieces
 

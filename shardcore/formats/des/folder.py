@@ -33,11 +33,11 @@ from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.tree import content_part, digest_in
 from shardcore.model.computed_children import Deferred
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import FieldRole, Value
-from shardcore.model.slot_usage import LoadSource
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural
+from shardcore.model.usage import LoadSource
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member, Members
 from shardcore.shards.open_context import OpenContext

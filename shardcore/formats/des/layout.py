@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"

@@ -20,8 +20,8 @@ import numpy as np
 from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.layout import BIGFILES, RETENTION
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
 
 MIN_BITS = 4

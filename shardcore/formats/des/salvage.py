@@ -30,10 +30,10 @@ from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar, checksum_in, read_sidecar, uid_and_time
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.record import Record
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences, refs, unclaimed
 from shardcore.shards.shard import bounded
 from shardcore.sources.base import Source, read_pieces

@@ -20,9 +20,9 @@ from shardcore.formats.des.sidecar import checksum_in
 from shardcore.formats.des.tree import DesTree
 from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.open_context import Draft, OpenContext

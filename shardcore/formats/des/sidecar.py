@@ -28,8 +28,8 @@ from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HASH_LENGTH, codec_name, created_at_of
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
-from shardcore.model.safe_text import short
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import short
 from shardcore.shards.cache import OnceEach
 from shardcore.sources.base import Folder, Source
 

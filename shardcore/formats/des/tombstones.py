@@ -16,9 +16,8 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import created_at_of
 from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, inside_member
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder

@@ -21,9 +21,8 @@ from shardcore.formats.des.lookup import (
     Routed,
     SidecarRead,
 )
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import sentence
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, sentence
 from shardcore.shards.trace import Row, Rows, Value
 
 

@@ -14,11 +14,10 @@ from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.model.computed_children import Extents, field_nodes, grouped
 from shardcore.model.node import Children, Node, Runs
-from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole, Record, Value
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span, decoded_name
+from shardcore.model.text import plural, short
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Source

@@ -17,9 +17,8 @@ from shardcore.formats.des.layout import BIGFILE_FLAG, HEADER
 from shardcore.formats.des.routing import MAX_BITS, MIN_BITS, ShardName, infer_n_bits
 from shardcore.formats.des.sidecar import Sidecar, entry_fields
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.progress import Progress
 from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.base import MERGE_GAP, read_pieces

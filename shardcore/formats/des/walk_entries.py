@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.des import layout
-from shardcore.model.number_text import plural
 from shardcore.model.record import Record
+from shardcore.model.text import plural
 
 Positions = NDArray[np.int64]
 

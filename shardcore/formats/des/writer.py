@@ -21,10 +21,9 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import new_sidecar, sidecar_bytes, sidecar_name, time_of_day
-from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
+from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource

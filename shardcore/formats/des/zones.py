@@ -23,10 +23,10 @@ from shardcore.formats.des.lookup import Copy
 from shardcore.formats.des.routing import MAX_ZONES, Route, ShardName, Uid, Zone, Zones, looks_like_zones
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member, Members, members_in, some_members

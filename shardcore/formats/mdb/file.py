@@ -10,9 +10,9 @@ from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.layout import UNKNOWN, MdbLayout
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
-from shardcore.model.number_text import grouped_digits
 from shardcore.model.pointer_table import Links
 from shardcore.model.section import tile
+from shardcore.model.text import grouped_digits
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source

@@ -30,10 +30,10 @@ from shardcore.codecs.xet.hashes import (
     tree_roots,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.model.number_text import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Part, Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
 """First bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 fixed random bytes."""

@@ -38,12 +38,11 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.keys import KeyForm
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.pointer_table import Links
 from shardcore.model.references import ReferenceCollector
-from shardcore.model.safe_text import short
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, short
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 

@@ -31,7 +31,7 @@ from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict

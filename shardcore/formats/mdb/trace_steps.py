@@ -8,10 +8,9 @@ from shardcore.codecs.xet.hashes import ZERO, to_text
 from shardcore.formats.mdb.content import ChunksFound, ChunksMissing, ContentRead, EmptyFile, MoreSegments
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, section_name
 from shardcore.formats.mdb.lookup import AnyShard, Keyed, Matched, OtherHash, Retried, TableSearched, Walked, Wanted
-from shardcore.model.number_text import ends_text, plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.safe_text import sentence
 from shardcore.model.span import Span
+from shardcore.model.text import ends_text, plural, sentence
 from shardcore.shards.trace import Elsewhere, Row, Rows, Value
 
 

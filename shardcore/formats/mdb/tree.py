@@ -35,10 +35,10 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.computed_children import Extents, RecordTable, field_nodes, grouped, section_nodes
 from shardcore.model.node import ExternalBytes, Node, Runs
-from shardcore.model.number_text import plural, product_text
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section
 from shardcore.model.span import Span
+from shardcore.model.text import plural, product_text
 
 
 class MdbTree:

@@ -39,9 +39,9 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.objects import indexed_block
 from shardcore.formats.mdb.tree import date_text
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report
-from shardcore.model.number_text import plural
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 
 REFERENCE_COST = 256

@@ -43,9 +43,8 @@ from shardcore.formats.mdb.serialization import (
 )
 from shardcore.formats.mdb.shard import MdbShard, open_shard
 from shardcore.formats.mdb.xorbs import NAMES
-from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.prefetched_source import PrefetchedSource

@@ -21,8 +21,8 @@ from shardcore.model.span import SourceName, Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart
-from shardcore.shards.whole_file_reads import WholeFiles
 from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Folder, Source
+from shardcore.sources.prefetched_source import WholeFiles
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """Possible names of xorb files; `{}` is the hash in text form."""

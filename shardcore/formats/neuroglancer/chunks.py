@@ -21,13 +21,12 @@ from shardcore.formats.neuroglancer.info import DATA_TYPES, KeySpace, VolumeScal
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode, encode_many
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
 from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
-from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
-from shardcore.model.content_part import ContentPart
-from shardcore.model.number_text import plural
+from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.objects import ObjectRef, located
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.stored_grid import StoredGrid
 
 if TYPE_CHECKING:

@@ -33,13 +33,13 @@ from shardcore.formats.neuroglancer.layout import (
     read_manifest,
 )
 from shardcore.formats.neuroglancer.origin import Origin
-from shardcore.model.array_layout import RAW
 from shardcore.model.computed_children import gaps
+from shardcore.model.content_layout import RAW
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_text import range_text
 from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import range_text
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source, read_pieces

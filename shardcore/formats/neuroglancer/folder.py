@@ -56,12 +56,11 @@ from shardcore.model.computed_children import Deferred
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import NoObjects, Objects
 from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
-from shardcore.model.safe_text import visible
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural, visible
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict

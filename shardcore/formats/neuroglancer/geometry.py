@@ -29,9 +29,8 @@ from shardcore.model.geometry import (
     SkeletonGeometry,
     transformed,
 )
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import plural, short
 
 MOST_ATTRIBUTES = 256
 """Maximum number of vertex attributes, properties or relationships in an info."""

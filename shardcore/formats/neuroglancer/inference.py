@@ -23,7 +23,7 @@ from shardcore.formats.neuroglancer.layout import (
     read_pairs,
 )
 from shardcore.formats.neuroglancer.sharding import HASHES, IDENTITY, MURMUR, ShardingSpec, shard_number, shift_right
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.sources.base import Source
 
 MAX_MINISHARD_BITS = 24

@@ -22,8 +22,8 @@ from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import check_grid, decode, grid_of
 from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE, ShardingSpec
 from shardcore.model.chunk_grid import VoxelBox
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.sources.base import NAME_LIMIT, check_name
 
 VOLUME_TYPE = "neuroglancer_multiscale_volume"

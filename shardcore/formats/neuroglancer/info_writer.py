@@ -31,7 +31,7 @@ from shardcore.formats.neuroglancer.info import (
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.writing.inputs import InputItem, check_unchanged
 
 CHUNK = "64,64,64"

@@ -31,8 +31,7 @@ from shardcore.formats.neuroglancer.info import (
 from shardcore.formats.neuroglancer.info_writer import SpaceDescription, describe_volume, npy_chunks, of_spec, spaces_of
 from shardcore.formats.neuroglancer.origin import INFO_NAME, LEVELS_ABOVE
 from shardcore.formats.neuroglancer.sharding import key_number
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.sources.local import read_side_file
 from shardcore.system import is_link
 from shardcore.writing.inputs import Content, FormatInputs, InputItem, LeftOut, input_files, opened

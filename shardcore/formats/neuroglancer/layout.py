@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.errors import FormatError
-from shardcore.model.byte_shares import Use
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Columns, Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.span import Span
+from shardcore.model.text import plural
+from shardcore.model.usage import Use
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",

@@ -45,18 +45,16 @@ from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.shard import KeySpaceFolder, Opener, SpaceShard
 from shardcore.formats.neuroglancer.sharding import parse_key
-from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
-from shardcore.model.content_part import ContentPart
+from shardcore.model.content_layout import RAW, ArrayLayout, ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import NUMBERS, KeyForm
 from shardcore.model.node import Node
-from shardcore.model.number_text import plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span, decoded_name
+from shardcore.model.text import plural, short
 from shardcore.progress import Progress
 from shardcore.shards.dataset import Member
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart

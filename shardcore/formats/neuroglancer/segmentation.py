@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.content_part import ContentPart, ContentParts
+from shardcore.model.content_layout import ArrayLayout, ContentPart, ContentParts
 from shardcore.model.span import Span
 
 ENCODING = "compressed_segmentation"

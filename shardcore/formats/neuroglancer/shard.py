@@ -37,32 +37,29 @@ from shardcore.formats.neuroglancer.origin import (
 )
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.model.array_layout import RAW
+from shardcore.model.content_layout import RAW
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.progress import Progress
-from shardcore.shards.arrays import Arrays
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import DataSet, Members
+from shardcore.shards.detect import other_file
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
-from shardcore.shards.non_shard_files import other_file
 from shardcore.shards.open_context import Draft, OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Arrays, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.wrapper_sources import ConcatSource
 
 if TYPE_CHECKING:
     from shardcore.codecs.decoder_process import TaskRunner
-    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
-    from shardcore.model.content_part import ContentPart
+    from shardcore.model.content_layout import ArrayLayout, ContentPart
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
 

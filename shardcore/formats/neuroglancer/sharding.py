@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 SHARDING_TYPE = "neuroglancer_uint64_sharded_v1"
 IDENTITY = "identity"

@@ -34,7 +34,7 @@ from shardcore.formats.neuroglancer.sharding import (
     key_numbers,
     shift_right,
 )
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.system import read_at
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile

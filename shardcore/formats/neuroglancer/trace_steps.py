@@ -23,9 +23,8 @@ from shardcore.formats.neuroglancer.lookup import (
 )
 from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE
-from shardcore.model.number_text import ends_text, plural
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import ends_text, plural, short
 from shardcore.shards.trace import Row, Rows, Value
 
 

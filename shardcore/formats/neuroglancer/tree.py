@@ -25,11 +25,10 @@ from shardcore.formats.neuroglancer.layout import (
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.model.computed_children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
 from shardcore.model.node import Node, Runs
-from shardcore.model.number_text import number_text, plural
 from shardcore.model.record import Field, FieldRole, Record
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span, decoded_name
+from shardcore.model.text import number_text, plural, short
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource

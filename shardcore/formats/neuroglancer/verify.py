@@ -29,12 +29,12 @@ from shardcore.formats.neuroglancer.layout import (
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
-from shardcore.model.array_layout import RAW
 from shardcore.model.budget import raised
+from shardcore.model.content_layout import RAW
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.geometry import SkeletonGeometry
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 

@@ -28,11 +28,10 @@ from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.space_values import ShardArrangement, ShardOrder, SpaceValues, Spool, ValueColumns
 from shardcore.model.keys import NUMBERS
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.sources.local import read_side_file
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile

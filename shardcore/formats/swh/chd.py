@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]

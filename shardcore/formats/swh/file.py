@@ -16,14 +16,12 @@ from shardcore.formats.swh import chd, hash_section
 from shardcore.formats.swh.hash_section import HashLayout
 from shardcore.formats.swh.layout import HASH_TAIL, NO_OBJECT, OBJECT, SLOT, ShardLayout, SlotTable, sections_of
 from shardcore.model.budget import charge_items
-from shardcore.model.byte_strings import ByteStrings
-from shardcore.model.keys import KeyForm
-from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.keys import ByteStrings, KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
 from shardcore.model.pointer_table import Links
-from shardcore.model.safe_text import short
 from shardcore.model.section import Section, tile
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural, short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source, read_pieces

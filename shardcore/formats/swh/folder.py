@@ -15,8 +15,8 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.file import KEY_FORM, checked_key
 from shardcore.formats.swh.lookup import Candidates
 from shardcore.formats.swh.shard import SwhShard, open_shard
-from shardcore.model.number_text import plural
 from shardcore.model.parallel import in_order
+from shardcore.model.text import plural
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.model.byte_shares import Use
-from shardcore.model.number_text import ends_text, grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import PointerTable
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Part, Section, SectionRole, laid_out
 from shardcore.model.span import Span
+from shardcore.model.text import ends_text, grouped_digits, plural
+from shardcore.model.usage import Use
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"

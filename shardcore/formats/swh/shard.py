@@ -13,8 +13,8 @@ from shardcore.formats.swh import hash_section, layout
 from shardcore.formats.swh.file import KEY_FORM, SwhFile, SwhObjects
 from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.section import laid_out
+from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext

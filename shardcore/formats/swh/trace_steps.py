@@ -8,9 +8,9 @@ from shardcore.errors import KeyAbsent
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER
 from shardcore.formats.swh.lookup import Begun, Candidates, DisplacementLocated, Hashed, KeyCompared, KeyPlaced
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.trace import Row, Rows, Value
 
 

@@ -34,10 +34,10 @@ from shardcore.model.computed_children import (
     section_nodes,
 )
 from shardcore.model.node import Children, Node, Runs
-from shardcore.model.number_text import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural, product_text
 from shardcore.shards.cache import Once
 
 

@@ -19,10 +19,10 @@ from shardcore.formats.swh.hash_section import directory_of
 from shardcore.formats.swh.layout import DATA_START, DIRECTORY_ENTRY, HEADER, OBJECT, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import FEW_KEYS, is_certain
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.progress import Progress
 from shardcore.writing.temporary_names import has_journal
 

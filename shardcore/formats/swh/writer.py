@@ -16,10 +16,10 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd import FIRST_SEED, build, find_duplicates
 from shardcore.formats.swh.file import KEY_FORM, key_bytes, key_rows, live_ref, many_key_bytes
 from shardcore.formats.swh.hash_section import encode, write_hash_section
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.model.section import tile
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import read_pieces
 from shardcore.writing.output import Output

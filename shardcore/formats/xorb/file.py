@@ -33,11 +33,11 @@ from shardcore.codecs.xet.xorb_layout import (
     u24_column,
 )
 from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.pointer_table import Links, PointerTable
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source

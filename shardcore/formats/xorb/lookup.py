@@ -16,12 +16,10 @@ from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import Read, XorbFile
-from shardcore.model.byte_strings import ByteStrings
-from shardcore.model.keys import KeyForm, number_or_text
-from shardcore.model.number_text import plural
+from shardcore.model.keys import ByteStrings, KeyForm, number_or_text
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.sources.base import Source
 
 CODECS = (*(scheme.label for scheme in Scheme), "unknown")

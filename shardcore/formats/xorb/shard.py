@@ -23,7 +23,7 @@ from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
 from shardcore.formats.xorb.file import Records, XorbFile, unpack, walk
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup, XorbObjects
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext

@@ -19,9 +19,9 @@ from shardcore.formats.xorb.lookup import (
     count_span,
     listed_at,
 )
-from shardcore.model.number_text import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.trace import Row, Rows, Value
 
 

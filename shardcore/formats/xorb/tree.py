@@ -20,10 +20,10 @@ from shardcore.codecs.xet.xorb_layout import (
 from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, Records, XorbFile, unpack
 from shardcore.model.computed_children import Extents, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.model.node import Node, Runs
-from shardcore.model.number_text import plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import SourceName, Span, decoded_name
+from shardcore.model.text import plural
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 

@@ -9,8 +9,8 @@ from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile, stored_records, unpack
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from shardcore.codecs.decompress import GZIP_MAGIC, MAX_WINDOW, ZSTD_MAGIC, zstd_end
 from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.operations.content.content_types import ArchiveContent, ArchiveMember, Content
 from shardcore.shards.opening import open as open_shard
 

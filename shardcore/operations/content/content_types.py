@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.html_display import Displayed
+from shardcore.model.content_layout import RAW, ArrayLayout
+from shardcore.model.text import Displayed
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,10 @@ from shardcore.codecs.images import picture_format
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.containers import ZIP_MAGICS
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, UsageError, ends_reading
-from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.content_part import part_at
-from shardcore.model.number_text import plural
+from shardcore.model.content_layout import RAW, ArrayLayout, part_at
 from shardcore.model.optional_packages import not_installed, optional
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import plural, short
 from shardcore.operations.content.archives import (
     compressed_content,
     compressed_format,

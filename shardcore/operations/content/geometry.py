@@ -18,8 +18,8 @@ from shardcore.model.geometry import (
     MeshLayout,
     SkeletonGeometry,
 )
-from shardcore.model.number_text import number_text, plural
 from shardcore.model.span import Span
+from shardcore.model.text import number_text, plural
 from shardcore.operations.content.content_types import Content
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.images import MOST_PIXELS, decode_picture, picture_header
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.content.content_types import ArrayContent, Content, PictureContent
 
 if TYPE_CHECKING:

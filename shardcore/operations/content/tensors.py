@@ -12,8 +12,8 @@ import numpy as np
 from shardcore.codecs.array_headers import DTYPES, LENGTH, METADATA, npy_layout, tensor_entry
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.safe_text import short
+from shardcore.model.content_layout import RAW, ArrayLayout
+from shardcore.model.text import short
 from shardcore.operations.content.content_types import ArrayContent, Content, Tensor, TensorsContent
 
 GGUF = b"GGUF"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.model.keys import Key, several
 from shardcore.model.objects import ObjectRef, Objects, in_states, located, row_steps
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 from shardcore.operations.description import Conflict, Extract, ExtractOptions
 from shardcore.operations.extraction.files import EachPlanned, Extracted, extract_objects
 from shardcore.progress import Progress, no_progress

@@ -28,7 +28,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard_tasks import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
-from shardcore.shards.ticket import absolute
+from shardcore.shards.tickets import absolute
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.upload import BucketFolder, Upload
 

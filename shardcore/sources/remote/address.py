@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.sources.base import check_name
 
 SCHEMES = ("s3", "gs", "http", "https", "hf")

@@ -22,7 +22,7 @@ from shardcore.errors import (
     SourceError,
     TimedOut,
 )
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.progress import check_stopped
 from shardcore.sources.base import (
     AHEAD,

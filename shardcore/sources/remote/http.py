@@ -29,8 +29,7 @@ from shardcore.errors import (
     UsageError,
     reason_of,
 )
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import short
+from shardcore.model.text import plural, short
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shardcore.errors import UsageError
-from shardcore.model.safe_text import short
+from shardcore.model.text import short
 
 CACHE_BYTES = 256 << 20
 """Default bytes of the cache."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.sources.base import PurposeAt, ReadPurpose
 
 CANCELLED = "cancelled"

@@ -38,7 +38,7 @@ from shardcore.errors import (
     TlsFailed,
     WrongRegion,
 )
-from shardcore.model.number_text import ends_text
+from shardcore.model.text import ends_text
 from shardcore.sources.base import context_value
 from shardcore.sources.remote.address import Address
 

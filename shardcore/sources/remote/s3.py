@@ -19,7 +19,7 @@ from botocore.parsers import ResponseParserError
 from botocore.utils import percent_encode
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
-from shardcore.model.safe_text import short, visible, without_secrets
+from shardcore.model.text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.http import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions

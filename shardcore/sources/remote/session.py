@@ -16,7 +16,7 @@ from itertools import count
 from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.sources.base import Piece, missing, most
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.http import HttpTransport, headers_for, proxy_for

@@ -14,8 +14,8 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH
 from shardcore.model.drawing import Cells, Control, ControlKind, Drawing, Item, Table, Tone, chosen
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.teaching.bloscpack.scene import ChunkScene
 
 CELLS = 56

@@ -26,9 +26,9 @@ from shardcore.model.drawing import (
     Tone,
     window,
 )
-from shardcore.model.number_text import grouped_digits, plural, range_text
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural, range_text
 from shardcore.shards.trace import FOUND
 from shardcore.teaching import item_of
 from shardcore.teaching.bloscpack.scene import ChunkScene, PlacedChunk

@@ -12,8 +12,8 @@ from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
 from shardcore.model.drawing import Control, ControlKind, chosen
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import LruCache
 from shardcore.shards.trace import FOUND, Step, Trace
 

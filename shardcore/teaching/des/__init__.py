@@ -13,19 +13,17 @@ from shardcore.formats.des.layout import CODECS, FOOTER, HEADER
 from shardcore.formats.des.lookup import Found, NoEntry, Opened, Routed
 from shardcore.formats.des.routing import ShardName
 from shardcore.formats.des.shard import DesShard
-from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Bits, Drawing, Item, Tone
-from shardcore.model.slot_usage import Load, LoadSource, counts_of
+from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.step_content import Fields
+from shardcore.shards.trace import Fields
 from shardcore.teaching.des.address import AddressScene, AddressSketch, last_walked
 from shardcore.teaching.des.figures import bits_figure, walk_strip
 
 if TYPE_CHECKING:
     from shardcore.formats.des.folder import DesDataSet
     from shardcore.model.drawing import Sketch
-    from shardcore.shards.step_content import Shown
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.trace import Shown, Trace
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:

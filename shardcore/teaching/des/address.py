@@ -20,8 +20,8 @@ from shardcore.formats.des.routing import (
 )
 from shardcore.model.data_set_nodes import placed_span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
-from shardcore.model.number_text import plural
 from shardcore.model.span import SourceName, Span
+from shardcore.model.text import plural
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
 from shardcore.teaching.des.figures import (

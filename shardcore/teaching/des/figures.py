@@ -11,9 +11,8 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import INDEX_HEAD
 from shardcore.formats.des.routing import Route, ShardName, uid_bytes
 from shardcore.model.drawing import Bits, Cells, Item, Link, Ruler, Table, Tone
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import visible
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural, visible
 
 SKIPPED = 7
 """Maximum number of entries drawn before the last one; the entries before them are only counted."""

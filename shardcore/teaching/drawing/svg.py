@@ -10,7 +10,7 @@ from html import escape
 from types import MappingProxyType
 
 from shardcore.model.drawing import Drawing, Tone
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
 

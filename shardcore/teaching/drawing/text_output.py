@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table, Tone
-from shardcore.model.safe_text import visible
+from shardcore.model.text import visible
 from shardcore.teaching.drawing.rulers import lanes_of_items
 
 

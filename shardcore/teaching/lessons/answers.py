@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from shardcore.errors import ShardError
 from shardcore.model.finding import Severity
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.shard import Shard
 from shardcore.teaching.lessons.lesson import SHA256, Answer, Question
 from shardcore.teaching.lessons.placeholders import LessonScene, NotHereError

@@ -19,9 +19,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from shardcore.errors import ShardError
-from shardcore.model.number_text import plural, range_text
-from shardcore.model.safe_text import hex_rows, shown
 from shardcore.model.span import Span
+from shardcore.model.text import hex_rows, plural, range_text, shown
 from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard

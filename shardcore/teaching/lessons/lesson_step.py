@@ -14,8 +14,8 @@ from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
 from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, sketch_label, sketch_named, value_from
 from shardcore.model.node import Node
 from shardcore.model.options import OptionPurpose
-from shardcore.model.safe_text import short
 from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.operations.pack import pack
 from shardcore.shards.registry import format_of

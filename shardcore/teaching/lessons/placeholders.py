@@ -18,7 +18,7 @@ from pathlib import Path
 from shardcore.errors import ShardError
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, calculate
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard

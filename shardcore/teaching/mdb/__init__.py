@@ -13,12 +13,11 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.index import MdbIndex, WalkedSection
 from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_ENTRY, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, RecordKind
 from shardcore.formats.mdb.lookup import Matched, OtherHash, TableSearched
-from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.number_text import plural
-from shardcore.model.slot_usage import Load, LoadSource, counts_of
 from shardcore.model.span import Span
+from shardcore.model.text import plural
+from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.step_content import Compared, Fields
+from shardcore.shards.trace import Compared, Fields
 from shardcore.teaching.mdb.chunk_map import ChunkMapSketch, CutsSketch
 from shardcore.teaching.mdb.hash_lookup import HashLookupSketch, bisection_figure
 from shardcore.teaching.mdb.scene import MdbScene
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from shardcore.formats.mdb.folder import MdbDataSet
     from shardcore.formats.mdb.shard import MdbShard
     from shardcore.model.drawing import Sketch
-    from shardcore.shards.step_content import Shown
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.trace import Shown, Trace
 
 MOST_CHUNKS = 8192
 """Maximum number of chunks in a xorb."""

@@ -17,8 +17,8 @@ from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.layout import FILE, XORB
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, ControlKind, Drawing, Item, Ribbon, Ruler, Tone, chosen
-from shardcore.model.number_text import plural
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.teaching.mdb.scene import MdbScene, Sums
 
 USUAL_CHUNK = 64 * 1024

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
 from shardcore.formats.mdb.layout import CHUNK, FILE, RECORD_SIZE, XORB, LookupTable, protect, section_name
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.teaching import item_of
 from shardcore.teaching.mdb.scene import MdbScene
 

@@ -14,12 +14,11 @@ from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.lookup import KeyRouted, KeySearched, MeaningFound, MinishardLocated, ShardMissing
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, parse_key
-from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import Drawing, StaticSketch
 from shardcore.model.section import Section
-from shardcore.model.slot_usage import Load, LoadSource, counts_of
+from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.step_content import Fields
+from shardcore.shards.trace import Fields
 from shardcore.teaching.neuroglancer.key_bits import (
     BitsSketch,
     OpenFiles,
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Sketch
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard import Shard
-    from shardcore.shards.step_content import Shown
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.trace import Shown, Trace
 
 _NAMES = (
     (RegionKind.VALUE, Use.DATA, "values", "The stored values of the keys."),

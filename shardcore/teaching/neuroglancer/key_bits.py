@@ -30,8 +30,8 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.shards.cache import Once
 
 MOST_AXES = 10

@@ -12,14 +12,13 @@ from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SlotOrder, SwhFile
 from shardcore.formats.swh.layout import HEADER, OBJECT, SLOT
 from shardcore.formats.swh.lookup import Begun, DisplacementLocated, KeyCompared, KeyPlaced
-from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.computed_children import gaps
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
-from shardcore.model.slot_usage import Load, LoadSource, counts_of
+from shardcore.model.text import plural
+from shardcore.model.usage import Load, LoadSource, Share, Use, budget, counts_of, share_of
 from shardcore.progress import Progress
-from shardcore.shards.step_content import Compared as ComparedBytes
-from shardcore.shards.step_content import Fields, Shown
+from shardcore.shards.trace import Compared as ComparedBytes
+from shardcore.shards.trace import Fields, Shown
 from shardcore.teaching.swh.displacement import DisplacementSketch, KeyScene, displacement_drawing, location_drawing
 from shardcore.teaching.swh.slot_placement import SlotPlacementSketch, slot_drawing
 

@@ -20,9 +20,9 @@ from shardcore.formats.swh.hash_section import ONES_PER_ENTRY, HashLayout, byte_
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
 from shardcore.formats.swh.lookup import DisplacementLocated, KeyPlaced, place_key
 from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Link, Table, Tone, window
-from shardcore.model.number_text import plural
 from shardcore.model.objects import State
 from shardcore.model.span import Span
+from shardcore.model.text import plural
 from shardcore.shards.trace import Trace
 
 I64 = NDArray[np.int64]

@@ -26,8 +26,8 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.number_text import grouped_digits, plural
 from shardcore.model.span import Span
+from shardcore.model.text import grouped_digits, plural
 from shardcore.teaching.swh.displacement import HASHED_KEYS, KeyScene, value_span
 
 WHOLE_RING = 24

@@ -11,7 +11,6 @@ import numpy as np
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, GROUPS, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import Records, XorbFile, unpack
 from shardcore.formats.xorb.lookup import CODECS, RecordLocated
-from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.drawing import (
     Band,
     Cells,
@@ -26,16 +25,15 @@ from shardcore.model.drawing import (
     chosen,
     window,
 )
-from shardcore.model.number_text import plural
-from shardcore.model.slot_usage import Load, LoadSource
 from shardcore.model.span import Span, decoded_name
+from shardcore.model.text import plural
+from shardcore.model.usage import Load, LoadSource, Share, Use, budget, share_of
 from shardcore.progress import Progress
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.shard import XorbShard
     from shardcore.model.drawing import Sketch
-    from shardcore.shards.step_content import Shown
-    from shardcore.shards.trace import Trace
+    from shardcore.shards.trace import Shown, Trace
 
 SHOWN = 18
 """Number of chunks drawn."""

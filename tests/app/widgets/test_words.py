@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QApplication
 
-from shardcore.model.number_text import size_text
+from shardcore.model.text import size_text
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets.elided_label import cut_text
 

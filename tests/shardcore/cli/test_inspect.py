@@ -13,7 +13,7 @@ from shardcore.cli import program
 from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
 from shardcore.errors import LimitExceeded, NotAShard, Remedy
-from shardcore.model.number_text import long_size
+from shardcore.model.text import long_size
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace

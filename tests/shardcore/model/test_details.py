@@ -14,9 +14,8 @@ from typer.testing import CliRunner
 import shardcore
 from shardcore import FieldRole, Node, Shard, Span
 from shardcore.cli.program import app
-from shardcore.model.commands_to_copy import OpenedWith
 from shardcore.model.computed_children import Children
-from shardcore.model.details import card_of, headline, sum_text
+from shardcore.model.details import OpenedWith, card_of, headline, sum_text
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -16,16 +16,18 @@ import pytest
 import shardcore
 from shardcore import Span
 from shardcore.cli.options import all_keys
-from shardcore.model.commands_to_copy import (
+from shardcore.model.details import (
     OpenedWith,
+    card_of,
     curl_command,
     explain_command,
     explain_line,
     get_command,
+    link_command,
+    markdown,
     read_lines,
 )
-from shardcore.model.details import card_of, link_command, markdown
-from shardcore.model.safe_text import key_text, shell_line
+from shardcore.model.text import key_text, shell_line
 from tests.shardcore.formats.des.made import Stored, shard
 
 HOSTILE = (

@@ -12,7 +12,7 @@ import pytest
 import shardcore
 from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.operations.content import detect_kind
 from shardcore.operations.content.content_types import ArrayContent
 from shardcore.operations.content.pictures import array_pixels, label_colours

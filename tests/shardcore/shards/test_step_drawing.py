@@ -10,8 +10,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import LookupRecorder, Meaning, record_lookup
+from shardcore.shards.trace import Compared, Fields, LookupRecorder, Meaning, record_lookup
 
 SECTIONS = (
     Section("header", SectionRole.HEADER, 0, 16),

@@ -9,8 +9,7 @@ import pytest
 
 import shardcore
 from shardcore import Section, SectionRole, Shard, ShardError, Span
-from shardcore.model.byte_shares import Share, Use, budget, share_of
-from shardcore.model.slot_usage import Load, binomial
+from shardcore.model.usage import Load, Share, Use, binomial, budget, share_of
 from shardcore.progress import no_progress
 from shardcore.teaching.charts import MOST_BINS, load_chart, object_sizes, size_edges, spread_chart
 

@@ -18,10 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import SectionRole
-from shardcore.model.byte_shares import USE_OF_SECTION, Share, Use
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import shown
 from shardcore.model.section import SECTION_LETTERS
+from shardcore.model.text import grouped_digits, plural, shown
+from shardcore.model.usage import USE_OF_SECTION, Share, Use
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

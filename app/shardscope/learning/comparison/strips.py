@@ -10,8 +10,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEve
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import SectionRole
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import without_marks
+from shardcore.model.text import plural, without_marks
 from shardcore.teaching.comparison import FormatRow, overhead_text
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given
 from shardcore.teaching.lessons.lesson import Answer, Question
 from shardscope.learning.lessons.markdown_paragraph import Prose

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.widgets.plain_text import tip
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.widgets import theme

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shardcore import ObjectRef, Remedy, Shard, ShardError, SourceChanged
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.extraction import Extracted as Taken
 from shardcore.operations.extraction import extract_objects
 from shardcore.progress import Progress

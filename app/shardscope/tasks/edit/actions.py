@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.writing.declaration import REKEY, VERBS, EditSubject, Verb
 from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, title_of

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.options import Option
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_end, cut_middle, range_words
 from shardscope.tasks.edit.edit_preview import ChangeRow, Proposal

@@ -12,8 +12,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
-from shardcore.model.number_text import plural
 from shardcore.model.span import SourceName
+from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch

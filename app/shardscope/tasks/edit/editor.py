@@ -11,8 +11,8 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
-from shardcore.model.number_text import plural
 from shardcore.model.options import Option
+from shardcore.model.text import plural
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
 from shardcore.writing.journal import Journal

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.writing.declaration import REKEY
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, KeyHit, find_in
-from shardcore.model.number_text import grouped_digits, plural
+from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool

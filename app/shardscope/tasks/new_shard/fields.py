@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore.model.options import Option, OptionType
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL
 from shardscope.widgets.option_fields import OptionField, TextField, field_for, json_problem, path_button

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from shardcore import ShardError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.progress import Progress
 from shardcore.writing.inputs import input_files
 from shardcore.writing.manifest import ManifestReader

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardscope.tasks.new_shard.inputs import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided

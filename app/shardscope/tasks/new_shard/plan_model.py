@@ -8,8 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from shardcore import Section
-from shardcore.model.number_text import grouped_digits, plural
-from shardcore.model.safe_text import shown, without_marks
+from shardcore.model.text import grouped_digits, plural, shown, without_marks
 from shardcore.writing.plan import PlannedFile
 from shardscope.session.display_text import offset_words
 from shardscope.tasks.new_shard.request import Planned

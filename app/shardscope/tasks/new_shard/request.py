@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shardcore import Shard, ShardError, UsageError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.convert import convert
 from shardcore.operations.description import KeyChoice
 from shardcore.operations.pack import Packed, pack

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.writing.declaration import Writes
 from shardscope.tasks.new_shard.target import TargetState, TargetStatus
 from shardscope.widgets import theme

@@ -21,8 +21,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, SourceError
 from shardcore.errors import source_lost
-from shardcore.model.number_text import plural, size_text
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown, size_text
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
 from shardscope.session.display_text import cut_middle, grouped

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from shardcore import Section
-from shardcore.model.number_text import size_text
+from shardcore.model.text import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.display_text import offset_words, range_words
 from shardscope.session.section_lookup import sections_in

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard, ShardError
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.hit_list import HitList

@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Sig
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLineEdit, QListView, QSizePolicy, QWidget
 
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup_steps import LEAST_PREFIX

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.session.display_text import cut_middle, node_name
 from shardscope.widgets import theme
 

@@ -9,8 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
-from shardcore.model.number_text import long_size, plural
-from shardcore.model.safe_text import shown_lines, without_marks
+from shardcore.model.text import long_size, plural, shown_lines, without_marks
 from shardcore.operations.notes import Note
 from shardscope.session.display_text import (
     cut_end,

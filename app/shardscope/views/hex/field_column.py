@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Cancelled, Node, Span
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.session.byte_pages import PageCache, Readable
 from shardscope.session.display_text import cut_end, cut_middle, grouped_value, span_words
 from shardscope.session.jobs import Job

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shardcore import Cancelled
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, find_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, Readable
 from shardscope.session.jobs import Job

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAccessible, QFontMetricsF, QHelpEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import FieldRole, Section, SectionRole
-from shardcore.model.safe_text import without_marks
+from shardcore.model.text import without_marks
 from shardscope.session.display_text import grouped
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip

@@ -28,9 +28,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
-from shardcore.model.number_text import size_text
-from shardcore.model.safe_text import shown, without_marks
 from shardcore.model.span import union
+from shardcore.model.text import shown, size_text, without_marks
 from shardcore.operations.notes import Note
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.display_text import cut_end, grouped, offset_words, range_words, share_text

@@ -12,11 +12,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Source, Span
-from shardcore.model.commands_to_copy import OpenedWith, curl_command, explain_command, read_lines
+from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines
 from shardcore.model.node import nearest_row
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
 from shardcore.model.span import SourceName
+from shardcore.model.text import plural, shown
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
 from shardscope.session.byte_pages import PageCache

@@ -24,8 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Shard, Source, Span, UsageError
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardcore.operations.search import (
     MAX_HITS,
     MAX_PATTERN,

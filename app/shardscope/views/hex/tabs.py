@@ -9,9 +9,8 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
-from shardcore.model.number_text import ends_text
-from shardcore.model.safe_text import shown
 from shardcore.model.span import SourceName
+from shardcore.model.text import ends_text, shown
 from shardscope.session.display_text import cut_middle, numbers
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip

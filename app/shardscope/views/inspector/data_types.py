@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
-from shardcore.model.number_text import number_text
+from shardcore.model.text import number_text
 
 MOST = 32
 """Maximum number of bytes read."""

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardscope.views.inspector.data_types import Reading, readings
 from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines

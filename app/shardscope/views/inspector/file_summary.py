@@ -12,8 +12,8 @@ from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResi
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span, UsageError
-from shardcore.model.number_text import plural, size_text
 from shardcore.model.span import SourceName
+from shardcore.model.text import plural, size_text
 from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
 from shardscope.session.display_text import cut_middle, share_text

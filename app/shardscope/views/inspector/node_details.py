@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_text import bits_text
 from shardcore.model.record import Value
-from shardcore.model.safe_text import without_marks
+from shardcore.model.text import bits_text, without_marks
 from shardcore.sources.base import Source
 from shardscope.session.display_text import grouped, headline, span_words
 

@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore import ObjectRef, State
-from shardcore.model.number_text import plural
 from shardcore.model.objects import MEMBER_ROW
-from shardcore.model.safe_text import said
+from shardcore.model.text import plural, said
 from shardcore.shards.format import Detail
 from shardscope.session.display_text import cut_middle, grouped, known_size, numbers
 from shardscope.views.inspector.node_details import MOST_LETTERS, DetailRow, cut_row, place_row

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import key_text
+from shardcore.model.text import key_text, plural
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QToolTip, QWidget
 
 from shardcore import Cancelled, Shard
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.views.objects.temporary_files import (

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QRe
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, NotAShard
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text

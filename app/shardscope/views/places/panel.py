@@ -33,10 +33,9 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, DataSet, Folder, RemoteOptions, Shard, SourceError, Span
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shell_line, typed
-from shardcore.model.safe_text import shown as shown_text
 from shardcore.model.span import SourceName
+from shardcore.model.text import plural, shell_line, typed
+from shardcore.model.text import shown as shown_text
 from shardcore.shards.registry import all_formats
 from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of

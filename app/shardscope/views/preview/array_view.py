@@ -24,8 +24,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import ArrayContent, Content, ObjectRef, Shard
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.number_text import number_text
+from shardcore.model.content_layout import ArrayLayout
+from shardcore.model.text import number_text
 from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview

@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
-from shardcore.model.content_part import ContentPart, part_at, part_stored_at
+from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 
 

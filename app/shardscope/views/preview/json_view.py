@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 
 from shardcore import Content, JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme

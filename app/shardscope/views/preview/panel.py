@@ -52,7 +52,7 @@ from shardcore import (
     content,
     member_content,
 )
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import write_object

@@ -24,8 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Content, JsonContent, ObjectRef, Shard, TableContent, TextContent
-from shardcore.model.number_text import plural, size_text
-from shardcore.model.safe_text import visible
+from shardcore.model.text import plural, size_text, visible
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme

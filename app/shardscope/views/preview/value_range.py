@@ -12,7 +12,7 @@ from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QToolButton, QWidget
 
-from shardcore.model.number_text import number_text
+from shardcore.model.text import number_text
 from shardscope.widgets import theme
 
 BINS = 128

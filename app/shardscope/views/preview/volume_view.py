@@ -21,11 +21,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Shard, Span
-from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
-from shardcore.model.content_part import part_stored_at
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown as plain
+from shardcore.model.content_layout import RAW, part_stored_at
+from shardcore.model.text import plural
+from shardcore.model.text import shown as plain
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import offset_words, span_words

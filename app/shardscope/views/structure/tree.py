@@ -39,9 +39,9 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole, Shard, ShardError, Span
-from shardcore.model.commands_to_copy import explain_command, explain_line, node_json
+from shardcore.model.details import explain_command, explain_line, node_json
 from shardcore.model.node import ExternalBytes, named, nearest_row
-from shardcore.model.safe_text import shown_lines
+from shardcore.model.text import shown_lines
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import headline
 from shardscope.session.highlights import Highlight

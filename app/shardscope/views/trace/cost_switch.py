@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
-from shardcore.model.number_text import plural
+from shardcore.model.text import plural
 from shardcore.operations.cold_cost import ColdTrace
 from shardcore.sources.cold_source import ColdCost
 from shardscope.widgets.wrap_text import WrapText

@@ -30,8 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, State, Trace
-from shardcore.model.number_text import plural
-from shardcore.model.safe_text import shown
+from shardcore.model.text import plural, shown
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped, sentence

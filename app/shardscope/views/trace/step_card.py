@@ -10,7 +10,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Span, Step
-from shardcore.model.safe_text import said, shown, without_marks
+from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold_source import ColdCost
 from shardscope.session.display_text import LONGEST_NAME, grouped, numbers, span_words

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Shard
-from shardcore.model.safe_text import shown
+from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.system import is_link
 from shardcore.teaching import resource_paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from shardcore.model.number_text import plural, size_text
+from shardcore.model.text import plural, size_text
 
 GIGABYTE = 1_000_000_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

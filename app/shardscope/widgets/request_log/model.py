@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
-from shardcore.model.number_text import ends_text, plural, size_text
+from shardcore.model.text import ends_text, plural, size_text
 from shardcore.sources.remote.request_log import CANCELLED, KEPT, Request, RequestLog
 from shardcore.system import last_part
 from shardscope.session.display_text import numbers

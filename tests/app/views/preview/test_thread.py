@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import shardcore
 from shardcore import Shard, ShardError, Span, TensorsContent
-from shardcore.model.content_part import part_at
+from shardcore.model.content_layout import part_at
 from shardcore.progress import no_progress
 from shardcore.sources.patched_source import Change
 from shardcore.teaching import resource_paths

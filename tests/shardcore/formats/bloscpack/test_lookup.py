@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.lookup import element_at, parse_key
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.span import Span
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample

@@ -22,8 +22,7 @@ from shardcore.codecs.decoder_process import IsolatedDecoder
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.neuroglancer.chunks import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.segmentation import channel_blocks
-from shardcore.model.array_layout import ArrayLayout
-from shardcore.model.content_part import ContentPart, part_at, part_stored_at
+from shardcore.model.content_layout import ArrayLayout, ContentPart, part_at, part_stored_at
 from shardcore.model.span import Span
 from tests.volumes import SPEC, sample_array, scale_of, segmentation, write_info, write_shards
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardcore.model.number_text import number_text
-from shardcore.model.safe_text import short, visible
+from shardcore.model.text import number_text, short, visible
 
 UNFIT = [
     *("\x1b[31m", "a\rb", "\x00", "\x7f", "\x9b2J", "\ud800"),
