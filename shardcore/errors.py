@@ -9,7 +9,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
@@ -63,6 +63,13 @@ class Remedy(Enum):
 
 class Cancelled(BaseException):
     """Raised by a `progress` callable to stop a long operation; `except Exception` does not swallow it."""
+
+
+class Place(TypedDict, total=False):
+    """Arguments that an error hands on to `ShardError`."""
+
+    span: Span | None
+    remedy: Remedy | None
 
 
 class ShardError(Exception):
@@ -123,13 +130,12 @@ class StoreUntrusted(UsageError):
         file: str = "",
         stores: tuple[str, ...] = (),
         who: str = "",
-        span: Span | None = None,
-        remedy: Remedy | None = None,
+        **place: Unpack[Place],
     ) -> None:
         self.file, self.stores, self.who = file, stores, who
         what = "a store; no request was sent to" if who else "a folder elsewhere, which was not opened:"
         text = message or f"{file} refers to {what} {self._listed}"
-        super().__init__(text, span=span, remedy=remedy)
+        super().__init__(text, **place)
 
     @property
     def question(self) -> str:
@@ -149,11 +155,9 @@ class SpaceUnchosen(UsageError):
         address: Address of the first one.
     """
 
-    def __init__(
-        self, message: str, *, address: str = "", span: Span | None = None, remedy: Remedy | None = None
-    ) -> None:
+    def __init__(self, message: str, *, address: str = "", **place: Unpack[Place]) -> None:
         self.address = address
-        super().__init__(message, span=span, remedy=remedy)
+        super().__init__(message, **place)
 
 
 class LayerUnchosen(UsageError):
@@ -163,17 +167,10 @@ class LayerUnchosen(UsageError):
         layers: Names and addresses of the layers, in the order of the link.
     """
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        layers: tuple[tuple[str, str], ...] = (),
-        span: Span | None = None,
-        remedy: Remedy | None = None,
-    ) -> None:
+    def __init__(self, message: str = "", *, layers: tuple[tuple[str, str], ...] = (), **place: Unpack[Place]) -> None:
         self.layers = layers
         text = message or f"this Neuroglancer link has {len(layers)} precomputed layers; open one of them"
-        super().__init__(text, span=span, remedy=remedy)
+        super().__init__(text, **place)
 
 
 class NotAShard(ShardError):
@@ -185,15 +182,9 @@ class NotAShard(ShardError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        candidates: tuple[str, ...] = (),
-        span: Span | None = None,
-        remedy: Remedy | None = None,
-        is_other: bool = False,
+        self, message: str, *, candidates: tuple[str, ...] = (), is_other: bool = False, **place: Unpack[Place]
     ) -> None:
-        super().__init__(message, span=span, remedy=remedy)
+        super().__init__(message, **place)
         self.candidates = candidates
         self.is_other = is_other
 
@@ -262,10 +253,8 @@ class RemoteError(SourceError):
         status: HTTP status, such as 403; 0 without a response.
     """
 
-    def __init__(
-        self, message: str, *, status: int = 0, span: Span | None = None, remedy: Remedy | None = None
-    ) -> None:
-        super().__init__(message, span=span, remedy=remedy)
+    def __init__(self, message: str, *, status: int = 0, **place: Unpack[Place]) -> None:
+        super().__init__(message, **place)
         self.status = status
 
     def again(self) -> RemoteError:
@@ -332,16 +321,8 @@ class BudgetSpent(RemoteError):
 class LargeRead(BudgetSpent):
     """A read needs `size` bytes, more than may be fetched without asking the user; see `sources.base.at_most`."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 0,
-        span: Span | None = None,
-        remedy: Remedy | None = None,
-        size: int = 0,
-    ) -> None:
-        super().__init__(message, status=status, span=span, remedy=remedy)
+    def __init__(self, message: str, *, status: int = 0, size: int = 0, **place: Unpack[Place]) -> None:
+        super().__init__(message, status=status, **place)
         self.size = size
 
 

@@ -7,7 +7,7 @@ Nothing is fetched from another machine; the HTML names what is missing instead.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from html import escape
 from itertools import islice
@@ -102,10 +102,8 @@ def _(shard: Shard) -> Iterator[str]:
     if shard.damage is not None:
         yield _line(shard.damage.placed, _BAD)
     sections = shard.sections if shard.source is not None else ()
-    if sections:
-        rows = [(one.name, range_text(one.start, one.stop)) for one in sections[:LINES]]
-        yield _table(rows, ("section", "bytes"))
-        yield _more(len(sections), LINES, "section")
+    rows = ((one.name, range_text(one.start, one.stop)) for one in sections)
+    yield from _list(rows, len(sections), "section", ("section", "bytes"))
     if shard.listing is not None:
         yield from _objects(shard.listing, range(len(shard.listing)), 5)
 
@@ -245,12 +243,9 @@ def _(drawing: Drawing) -> Iterator[str]:
 @parts.register
 def _(report: Report) -> Iterator[str]:
     yield _line(report.summary, "" if report.ok else _BAD)
-    rows = [
-        (one.severity.value, one.code, str(one.span or "–"), one.message, one.key or "")
-        for one in report.findings[:LINES]
-    ]
-    yield _table(rows, ("severity", "code", "bytes", "finding", "key")) if rows else ""
-    yield _more(len(report.findings), LINES, "finding")
+    found = report.findings
+    rows = ((one.severity.value, one.code, str(one.span or "–"), one.message, one.key or "") for one in found)
+    yield from _list(rows, len(found), "finding", ("severity", "code", "bytes", "finding", "key"))
 
 
 @parts.register
@@ -258,13 +253,11 @@ def _(found: ShardDiff) -> Iterator[str]:
     yield _line(f"{'Equal' if found.equal else 'Different'}; compared: {found.compared.value}")
     counts = [(kind.value, f"{found.counts[kind]:,}", f"{found.sizes.get(kind, 0):,}") for kind in found.counts]
     yield _table([row for row in counts if row[1] != "0"], ("objects", "count", "bytes"))
-    fields = [(name, said(one), said(other)) for name, one, other in found.fields[:LINES]]
-    yield _table(fields, ("field", "first", "second")) if fields else ""
-    yield _more(len(found.fields), LINES, "field")
+    fields = ((name, said(one), said(other)) for name, one, other in found.fields)
+    yield from _list(fields, len(found.fields), "field", ("field", "first", "second"))
     members = [one for one in found.shards if one.change is not DiffKind.EQUAL]
-    rows = [(one.name, one.change.value, said(one.first), said(one.second), one.why) for one in members[:LINES]]
-    yield _table(rows, ("shard", "change", "first", "second", "")) if rows else ""
-    yield _more(len(members), LINES, "shard")
+    rows = ((one.name, one.change.value, said(one.first), said(one.second), one.why) for one in members)
+    yield from _list(rows, len(members), "shard", ("shard", "change", "first", "second", ""))
 
 
 # --- contents ---
@@ -359,6 +352,13 @@ def _line(text: str, style: str = "") -> str:
 
 def _more(count: int, most: int, noun: str) -> str:
     return _line(f"… and {plural(count - most, f'more {noun}')}", _MUTED) if count > most else ""
+
+
+def _list(rows: Iterable[Sequence[str]], count: int, noun: str, heads: Sequence[str]) -> Iterator[str]:
+    """Yield a table of the first `LINES` of `count` rows, and the number of the others; nothing without rows."""
+    first = list(islice(rows, LINES))
+    yield _table(first, heads) if first else ""
+    yield _more(count, LINES, noun)
 
 
 def _pre(text: str) -> str:

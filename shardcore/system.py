@@ -42,6 +42,15 @@ def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: 
     return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0), mode)
 
 
+@contextlib.contextmanager
+def closing_file(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 _READ, _WRITE = 0x80000000, 0x40000000
 _SHARE_ALL = 0x7
 _NORMAL = 0x80
@@ -302,11 +311,8 @@ def sync_folder(folder: Path) -> None:
     if WINDOWS:
         return
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with closing_file(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise
@@ -330,11 +336,8 @@ def sync_file_systems(folders: Iterable[Path]) -> bool:
 
 
 def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with closing_file(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
         return sync(descriptor) == 0
-    finally:
-        os.close(descriptor)
 
 
 # --- user folders ---

@@ -328,33 +328,15 @@ class _ReadOnlyStore(Store):
     async def exists(self, key: str) -> bool:
         return await self._bytes_of(key) is not None
 
-    @property
-    def supports_writes(self) -> bool:
-        return False
+    supports_writes = False
+    supports_deletes = False
+    supports_partial_writes: Literal[False] = False
+    supports_listing = True
 
-    @property
-    def supports_deletes(self) -> bool:
-        return False
-
-    @property
-    def supports_listing(self) -> bool:
-        return True
-
-    async def set(self, key: str, value: Buffer) -> None:
-        self._refuse()
-
-    async def delete(self, key: str) -> None:
-        self._refuse()
-
-    @property
-    def supports_partial_writes(self) -> Literal[False]:
-        return False
-
-    async def set_partial_values(self, key_start_values: Iterable[Any]) -> None:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    async def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise ValueError("shards are read only through zarr; write them with shardcore.create")
+
+    set = delete = set_partial_values = _refuse
 
     async def list(self) -> AsyncIterator[str]:
         async for key in self.list_prefix(""):

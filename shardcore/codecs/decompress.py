@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import repeat
-from typing import IO, Literal, cast, get_args
+from typing import IO, Any, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.budget import charge_expanded
@@ -209,31 +209,19 @@ _ENDS_EARLY = "the compressed data is truncated"
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
     """Decompress zlib (`wbits` 15), gzip (31) or raw deflate (-15); zlib checks the trailer."""
-    engine = zlib.decompressobj(wbits)
-    for chunk in chunks:
-        if engine.eof:
-            raise _Corrupt(_TRAILING)
-        data = chunk
-        while not engine.eof:
-            # The decompressor allocates only the memory that it fills.
-            piece = _call(engine.decompress, data, _PIECE)
-            if piece:
-                yield piece
-            data = engine.unconsumed_tail
-            if not data and len(piece) < _PIECE:
-                break
-    if not engine.eof:
-        raise _Corrupt(_ENDS_EARLY, Truncated)
-    if engine.unused_data:
-        raise _Corrupt(_TRAILING)
+    # The decompressor allocates only the memory that it fills.
+    return _expanded(zlib.decompressobj(wbits), chunks, repeat(_PIECE))
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
     import lz4.frame  # imported here and below, because opening a file decompresses nothing
 
-    engine = lz4.frame.LZ4FrameDecompressor()
-    sizes = _piece_sizes()
-    for chunk in _checked_magic(chunks, LZ4_MAGIC):
+    return _expanded(lz4.frame.LZ4FrameDecompressor(), _checked_magic(chunks, LZ4_MAGIC), _piece_sizes())
+
+
+def _expanded(engine: Any, chunks: Iterator[bytes], sizes: Iterator[int]) -> Iterator[bytes]:
+    """Feed an engine of zlib, which returns unused input, or of LZ4, which keeps it; `sizes` limit its outputs."""
+    for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
         data = chunk
@@ -242,9 +230,9 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
             piece = _call(engine.decompress, data, room)
             if piece:
                 yield piece
-            data = b""
-            # `needs_input` is set when all input is consumed, even with pending output.
-            if engine.needs_input and len(piece) < room:
+            data = getattr(engine, "unconsumed_tail", b"")
+            # All input may be consumed with output pending.
+            if not data and getattr(engine, "needs_input", True) and len(piece) < room:
                 break
     if not engine.eof:
         raise _Corrupt(_ENDS_EARLY, Truncated)
@@ -345,17 +333,21 @@ class _ZstdFrame:
             self._descriptor = head[4]
             self._wanted = sum(_rest_of_header(head[4]))
         elif self._blocks:
-            word = int.from_bytes(head, "little")
-            self._skip = 1 if word >> 1 & 3 == 1 else word >> 3  # an RLE block stores one byte
-            if word & 1:
-                self._last = True
-                self._skip += self._descriptor & 4  # bit 2 is set for a checksum of 4 bytes
+            self._last, _, _, self._skip = _zstd_block(head, self._descriptor)
         else:
             width = _rest_of_header(self._descriptor)[-1]
             if width:
                 bias = 256 if width == 2 else 0
                 self._content_size = int.from_bytes(head[-width:], "little") + bias
             self._blocks, self._wanted = True, 3
+
+
+def _zstd_block(head: bytes, descriptor: int) -> tuple[bool, int, int, int]:
+    """Return of a zstd block: whether it is the last, its type, its size, and the number of bytes that follow."""
+    word = int.from_bytes(head, "little")
+    last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
+    stored = 1 if kind == 1 else size  # an RLE block stores one byte
+    return last, kind, size, stored + (descriptor & 4 if last else 0)  # bit 2 is set for a checksum of 4 bytes
 
 
 def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
@@ -396,13 +388,11 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
     at = start + 5 + sum(_rest_of_header(descriptor))
     while at + 3 <= stop and most > 0:
         most -= 1
-        block = int.from_bytes(read(at, at + 3), "little")
-        kind, size = block >> 1 & 3, block >> 3
+        last, kind, size, follows = _zstd_block(read(at, at + 3), descriptor)
         if kind == 3 or size > _ZSTD_BLOCK:
             return None
-        at += 3 + (1 if kind == 1 else size)
-        if block & 1:
-            at += 4 if descriptor & 4 else 0
+        at += 3 + follows
+        if last:
             return at if at <= stop else None
     return None
 

@@ -59,8 +59,6 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
         raise FormatError(f"invalid Draco data: {error}") from error
     if len(triangles) > most or len(vertices) > 3 * most:
         raise LimitExceeded(f"{len(triangles):,} triangles; the limit is {most:,}")
-    if len(triangles) and int(triangles.max()) >= len(vertices):
-        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,}, but there are only {len(vertices):,}")
     found: dict[str, Any] = {"vertices": len(vertices), "triangles": len(triangles)}
     if types == [_FLOAT32]:
         found["quantised"] = _QUANTISATION.unpack(data[-_QUANTISATION.size :])

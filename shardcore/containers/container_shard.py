@@ -21,7 +21,7 @@ from shardcore.errors import (
     SourceError,
     Unsupported,
 )
-from shardcore.model.computed_children import section_nodes
+from shardcore.model.computed_children import Extents, grouped, section_nodes
 from shardcore.model.finding import ContentBudget, Depth, Findings, Report
 from shardcore.model.node import Node
 from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef, Objects, State
@@ -61,14 +61,6 @@ class ContainerPart:
     record: Span | None = None
     error: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OpeningStep:
-    title: str
-    text: str
-    why: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +154,7 @@ class ContainerFile:
 
     Attributes:
         header: Header or trailer fields, by name.
-        steps: First steps of each lookup.
+        first_step: First step of each lookup: title, text, span and reason.
         faults: Defects found while opening.
         list_title: Name of the list of parts, such as `Central directory`.
     """
@@ -170,12 +162,12 @@ class ContainerFile:
     title = "container"
     list_title = "Header"
     kind = "member"
+    first_step: tuple[str, str, Span, str]
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sections: tuple[Section, ...] = ()
         self.header: dict[str, Value] = {}
-        self.steps: list[OpeningStep] = []
         self.faults: list[Fault] = []
 
     def parts_of(self, objects: Objects) -> Sequence[ContainerPart]:
@@ -215,6 +207,18 @@ def section_node(section: Section, **more: Any) -> Node:
     return Node(section.name, Span("", section.start, section.stop), doc=section.doc, **more)
 
 
+def listed_node(
+    section: Section, text: str, role: FieldRole, extents: Sequence[tuple[int, int]], node: Callable[[int], Node]
+) -> Node:
+    """Return the node of a section with many children; `node` creates the child of a row, `extents` has their bytes."""
+    starts, stops = np.array(extents, np.int64).reshape(-1, 2).T
+
+    def describe(first: int, last: int) -> list[Node]:
+        return [node(row) for row in range(first, last)]
+
+    return section_node(section, text=text, role=role, children=grouped(Extents(starts, stops, describe)))
+
+
 class ContainerTree:
     def __init__(self, file: ContainerFile) -> None:
         self._file = file
@@ -237,8 +241,8 @@ class ContainerShard(FileShard):
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         """Find a key in the list of parts; if a name is repeated, the last part is returned, as in other readers."""
-        for step in self.file.steps:
-            recorder.step(step.title, step.text, step.span, why=step.why)
+        title, text, span, why = self.file.first_step
+        recorder.step(title, text, span, why=why)
         rows = self._rows.get(self._by_key)
         count, place = len(self.objects), self._list_span()
         if key not in rows:

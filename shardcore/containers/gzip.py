@@ -7,22 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from shardcore.codecs.decompress import GZIP_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    listed_node,
     section_node,
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
-from shardcore.model.computed_children import Extents, field_nodes, grouped
+from shardcore.model.computed_children import field_nodes
 from shardcore.model.node import Node
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
@@ -121,13 +119,11 @@ class GzipFile(SequentialFile):
         ]
         self.sections, _ = tile(claims, size)
         self.objects = ScannedObjects(self._find, self.kind, "gzip")
-        self.steps.append(
-            OpeningStep(
-                "Header",
-                "The first member begins with its header.",
-                "A gzip file has no list of members; each begins at the end of the previous one.",
-                Span("", 0, self.first.stop),
-            )
+        self.first_step = (
+            "Header",
+            "The first member begins with its header.",
+            Span("", 0, self.first.stop),
+            "A gzip file has no list of members; each begins at the end of the previous one.",
         )
 
     @property
@@ -170,15 +166,13 @@ class GzipFile(SequentialFile):
         if not self.loaded:
             return section_node(section, role=FieldRole.DATA)
         parts = [part for part in self.objects.found.parts if part.start < section.stop or not part.start]
-        starts = np.array([max(part.start, section.start) for part in parts], np.int64)
-        stops = np.array([min(part.stop, section.stop) for part in parts], np.int64)
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._member_node(row, parts[row], section) for row in range(first, last)]
+        def node(row: int) -> Node:
+            return self._member_node(row, parts[row], section)
 
-        text = plural(len(parts), "member")
-        kids = grouped(Extents(starts, np.maximum(starts, stops), describe))
-        return section_node(section, text=text, role=FieldRole.DATA, children=kids)
+        clipped = ((max(part.start, section.start), min(part.stop, section.stop)) for part in parts)
+        extents = [(start, max(start, stop)) for start, stop in clipped]
+        return listed_node(section, plural(len(parts), "member"), FieldRole.DATA, extents, node)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
         """Return the node of a member, without the bytes that are in the header and trailer sections."""

@@ -11,7 +11,6 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     section_node,
 )
@@ -108,13 +107,11 @@ class NpyFile(ContainerFile):
             error=error,
             extras={"dtype": self.layout.dtype.str, "shape": list(self.layout.shape), "order": self.layout.order},
         )
-        self.steps.append(
-            OpeningStep(
-                "Preamble",
-                f"Version {fields['major']}.{fields['minor']}: the header has {plural(size, 'byte')}.",
-                "The length of the header gives the start of the elements.",
-                Span("", 0, self._text_start),
-            )
+        self.first_step = (
+            "Preamble",
+            f"Version {fields['major']}.{fields['minor']}: the header has {plural(size, 'byte')}.",
+            Span("", 0, self._text_start),
+            "The length of the header gives the start of the elements.",
         )
         self._described = described
 

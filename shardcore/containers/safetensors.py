@@ -15,13 +15,13 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
+    listed_node,
     section_node,
 )
 from shardcore.errors import FormatError, Truncated
 from shardcore.model.budget import charge_items
-from shardcore.model.computed_children import Extents, field_nodes, grouped
+from shardcore.model.computed_children import field_nodes, grouped
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.node import Node
 from shardcore.model.objects import Objects, object_extents
@@ -76,13 +76,11 @@ class SafetensorsFile(ContainerFile):
         self.sections, _ = tile(claims, probe.size)
         self._check_order(probe.size)
         self.objects: Objects = PartObjects(self.parts, self.kind)
-        self.steps.append(
-            OpeningStep(
-                "Length",
-                f"The JSON header has {plural(size, 'byte')}.",
-                "The length gives the end of the header, to which the offsets of tensors are relative.",
-                length_span,
-            )
+        self.first_step = (
+            "Length",
+            f"The JSON header has {plural(size, 'byte')}.",
+            length_span,
+            "The length gives the end of the header, to which the offsets of tensors are relative.",
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
@@ -152,14 +150,13 @@ class SafetensorsFile(ContainerFile):
 
     def _header_node(self, section: Section) -> Node:
         rows = {part.record.start: row for row, part in enumerate(self.parts) if part.record is not None}
-        starts = np.array([entry[2] for entry in self._entries], np.int64)
-        stops = np.array([entry[3] for entry in self._entries], np.int64)
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._entry_node(entry, rows.get(entry[2])) for entry in self._entries[first:last]]
+        def node(number: int) -> Node:
+            entry = self._entries[number]
+            return self._entry_node(entry, rows.get(entry[2]))
 
-        text, kids = plural(len(self.parts), "tensor"), grouped(Extents(starts, stops, describe))
-        return section_node(section, text=text, role=FieldRole.TEXT, children=kids)
+        extents = [entry[2:] for entry in self._entries]
+        return listed_node(section, plural(len(self.parts), "tensor"), FieldRole.TEXT, extents, node)
 
     def _entry_node(self, entry: tuple[str, Any, int, int], row: int | None) -> Node:
         name, value, start, stop = entry

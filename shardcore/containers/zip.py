@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
+    listed_node,
     section_node,
 )
 from shardcore.errors import BadMagic, FormatError, Unsupported
 from shardcore.model.budget import charge_items
-from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.record import Field, FieldRole, Record
@@ -165,14 +166,12 @@ class ZipFile(ContainerFile):
         ]
         self.sections, _ = tile(self._claims, probe.size)
         self.objects = ZipObjects(self)
-        self.steps += [
-            OpeningStep(
-                "End record",
-                f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
-                "A zip archive is read from its end, because the central directory is there.",
-                place,
-            )
-        ]
+        self.first_step = (
+            "End record",
+            f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
+            place,
+            "A zip archive is read from its end, because the central directory is there.",
+        )
 
     @property
     def directory_start(self) -> int:
@@ -322,14 +321,12 @@ class ZipFile(ContainerFile):
     def _members_node(self, section: Section) -> Node:
         order = [row for row, (part, _, _) in enumerate(self.entries) if not part.error]
         order.sort(key=lambda row: self.entries[row][0].start)
-        starts = np.array([self.entries[row][0].start for row in order], np.int64)
-        stops = np.append(starts[1:], section.stop)[: len(starts)]
+        extents = list(pairwise([*(self.entries[row][0].start for row in order), section.stop]))
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._member_node(row, int(stops[number])) for number, row in enumerate(order[first:last], first)]
+        def node(number: int) -> Node:
+            return self._member_node(order[number], extents[number][1])
 
-        text, kids = plural(len(order), "member"), grouped(Extents(starts, stops, describe))
-        return section_node(section, text=text, role=FieldRole.PADDING, children=kids)
+        return listed_node(section, plural(len(order), "member"), FieldRole.PADDING, extents, node)
 
     def _member_node(self, row: int, stop: int) -> Node:
         part = self.entries[row][0]
@@ -383,14 +380,9 @@ class ZipFile(ContainerFile):
         )  # fmt: skip
 
     def _directory_node(self, section: Section) -> Node:
-        starts = np.array([self._start + at for _, at, _ in self.entries], np.int64)
-        stops = np.array([self._start + stop for _, _, stop in self.entries], np.int64)
-
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._entry_node(row) for row in range(first, last)]
-
-        text, kids = plural(len(self.entries), "entry", "entries"), grouped(Extents(starts, stops, describe))
-        return section_node(section, text=text, role=FieldRole.UNKNOWN, children=kids)
+        extents = [(self._start + at, self._start + stop) for _, at, stop in self.entries]
+        text = plural(len(self.entries), "entry", "entries")
+        return listed_node(section, text, FieldRole.UNKNOWN, extents, self._entry_node)
 
     def _entry_node(self, row: int) -> Node:
         part, at, stop = self.entries[row]

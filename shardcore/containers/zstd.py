@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from shardcore.codecs.decompress import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    OpeningStep,
     PartObjects,
     ScannedObjects,
     SequentialFile,
+    listed_node,
     section_node,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
-from shardcore.model.computed_children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.computed_children import Deferred, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Field, FieldRole, Record
@@ -124,13 +122,11 @@ class ZstdFile(SequentialFile):
         self.sections, _ = tile(claims, probe.size)
         self.objects = ScannedObjects(self._find, self.kind, "zstd")
         self._skipped: list[tuple[int, int]] = []
-        self.steps.append(
-            OpeningStep(
-                "First frame",
-                "The file begins with the magic number of a frame.",
-                "A zstd file has no list of frames; each begins at the end of the previous one.",
-                Span("", 0, min(4, probe.size)),
-            )
+        self.first_step = (
+            "First frame",
+            "The file begins with the magic number of a frame.",
+            Span("", 0, min(4, probe.size)),
+            "A zstd file has no list of frames; each begins at the end of the previous one.",
         )
 
     @property
@@ -180,15 +176,12 @@ class ZstdFile(SequentialFile):
         rows += [(start, stop, -1) for start, stop in self._skipped]
         rows.sort()
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [
-                self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
-                for start, stop, row in rows[first:last]
-            ]
+        def node(number: int) -> Node:
+            start, stop, row = rows[number]
+            return self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
 
-        starts, stops = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
-        kids = grouped(Extents(starts, stops, describe))
-        return section_node(section, text=plural(len(parts), "frame"), role=FieldRole.UNKNOWN, children=kids)
+        extents = [row[:2] for row in rows]
+        return listed_node(section, plural(len(parts), "frame"), FieldRole.UNKNOWN, extents, node)
 
     def _skipped_node(self, start: int, stop: int) -> Node:
         head = self.source.read(start, min(start + SKIPPED.size, stop))

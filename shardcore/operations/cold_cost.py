@@ -63,7 +63,8 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if shard.source is None:
         raise UsageError("only a file or a folder has a cold start")
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
-    return ColdSource(shard.source, cost_recorder, folder, first=head_bytes(shard.source.name), owned=False)
+    head = 0, head_bytes(shard.source.name)
+    return ColdSource(shard.source, cost_recorder, folder, head=head, owned=False)
 
 
 def _cold_choices(chosen: Mapping[str, Any], cost_recorder: CostRecorder) -> dict[str, Any]:

@@ -49,9 +49,10 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard, Work
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import Content, InputItem, LeftOut, inode_of, opened, overwrite_error
+from shardcore.writing.inputs import Content, InputItem, LeftOut, opened, overwrite_error
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
+from shardcore.writing.temporary_names import inode_of
 from shardcore.writing.writer import Data, SameKeys, Sized, pieces_of
 
 MOST_KEPT = 512

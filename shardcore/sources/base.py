@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,7 +52,10 @@ PurposeAt = Callable[[int], ReadPurpose | None]
 """Returns the purpose of the byte at an offset."""
 
 WHOLE_HEAD = 1 << 16
-"""Bytes in the first range of a remote file whose index is at the beginning."""
+"""Bytes in the first range of a remote file by default: most formats need no more of its beginning."""
+
+MOST_PLAIN = 1 << 20
+"""Maximum size of a remote file that is read in one request if all of it is needed."""
 
 SMALL_HEAD = 1 << 12
 """Bytes in the first range of a remote file with only a few fields at the beginning."""
@@ -393,12 +396,17 @@ Piece = tuple[int, bytes]
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
     """Return the parts of `[start, stop)` that sorted blocks do not cover."""
+    return uncovered(((first, first + len(data)) for first, data in pieces), start, stop)
+
+
+def uncovered(ranges: Iterable[tuple[int, int]], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the parts of `[start, stop)` that are in none of the sorted ranges."""
     holes: list[tuple[int, int]] = []
     at = start
-    for first, data in pieces:
+    for first, last in ranges:
         if first > at:
             holes.append((at, min(first, stop)))
-        at = max(at, first + len(data))
+        at = max(at, last)
         if at >= stop:
             return holes
     if at < stop:

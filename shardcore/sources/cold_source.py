@@ -15,6 +15,8 @@ from shardcore.model.span import Span
 from shardcore.model.text import plural
 from shardcore.sources.base import (
     FAR_GAP,
+    MOST_PLAIN,
+    WHOLE_HEAD,
     Entry,
     Folder,
     Piece,
@@ -28,11 +30,6 @@ from shardcore.sources.base import (
     purpose,
     range_cuts,
 )
-
-FIRST = 1 << 16
-"""First range of a file, as in `RemoteFile`."""
-MOST_PLAIN = 1 << 20
-"""Maximum size of a file that is read in one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class CostRecorder:
 
 
 class ColdSource(Source):
-    """File read from `base` but counted as if nothing were cached. First request: the range `at`, or `first` bytes."""
+    """File read from `base` but counted as if nothing were cached. The first request is the range `head`."""
 
     near = False
     charged = False
@@ -99,16 +96,15 @@ class ColdSource(Source):
         recorder: CostRecorder,
         folder: Folder | None,
         *,
-        first: int = FIRST,
+        head: tuple[int, int] = (0, WHOLE_HEAD),
         owned: bool,
-        at: tuple[int, int] | None = None,
     ) -> None:
         self.name, self.uri, self.folder = base.name, base.uri, folder
         self._base, self._recorder, self._owned = base, recorder, owned
         self._kept: list[Piece] = []
         self._run = ReadAhead()
-        start, stop = at or (0, first)
-        self.head_size = first if start else stop
+        start, stop = head
+        self.head_size = WHOLE_HEAD if start else stop
         with recorder.lock:
             self._fetch([(min(start, base.size), min(stop, base.size))])
 
@@ -177,13 +173,13 @@ class ColdFolder(Folder):
             return [*self._recorder.listings[place]]
 
     def open(self, name: str) -> Source:
-        return self._open(name, FIRST)
+        return self._open(name, (0, WHOLE_HEAD))
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        return self._open(name, FIRST, (start, stop))
+        return self._open(name, (start, stop))
 
     def read(self, name: str, limit: int) -> bytes:
-        self._open(name, min(limit, MOST_PLAIN))
+        self._open(name, (0, min(limit, MOST_PLAIN)))
         return super().read(name, limit)
 
     def folder(self, name: str) -> Folder:
@@ -193,7 +189,7 @@ class ColdFolder(Folder):
         above = self._base.parent()
         return None if above is None else ColdFolder(above, self._recorder)
 
-    def _open(self, name: str, first: int, at: tuple[int, int] | None = None) -> Source:
+    def _open(self, name: str, head: tuple[int, int]) -> Source:
         recorder, place = self._recorder, f"{self.uri.rstrip('/')}/{name}"
         with recorder.lock:
             if place in recorder.sources:
@@ -209,5 +205,5 @@ class ColdFolder(Folder):
                 raise
             inside = name.rpartition("/")[0]
             folder = self.folder(inside) if inside else self
-            recorder.sources[place] = found = ColdSource(base, recorder, folder, first=first, owned=True, at=at)
+            recorder.sources[place] = found = ColdSource(base, recorder, folder, head=head, owned=True)
             return found

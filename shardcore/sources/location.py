@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
 from shardcore.model.text import visible
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.remote.address import is_address, parse_address
@@ -29,7 +29,7 @@ def source_of(
     where: str | Path | bytes | Source | Folder,
     remote: RemoteOptions | None = None,
     tape: RequestLog | None = None,
-    first: int = 1 << 16,
+    first: int = WHOLE_HEAD,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
     """Return the source or folder for a path, an address or bytes; fetches `first` bytes of a remote file.

@@ -6,14 +6,11 @@ import contextlib
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from shardcore.errors import ShardError
-from shardcore.sources.base import WHOLE_RANGE, Source
+from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Source
 from shardcore.sources.wrapper_sources import WrapperSource
-
-if TYPE_CHECKING:
-    from shardcore.sources.base import Source
 
 MOST_WHOLE = 64 << 20
 """Maximum size of a file that is fetched whole; larger ones are read ahead."""
@@ -82,7 +79,7 @@ class PrefetchedSource(WrapperSource):
         notes: Results of detection that a format uses again when opening.
     """
 
-    def __init__(self, base: Source, guess: int = 65536) -> None:
+    def __init__(self, base: Source, guess: int = WHOLE_HEAD) -> None:
         super().__init__(base)
         self.notes: dict[str, object] = {}
         self._guess = self.head_size = min(guess, base.head_size)

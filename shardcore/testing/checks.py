@@ -22,6 +22,7 @@ from shardcore.shards.trace import Trace
 from shardcore.testing.sources import LossyConnection
 
 T = TypeVar("T")
+AnyShard = TypeVar("AnyShard", bound=Shard)
 
 FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
 """True if matrices run completely. The environment is read only here."""
@@ -61,6 +62,12 @@ DECODED = rounds(8, 4)
 
 SEEDED = 500
 """Number of offsets tested in larger files, in addition to node edges."""
+
+
+def indexed(shard: AnyShard) -> AnyShard:
+    """Return a shard after `load_index`."""
+    shard.load_index()
+    return shard
 
 
 def check_tiling(shard: Shard) -> None:
@@ -134,11 +141,10 @@ def check_columns(shard: Shard) -> None:
     for number, row in enumerate(rows.tolist()):
         ref = shard.objects.ref(row)
         assert (ref.row, ref.key) == (row, texts[number])
-        assert ref.state == columns.state[number]
+        for name in ("state", "size", "stored_size"):
+            assert getattr(ref, name) == getattr(columns, name)[number]
         assert ref.kind == shard.objects.kinds[columns.kind[number]]
         assert ref.codec == shard.objects.codecs[columns.codec[number]]
-        assert ref.size == columns.size[number]
-        assert ref.stored_size == columns.stored_size[number]
         if ref.spans and not ref.spans[0].source and ref.spans[0].size:
             assert (ref.spans[0].start, ref.spans[0].stop) == (columns.start[number], columns.stop[number])
     for name in shard.objects.orders:
@@ -165,10 +171,8 @@ def check_sequence(shard: Shard) -> None:
         assert list(part) == every[rows]
         assert part.keys[:] == list(part.keys) == objects.keys[rows] == [ref.key for ref in every[rows]]
         assert part[1:][:2].row.tolist() == [ref.row for ref in every[rows][1:][:2]]
-        assert part.row.tolist() == [ref.row for ref in every[rows]]
-        assert part.size.tolist() == [ref.size for ref in part]
-        assert part.stored_size.tolist() == [ref.stored_size for ref in part]
-        assert part.state.tolist() == [ref.state for ref in part]
+        for name in ("row", "size", "stored_size", "state"):
+            assert getattr(part, name).tolist() == [getattr(ref, name) for ref in every[rows]]
         assert [objects.kinds[code] for code in part.kind.tolist()] == [ref.kind for ref in part]
         assert [objects.codecs[code] for code in part.codec.tolist()] == [ref.codec for ref in part]
 

@@ -18,13 +18,7 @@ from shardcore.model.span import SourceName, Span
 from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
-from shardcore.testing.checks import (
-    check_lost_connection,
-    check_steps,
-    live_keys,
-    rounds,
-    walk,
-)
+from shardcore.testing.checks import check_lost_connection, check_steps, indexed, live_keys, rounds, walk
 from shardcore.testing.shard_contract import CommonContract, check_promise, mutated
 from shardcore.testing.sources import CountingFolder, LossyFolder
 
@@ -42,6 +36,7 @@ class DataSetContract(CommonContract):
         quick_promises: The same in a quick run.
     """
 
+    quick_samples: ClassVar[int] = 1000
     most_keys: ClassVar[int] = 40
     listed: ClassVar[bool] = False
     promises: ClassVar[int] = 60
@@ -53,15 +48,9 @@ class DataSetContract(CommonContract):
         assert isinstance(found, DataSet)
         return found
 
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Parametrize tests with a `sample` argument."""
-        if "sample" in metafunc.fixturenames:
-            metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
-
     def test_objects_are_the_same_before_and_after_the_index(self, sample: Path) -> None:
         """Length, slices and keys are the same before and after `load_index`."""
-        with self.opened(sample) as late:
-            late.load_index()
+        with indexed(self.opened(sample)) as late:
             count, keys = len(late.objects), late.objects.keys[:]
             starts = late.objects[:].start.tolist()
             assert late.declared_objects == count
@@ -105,8 +94,7 @@ class DataSetContract(CommonContract):
     def test_a_key_costs_little_before_the_index(self, sample: Path) -> None:
         """Finding a key does not load the indexes of all members."""
         folder = CountingFolder(LocalFolder(sample))
-        with self.opened(sample) as other:
-            other.load_index()
+        with indexed(self.opened(sample)) as other:
             key = live_keys(other)[0]
         with self.opened(folder) as found:
             found.find(key)
@@ -114,8 +102,7 @@ class DataSetContract(CommonContract):
 
     def test_find_find_all_find_many_and_trace_agree(self, sample: Path) -> None:
         with self.opened(sample) as found:
-            with self.opened(sample) as other:
-                other.load_index()
+            with indexed(self.opened(sample)) as other:
                 keys = live_keys(other)[: self.most_keys]
             early = [found.find(key) for key in keys]
             rows = found.find_many([*keys, *self.absent]).tolist()
@@ -132,8 +119,7 @@ class DataSetContract(CommonContract):
 
     def test_all_spans_are_those_of_the_data_set(self, sample: Path) -> None:
         """The data set can resolve the spans of objects, steps, findings, trees, paths and runs, and they agree."""
-        with self.opened(sample) as found:
-            found.load_index()
+        with indexed(self.opened(sample)) as found:
             for key in live_keys(found)[: self.most_keys]:
                 trace = found.trace(key)
                 assert trace.ref is not None
@@ -155,8 +141,7 @@ class DataSetContract(CommonContract):
 
     def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
         """The tree of a member is below its node; its sources begin with the member, or are files beside it."""
-        with self.opened(sample) as found:
-            found.load_index()
+        with indexed(self.opened(sample)) as found:
             for member in found.members[:5]:
                 source = str(SourceName(member.name))
                 node = next(node for node in found.tree.children if node.span.source == source)
@@ -177,8 +162,7 @@ class DataSetContract(CommonContract):
             names = [member.name for member in found.members]
         for name in names[: max(len(names) // 2, 1)]:
             os.truncate(copy / name, min(3, (copy / name).stat().st_size))
-        with self.opened(copy) as found:
-            found.load_index()
+        with indexed(self.opened(copy)) as found:
             found.verify()
             for key in live_keys(found)[:5] if len(found.objects) else ():
                 found.read(found.find(key))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -25,7 +25,8 @@ from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Box, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import svg
 from shardcore.teaching.drawing.text_output import COLUMNS, as_text
-from shardcore.testing.checks import live_keys, sampled
+from shardcore.testing.checks import indexed, live_keys
+from shardcore.testing.shard_contract import SampleContract
 from shardcore.testing.sources import CountingSource
 
 _DIFFERENCES = re.compile(r"(<!-- differences -->\n).*?(<!-- end of differences -->)", re.DOTALL)
@@ -161,41 +162,23 @@ def _neighbours(picture: Picture) -> Iterator[tuple[Text, Text]]:
             yield a, b
 
 
-class DrawingContract:
+class DrawingContract(SampleContract):
     """Contract tests for the drawings of a format; derive from it, and define the samples.
 
     Attributes:
-        samples: Files or folders of the format.
-        quick_samples: Number of samples in a quick run.
         names: Names of the drawings of every successful lookup.
-        absent: Well-formed keys that no sample contains.
-        most_keys: Maximum number of keys per sample that are looked up.
     """
 
-    samples: ClassVar[Sequence[Path]] = ()
-    quick_samples: ClassVar[int] = 4
     names: ClassVar[Sequence[str]] = ()
-    absent: ClassVar[Sequence[str]] = ()
     most_keys: ClassVar[int] = 2
-
-    def opened(self, where: Any, **options: Any) -> Shard:
-        """Open a sample; override it for samples that need options or other files."""
-        return shardcore.open(where, **options)
 
     def keys(self, shard: Shard) -> list[str]:
         """Return the keys to look up, both existing and absent ones."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
-        if "sample" in metafunc.fixturenames:
-            taken = sampled(self.samples, self.quick_samples)
-            metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
-
     def with_drawings(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
         """Yield a sample with its drawings: those of the file, and those of some lookups."""
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             yield shard, None, shard.sketches()
             for key in self.keys(shard):
                 trace = shard.trace(key)

@@ -32,6 +32,7 @@ from shardcore.testing.checks import (
     check_sequence,
     check_steps,
     check_tiling,
+    indexed,
     live_keys,
     places,
     rounds,
@@ -172,24 +173,40 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
     yield partial(check_promise, shard)
 
 
-class CommonContract:
-    """Contract tests for both files and data sets.
+class SampleContract:
+    """Base of contract tests with a `sample` argument.
 
     Attributes:
         samples: Well-formed files or folders of the format.
+        quick_samples: Number of samples in a quick run.
         absent: Well-formed keys that no sample contains.
         most_keys: Maximum number of keys per sample that are looked up.
-        alone: Titles of steps that compute only from the key or from options.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
+    quick_samples: ClassVar[int] = 4
     absent: ClassVar[Sequence[str]] = ()
     most_keys: ClassVar[int] = 60
-    alone: ClassVar[Sequence[str]] = ()
 
     def opened(self, where: Any, **options: Any) -> Shard:
         """Open a sample; override it for samples that need options or other files."""
         return shardcore.open(where, **options)
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
+        if "sample" in metafunc.fixturenames:
+            taken = sampled(self.samples, self.quick_samples)
+            metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
+
+
+class CommonContract(SampleContract):
+    """Contract tests for both files and data sets.
+
+    Attributes:
+        alone: Titles of steps that compute only from the key or from options.
+    """
+
+    alone: ClassVar[Sequence[str]] = ()
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
         """For an absent key, `find` raises `KeyAbsent`, `find_all` is empty, and the outcome of `trace` is absent."""
@@ -213,8 +230,7 @@ class CommonContract:
             check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             check_columns(shard)
 
 
@@ -222,7 +238,6 @@ class ShardContract(CommonContract):
     """Contract tests for opened files; derive from it, and define the samples.
 
     Attributes:
-        quick_samples: Number of samples in a quick run.
         open_ranges: Maximum ranges read by opening.
         find_ranges: Maximum ranges read by finding one key after that.
         mutations: Number of random mutations per sample; `python -m tests.fuzz` tests more.
@@ -233,7 +248,6 @@ class ShardContract(CommonContract):
         quick_promises: The same in a quick run.
     """
 
-    quick_samples: ClassVar[int] = 4
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
     mutations: ClassVar[int] = 15
@@ -252,15 +266,8 @@ class ShardContract(CommonContract):
 
     def first_keys(self, sample: Path, count: int) -> list[str]:
         """Return some keys of a sample; opens it separately, so that these reads are not counted."""
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             return live_keys(shard)[:count]
-
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
-        if "sample" in metafunc.fixturenames:
-            taken = sampled(self.samples, self.quick_samples)
-            metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
 
     def test_sections_tile_the_file(self, sample: Path) -> None:
         """There are at most 64 sections, sorted, without overlap or gap."""
@@ -281,14 +288,12 @@ class ShardContract(CommonContract):
 
     def test_every_byte_explains_itself(self, sample: Path) -> None:
         """After `load_index`, every byte has a path to a named node, and the runs agree with it."""
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             check_explained(shard)
 
     def test_bytes_of_an_object_have_its_row(self, sample: Path) -> None:
         """After `load_index`, the path to the bytes of an object contains its row and no other row."""
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             for key in live_keys(shard)[: self.most_keys]:
                 ref = shard.find(key)
                 for span in ref.spans:
@@ -301,15 +306,13 @@ class ShardContract(CommonContract):
             check_explained(shard, complete=False)
 
     def test_loading_twice_changes_nothing(self, sample: Path) -> None:
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             before = len(shard.objects), shard.objects.orders
             shard.load_index()
             assert (len(shard.objects), shard.objects.orders) == before
 
     def test_find_find_many_and_trace_agree(self, sample: Path) -> None:
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             keys = live_keys(shard)[: self.most_keys]
             rows = shard.find_many([*keys, *self.absent])
             for key, row in zip(keys, rows.tolist(), strict=False):
@@ -339,8 +342,7 @@ class ShardContract(CommonContract):
 
     def test_objects_read_in_ranges(self, sample: Path) -> None:
         """`stream`, `read` and `read_range` return the same bytes."""
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             for key in live_keys(shard)[:5]:
                 ref = shard.find(key)
                 whole = shard.read(ref)
@@ -388,8 +390,7 @@ class ShardContract(CommonContract):
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
         """A file truncated anywhere raises a `ShardError`, or opens as a partial shard that can be explored."""
         data = sample.read_bytes()
-        with self.opened(sample) as shard:
-            shard.load_index()
+        with indexed(self.opened(sample)) as shard:
             edges = [place for section in shard.sections for place in (section.start, section.stop)]
             cuts = sampled(places(shard, len(data)), rounds(self.cuts, self.quick_cuts), keep=edges, full=False)
         for cut in cuts:

@@ -26,9 +26,9 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
 from shardcore.sources.location import local_path
-from shardcore.system import give_mode, lock_file, open_file, open_to_lock, sync_file
+from shardcore.system import closing_file, give_mode, lock_file, open_file, open_to_lock, sync_file
 from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
-from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
+from shardcore.writing.temporary_names import inode_of, is_left_over, stem_of, sweep
 
 # --- locks ---
 
@@ -71,7 +71,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
                 if time.monotonic() >= until:
                     raise UsageError(f"{path} is being edited by another process{_holder(inode)}", remedy=Remedy.AGAIN)
                 time.sleep(_POLL)
-            elif _inode_at(path) == inode:
+            elif inode_of(path, follow=False) == inode:
                 break
             # Otherwise the file was replaced meanwhile, and the locked inode has no name any more.
         except BaseException:
@@ -97,14 +97,6 @@ def _opened(path: Path) -> tuple[int | None, tuple[int, int]]:
             descriptor = open_to_lock(path)
         status = os.fstat(descriptor) if descriptor is not None else path.lstat()
     return descriptor, (status.st_dev, status.st_ino)
-
-
-def _inode_at(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _holder(inode: tuple[int, int]) -> str:
@@ -322,21 +314,17 @@ def check_audit_log(path: Path) -> None:
 
 
 def _append_audit(path: Path, line: bytes) -> None:
-    descriptor = _open_audit_log(path)
-    try:
-        with reported_as(f"cannot write {audit_log_of(path)}"):
-            size = os.fstat(descriptor).st_size
-            if size:
-                os.lseek(descriptor, size - 1, os.SEEK_SET)
-                if os.read(descriptor, 1) != b"\n":
-                    # Start a new line after an entry that a power failure truncated.
-                    line = b"\n" + line
-            if os.write(descriptor, line) < len(line):
-                os.ftruncate(descriptor, size)
-                raise OSError("the disk is full")
-            sync_file(descriptor)
-    finally:
-        os.close(descriptor)
+    with closing_file(_open_audit_log(path)) as descriptor, reported_as(f"cannot write {audit_log_of(path)}"):
+        size = os.fstat(descriptor).st_size
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":
+                # Start a new line after an entry that a power failure truncated.
+                line = b"\n" + line
+        if os.write(descriptor, line) < len(line):
+            os.ftruncate(descriptor, size)
+            raise OSError("the disk is full")
+        sync_file(descriptor)
 
 
 def _open_audit_log(path: Path) -> int:
@@ -413,14 +401,10 @@ class Rewrite:
             SourceError: It cannot be written.
         """
         sweep(self.path.absolute().parent, stem_of(self.path))
-        file = TemporaryFile(self.path, like=self.path if self.old is not None else self.shard)
-        try:
+        with TemporaryFile(self.path, like=self.path if self.old is not None else self.shard) as file:
             file.write(self.new)
             file.complete()
             file.appear(force=self.old is not None)
-        except BaseException:
-            file.discard()
-            raise
 
 
 def make_rewrites(

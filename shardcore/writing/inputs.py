@@ -19,7 +19,7 @@ from typing import IO, Any
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.text import grouped_digits, plural
 from shardcore.system import is_link_entry, listed_name, open_file
-from shardcore.writing.temporary_names import is_left_over
+from shardcore.writing.temporary_names import inode_of, is_left_over
 from shardcore.writing.writer import Data, OddName, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
@@ -241,9 +241,6 @@ def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> Non
 
 # --- files of inputs ---------------------------------------------------------------------------------------
 
-Inode = tuple[int, int]
-"""Device and inode."""
-
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -335,15 +332,6 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
             yield Path(entry.path), name
         elif deep:
             yield from _files_below(Path(entry.path), f"{name}/", left_out)
-
-
-def inode_of(path: str | Path, *, follow: bool = True) -> Inode | None:
-    """Return device and inode of a file, None if it does not exist; with `follow`, of the target of a link."""
-    try:
-        found = Path(path).stat(follow_symlinks=follow)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
 
 
 class Replaced:

@@ -403,37 +403,34 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 def write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
     """Write the journal under a temporary name and rename it; with `stale`, journals of another file are removed."""
     sweep(path.parent, stem_of(path))
-    file, appeared = TemporaryFile(path, like=edit.path), False
+    device, inode = edit.source.inode
+    stretches = union((one.start, one.stop) for one in edit.changes)
+    head = {
+        "version": VERSION,
+        "file": edit.path.name,
+        "what": edit.what,
+        "verb": edit.verb,
+        "kept": keep,
+        "old_size": edit.old_size,
+        "new_size": edit.new_size,
+        "device": device,
+        "inode": inode,
+        "sample": _sample(edit.source, stretches, edit.old_size, edit.new_size),
+    }
+    text, digest, appeared = json.dumps(head).encode(), hashlib.sha256(), False
     try:
-        device, inode = edit.source.inode
-        stretches = union((one.start, one.stop) for one in edit.changes)
-        head = json.dumps(
-            {
-                "version": VERSION,
-                "file": edit.path.name,
-                "what": edit.what,
-                "verb": edit.verb,
-                "kept": keep,
-                "old_size": edit.old_size,
-                "new_size": edit.new_size,
-                "device": device,
-                "inode": inode,
-                "sample": _sample(edit.source, stretches, edit.old_size, edit.new_size),
-            }
-        ).encode()
-        digest = hashlib.sha256()
-        file.write(MAGIC + BEGUN)
-        for piece in chain((_HEAD.pack(len(head)), head), _written_records(edit, keep=keep)):
-            digest.update(piece)
-            file.write(piece)
-        file.write(digest.digest())
-        file.complete()
-        (forget if stale else put_aside)(edit.path)
-        file.appear(force=True)
-        appeared = True
+        with TemporaryFile(path, like=edit.path) as file:
+            file.write(MAGIC + BEGUN)
+            for piece in chain((_HEAD.pack(len(text)), text), _written_records(edit, keep=keep)):
+                digest.update(piece)
+                file.write(piece)
+            file.write(digest.digest())
+            file.complete()
+            (forget if stale else put_aside)(edit.path)
+            file.appear(force=True)
+            appeared = True
         sync_folders([path.parent])
     except BaseException:
-        file.discard()
         if appeared:
             path.unlink(missing_ok=True)
         bring_back(edit.path)

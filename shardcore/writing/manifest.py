@@ -124,12 +124,11 @@ class ManifestReader:
 
     def paths(self) -> Iterator[str]:
         """Yield the listed file names as text, for counting, since creating a `Path` is slower than a `stat`."""
-        line, folder = self._first, str(self._folder)
-        while line is not None:
-            path = line[1].get("path")
-            if isinstance(path, str) and path and line[1].get("state") not in ("unused", "deleted"):
+        folder = str(self._folder)
+        for _, members in self.lines():
+            path = members.get("path")
+            if isinstance(path, str) and path and members.get("state") not in ("unused", "deleted"):
                 yield os.path.join(folder, path)  # noqa: PTH118
-            line = next(self._lines, None)
 
     def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[InputItem]:
         """Yield the objects in the order of the lines; a part is merged into the object before it.
@@ -137,10 +136,7 @@ class ManifestReader:
         `key_of` returns the key for a file name if the line has none; see `Writes.key_of`.
         """
         held: InputItem | None = None
-        line = self._first
-        while line is not None:
-            number, members = line
-            line = next(self._lines, None)
+        for number, members in self.lines():
             if members.get("state") in ("unused", "deleted"):
                 continue
             try:

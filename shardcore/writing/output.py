@@ -121,6 +121,8 @@ class Output:
         self._run = new_run()
         # All temporary files of one target share its stem, in any folder.
         self._stem = None if folder or self.target is None else stem_of(self.target)
+        # Folder of the final names.
+        self._base = self.target if folder and self.target is not None else Path(target or "").parent
         self._last: set[TemporaryFile] = set()
         self._there: set[Path] = set()  # files that stay, as they are what would be written
         self._made: list[Path] = []
@@ -161,7 +163,7 @@ class Output:
         name = check_name(name) if name or self.folder else ""
         if self.folder and (self._staged is None or self._staged != self._prepared):
             self._check_free(self.target / name)
-        final = self._root(self.target) / name if name else self.target
+        final = self._root() / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
         # Files in a temporary folder do not need temporary names.
@@ -169,18 +171,18 @@ class Output:
 
     def spool(self, name: str) -> Draining:
         """Start a file whose name is known only when it is complete; `name` is any name in its folder. See `settle`."""
-        if self.target is None or self.planning:
+        if self.planning:
             return Draining()
         name = check_name(name)
-        final = self._root(self.target) / name
+        final = self._root() / name
         self._make_folders(final.parent)
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
         """Give a complete file of `spool` its name; if that file exists, drop the new one and return False."""
-        if self.target is None or not isinstance(file, TemporaryFile):
+        if not isinstance(file, TemporaryFile):
             return True
-        final = self._root(self.target) / check_name(name)
+        final = self._root() / check_name(name)
         known = next((other for other in self._files if other is not file and other.final == final), None)
         size = known.at if known is not None else _size_of(self._placed(final))
         if size == file.at:
@@ -269,13 +271,14 @@ class Output:
             os.close(self._staged_lock)
             self._staged_lock = None
 
-    def _root(self, target: Path) -> Path:
+    def _root(self) -> Path:
         """Return the folder to which names are relative; for a new folder, its temporary name."""
         if not self.folder:
-            return target.parent
+            return self._base
         if self._staged is not None:
             return self._staged
-        return self._prepare(target / target.name) if is_there(target) else self._prepare(target, files="")
+        there = is_there(self._base)
+        return self._prepare(self._base / self._base.name) if there else self._prepare(self._base, files="")
 
     def _prepare(self, final: Path, files: str = FILES) -> Path:
         for _ in range(TRIES):
@@ -307,10 +310,7 @@ class Output:
             file.move(final)
 
     def _placed(self, final: Path) -> Path:
-        if self._staged is None or self.target is None:
-            return final
-        root = self.target if self.folder else self.target.parent
-        return root / final.relative_to(self._staged)
+        return self._base / final.relative_to(self._staged) if self._staged is not None else final
 
     def _make_folders(self, folder: Path) -> None:
         if folder in self._swept:
@@ -324,7 +324,7 @@ class Output:
             with reported_as(f"cannot create the folder {one}"):
                 one.mkdir()
             self._made.append(one)
-        if not missing and folder not in self._swept:
+        if not missing:
             sweep(folder, self._stem)
         self._swept.add(folder)
 
@@ -333,7 +333,7 @@ class Output:
         if prepared is None or staged is None or target is None:
             return
         if staged != prepared:
-            root = target if self.folder else target.parent
+            root = self._base
             files = [file.final.relative_to(staged).as_posix() for file in self._files]
             remove = [path.relative_to(root).as_posix() for path in self._others({root / name for name in files})]
             for name in files:

@@ -56,7 +56,11 @@ class PartialRecord:
             with open(fresh, "x", encoding="utf-8", opener=partial(open_file, mode=0o600)) as stream:
                 stream.write(text)
             replace_file(fresh, self._path)
-            self._forget_oldest()
+            records = list(self._path.parent.iterdir())
+            if len(records) > MOST_RECORDS:
+                records.sort(key=lambda path: path.stat().st_mtime)
+                for path in records[:-MOST_RECORDS]:
+                    path.unlink(missing_ok=True)
         except (OSError, ValueError):
             return False
         return True
@@ -77,8 +81,14 @@ class PartialRecord:
         except SourceError:
             return None
         kept = TemporaryFile(self._final, path=path, file=file)
-        digest = hashlib.sha256()
-        if not (_is_own(file) and lock(file.fileno()) and _is_at(file, path)):
+        digest, ours = hashlib.sha256(), False
+        with contextlib.suppress(OSError):
+            found = os.fstat(file.fileno())
+            # Another name of the file would also get the bytes.
+            ours = found.st_nlink == 1 and is_own(found) and lock(file.fileno())
+            # Another run may have completed and renamed it.
+            ours = ours and os.path.samestat(found, path.lstat())
+        if not ours:
             kept.rest()
             return None
         try:
@@ -103,13 +113,6 @@ class PartialRecord:
         fits = fits and type(size) is int and size > 0 and isinstance(sha256, str) and bool(_DIGEST.fullmatch(sha256))
         return (part, size, sha256) if fits else None
 
-    def _forget_oldest(self) -> None:
-        records = list(self._path.parent.iterdir())
-        if len(records) > MOST_RECORDS:
-            records.sort(key=lambda path: path.stat().st_mtime)
-            for path in records[:-MOST_RECORDS]:
-                path.unlink(missing_ok=True)
-
 
 def write_resumable(
     path: Path,
@@ -123,7 +126,7 @@ def write_resumable(
     """Write a file, or continue the partial file of an earlier run; return its name, size and sha256.
 
     The partial file is kept if the remote source fails, and removed after any other error. `other` returns alternative
-    names; see `TemporaryFile.appear_as`.
+    names; see `TemporaryFile.appear`.
     """
     path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)
@@ -142,7 +145,7 @@ def write_resumable(
         # Keep the lock until the rename; otherwise another run would continue the complete file.
         file.hold()
         file.close()
-        file.appear_as(other, force=force)
+        file.appear(other, force=force)
     except BaseException as error:
         may_go_on = isinstance(error, RemoteError) and not isinstance(error, SourceChanged) and file.at > 0
         if may_go_on and record.note(file, digest.hexdigest()):
@@ -156,17 +159,3 @@ def write_resumable(
     file.let_go()
     record.drop()
     return file.final, file.at, digest.hexdigest()
-
-
-def _is_own(file: IO[bytes]) -> bool:
-    """Return whether a file belongs to the user and has a single name, so that writing changes no other name."""
-    found = os.fstat(file.fileno())
-    return found.st_nlink == 1 and is_own(found)
-
-
-def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Return whether an open file still has its name; another run may have completed and renamed it."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
-    except OSError:
-        return False

@@ -12,10 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Self
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of, reported_as
 from shardcore.system import (
+    closing_file,
     give_mode,
     lock_file,
     name_new,
@@ -72,7 +73,7 @@ class Draining:
 
 
 class TemporaryFile(Draining):
-    """File with a temporary name, in the folder of its final name.
+    """File with a temporary name, in the folder of its final name. As a context manager, an exception discards it.
 
     Args:
         final: The final name; may be changed within the folder until the file is renamed.
@@ -206,14 +207,11 @@ class TemporaryFile(Draining):
                 file.close()
 
     def _create_whole(self, data: bytearray) -> bytes:
-        with self._writing():
-            descriptor = open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            try:
-                _write_to(descriptor, data)
-                os.lseek(descriptor, 0, os.SEEK_SET)
-                written = os.read(descriptor, len(data) + 1)
-            finally:
-                os.close(descriptor)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+        with self._writing(), closing_file(open_file(self.path, flags)) as descriptor:
+            _write_to(descriptor, data)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            written = os.read(descriptor, len(data) + 1)
         self._pending = None
         return written
 
@@ -279,12 +277,8 @@ class TemporaryFile(Draining):
         return digest.hexdigest()
 
     def make_durable(self) -> None:
-        with self._writing():
-            descriptor = open_file(self.path, os.O_RDWR)
-            try:
-                sync_file(descriptor)
-            finally:
-                os.close(descriptor)
+        with self._writing(), closing_file(open_file(self.path, os.O_RDWR)) as descriptor:
+            sync_file(descriptor)
         self.durable = True
 
     def close(self) -> None:
@@ -297,27 +291,16 @@ class TemporaryFile(Draining):
             with contextlib.suppress(OSError):
                 os.close(held)
 
-    def appear(self, *, force: bool) -> None:
-        """Rename the closed file to its final name; UsageError if that exists, unless `force`."""
-        if self.path == self.final:
-            return
-        with self._writing():
-            try:
-                (replace_file if force else name_new)(self.path, self.final)
-            except FileExistsError as error:
-                raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
+    def appear(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
+        """Rename the closed file to its final name, or if taken to the next free name of `other`; return it.
 
-    def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
-        """Rename the closed file to its final name, or if taken to the next free name of `other`; return it."""
-        while True:
-            try:
-                self.appear(force=force)
-            except UsageError as error:
-                if other is None or error.remedy is not Remedy.REPLACE:
-                    raise
-                self.final = other()
-            else:
-                return self.final
+        Raises:
+            UsageError: The name is taken, without `force` and `other`.
+        """
+        if self.path != self.final:
+            with self._writing():
+                self.final = _renamed(self.path, self.final, other, force=force)
+        return self.final
 
     def move(self, final: Path) -> None:
         """Move the closed file to the folder of another final name; it keeps a temporary name."""
@@ -336,8 +319,28 @@ class TemporaryFile(Draining):
         with contextlib.suppress(OSError):
             self.path.unlink()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self.discard()
+        self.let_go()
+
     def _writing(self) -> contextlib.AbstractContextManager[None]:
         return reported_as(f"cannot write {self.final}")
+
+
+def _renamed(temporary: str | Path, final: Path, other: Callable[[], Path] | None, *, force: bool) -> Path:
+    while True:
+        try:
+            (replace_file if force else name_new)(temporary, final)
+        except FileExistsError as error:
+            if other is None:
+                raise exists_error(final) from error
+            final = other()
+        else:
+            return final
 
 
 def _write_to(descriptor: int, data: bytes | bytearray) -> None:
@@ -376,7 +379,7 @@ def write_as(
 ) -> tuple[Path, int]:
     """Write a file that gets its name when it is complete; return name and size.
 
-    `other` returns alternative names; see `TemporaryFile.appear_as`. With `free`, the name is not checked before the
+    `other` returns alternative names; see `TemporaryFile.appear`. With `free`, the name is not checked before the
     content is read.
     """
     if not free:
@@ -387,19 +390,13 @@ def write_as(
         size += len(piece)
     if size <= BUFFER:
         return write_small(path, b"".join(first), force=force, other=other), size
-    file = TemporaryFile(path)
-    try:
+    with TemporaryFile(path) as file:
         for piece in chain(first, rest):
             file.write(piece)
         # Keep the lock until the rename, against a concurrent `sweep`.
         file.hold()
         file.close()
-        file.appear_as(other, force=force)
-    except BaseException:
-        file.discard()
-        raise
-    file.let_go()
-    return file.final, file.at
+        return file.appear(other, force=force), file.at
 
 
 def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
@@ -422,15 +419,7 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
         # Keep the lock until the rename, against a concurrent `sweep`.
         lock(descriptor)
         _write_to(descriptor, data)
-        while True:
-            try:
-                (replace_file if force else name_new)(temporary, path)
-            except FileExistsError as error:
-                if other is None:
-                    raise exists_error(path) from error
-                path = other()
-            else:
-                return path
+        return _renamed(temporary, path, other, force=force)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108

@@ -12,7 +12,7 @@ from typing import TypeGuard
 from shardcore.errors import Remedy, SourceError
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
-from shardcore.system import is_link, is_own, lock_file, open_to_lock
+from shardcore.system import closing_file, is_link, is_own, lock_file, open_to_lock
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
@@ -36,17 +36,14 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
 
     `stem` replaces the final name in it; all files of one shard have the same stem.
     """
-    return final.parent / _temporary_name(stem or stem_of(final), run)
+    return Path(temporary_text(str(final), run, stem))
 
 
-def temporary_text(final: str) -> str:
+def temporary_text(final: str, run: str = "", stem: str = "") -> str:
     """Do the same as `temporary_path` for a path given as text, which is faster."""
     folder, name = os.path.split(final)
-    return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
-
-
-def _temporary_name(stem: str, run: str = "") -> str:
-    return f".{stem}.{run}-{int.from_bytes(os.urandom(3))}.part" if run else f".{stem}.{new_run()}.part"
+    unique = f"{run}-{int.from_bytes(os.urandom(3))}" if run else new_run()
+    return os.path.join(folder, f".{stem or _stem(name)}.{unique}.part")  # noqa: PTH118
 
 
 def stem_of(final: Path) -> str:
@@ -103,6 +100,15 @@ def lock(descriptor: int) -> bool:
     return lock_file(descriptor) is True
 
 
+def inode_of(path: str | Path, *, follow: bool = True) -> tuple[int, int] | None:
+    """Return device and inode of a file, None if it does not exist; with `follow`, of the target of a link."""
+    try:
+        found = Path(path).stat(follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def in_use(path: Path) -> bool | None:
     """Return whether a process holds the lock of a file.
 
@@ -114,10 +120,8 @@ def in_use(path: Path) -> bool | None:
         return True
     if descriptor is None:
         return None
-    try:
+    with closing_file(descriptor):
         free = lock_file(descriptor)
-    finally:
-        os.close(descriptor)
     return None if free is None else not free
 
 

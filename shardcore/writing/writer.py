@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from types import TracebackType
 from typing import Any, BinaryIO, ClassVar, Self
 
@@ -335,12 +336,13 @@ class SameKeys(UsageError):
 
 
 def twins_error(
-    pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
+    pairs: Iterable[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
-    """Return the error for duplicate keys; the first `MOST_PAIRS` of `pairs` (both labels and key) are listed."""
-    (first, second, key) = pairs[0]
+    """Return the error for `count` duplicate keys; `pairs` (both labels and key) is iterated up to `MOST_PAIRS`."""
+    known = list(islice(pairs, MOST_PAIRS))
+    first, second, key = known[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
-    listed = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
+    listed = "; ".join(f"{first} and {second} ({key})" for first, second, key in known)
     more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
     return SameKeys(f"{count:,} pairs of objects have the same {what}: {listed}{more}", remedy=remedy)

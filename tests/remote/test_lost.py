@@ -18,8 +18,8 @@ from tests.remote.samples import samples
 from tests.remote.servers import StoreServer
 from tests.shardcore.formats.des.made import Stored, shard
 
-SHARDS, OBJECTS = 10, 8
-"""Shards of the data set of these tests, and objects of each."""
+SHARDS, OBJECTS = 30, 3
+"""Shards of the data set of these tests, more than four workers may be ahead of the first one; and objects of each."""
 
 Lose = Callable[[int], Fault]
 Capture = pytest.CaptureFixture[str]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+from shardcore.formats.neuroglancer.layout import MANIFEST_HEAD, MeshManifest
 from shardcore.formats.neuroglancer.morton import encode
 
 SIZE = 64
@@ -219,6 +219,18 @@ def mesh_value(shape: Any, details: Sequence[int]) -> tuple[bytes, bytes]:
         tuple(sizes for _, sizes in levels),
     )
     return write_manifest(manifest), b"".join(encoded)
+
+
+def write_manifest(manifest: MeshManifest) -> bytes:
+    head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
+    parts = [
+        manifest.lod_scales.astype("<f4"),
+        manifest.vertex_offsets.astype("<f4"),
+        np.array([len(sizes) for sizes in manifest.sizes], "<u4"),
+    ]
+    for positions, sizes in zip(manifest.positions, manifest.sizes, strict=True):
+        parts += [positions.astype("<u4"), sizes.astype("<u4")]
+    return MANIFEST_HEAD.write(head) + b"".join(part.tobytes() for part in parts)
 
 
 def _fragment(corners: Points, low: Points, edge: float) -> bytes:

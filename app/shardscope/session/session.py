@@ -23,8 +23,27 @@ from shardscope.session.lookup_steps import TraceWalk, trace_of_key
 from shardscope.session.notes import SessionNotes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened_shard import IndexState, OpenFailure
-from shardscope.session.pending_question import OpenQuestion
 from shardscope.session.selection import Selection
+
+
+class OpenQuestion(QObject):
+    changed = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.is_open = False
+        self.last_step: int | None = None
+
+    def ask(self, *, is_open: bool, last_step: int | None = None) -> None:
+        """Open or end the question; `last_step` is the last step of the lookup shown before the answer, None: all."""
+        now = is_open, last_step if is_open else None
+        if now != (self.is_open, self.last_step):
+            self.is_open, self.last_step = now
+            self.changed.emit()
+
+    def hides_step(self, number: int) -> bool:
+        return self.last_step is not None and number > self.last_step
+
 
 MOST = 200
 

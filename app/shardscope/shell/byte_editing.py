@@ -9,8 +9,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
 from shardcore import ShardError, UsageError
-from shardcore.model.text import plural
-from shardscope.learning.sandbox.parse_bytes import MOST_TYPED, new_bytes
+from shardcore.model.text import plural, short
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.display_text import offset_words
 from shardscope.session.error_messages import error_text
@@ -23,6 +22,33 @@ from shardscope.views.hex.hex_state import ByteEdits
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
+
+MOST_TYPED = 1 << 20
+"""Maximum number of bytes written at once."""
+
+
+def new_bytes(typed: str, *, text: bool) -> bytes:
+    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8.
+
+    Raises:
+        UsageError: The text is empty, not hex, or longer than `MOST_TYPED` bytes.
+    """
+    if len(typed) > 4 * MOST_TYPED:
+        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
+    if text:
+        data = typed.encode("utf-8", "surrogatepass")
+    else:
+        digits = "".join(part.removeprefix("0x") for part in typed.replace(",", " ").split())
+        try:
+            data = bytes.fromhex(digits)
+        except ValueError:
+            raise UsageError(f"{short(typed)} is not hex: type two digits for each byte, or choose text") from None
+    if not data:
+        raise UsageError("type the new bytes first")
+    if len(data) > MOST_TYPED:
+        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
+    return data
+
 
 MOST_FILLED = 16 << 20
 """Maximum number of bytes filled at once."""

@@ -287,13 +287,33 @@ def header_faults(
 
 # --- info block ----------------------------------------------------------------------------------------------
 
-FIXED = {
-    0: INFO_HEADER.size + COUNT.size + BUFFER.size,
-    1: INFO_HEADER.size + HASHES_HEADER.size + BOUNDARIES_HEADER.size + TRAILER.size,
+_LISTS = (CHUNK_HASH, STORED_END, UNPACKED_END)
+"""Records that occur once per chunk."""
+
+_PARTS: dict[int, dict[str, Record]] = {
+    0: {
+        "header": INFO_HEADER,
+        "count": COUNT,
+        "stored ends": STORED_END,
+        "chunk hashes": CHUNK_HASH,
+        "buffer": BUFFER,
+    },
+    1: {
+        "header": INFO_HEADER,
+        "hashes": HASHES_HEADER,
+        "chunk hashes": CHUNK_HASH,
+        "boundaries": BOUNDARIES_HEADER,
+        "stored ends": STORED_END,
+        "unpacked ends": UNPACKED_END,
+        "trailer": TRAILER,
+    },
 }
+"""Parts of an info block, in order, by version."""
+
+FIXED = {version: sum(one.size for one in parts.values() if one not in _LISTS) for version, parts in _PARTS.items()}
 """Size of an info block without its lists, by version, in bytes."""
 
-PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_END.size + UNPACKED_END.size}
+PER_CHUNK = {version: sum(one.size for one in parts.values() if one in _LISTS) for version, parts in _PARTS.items()}
 """Size of the list entries per chunk, by version, in bytes."""
 
 
@@ -313,26 +333,22 @@ class InfoPart:
 
 
 def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
-    lists = {"chunk hashes": CHUNK_HASH, "stored ends": STORED_END, "unpacked ends": UNPACKED_END}
-    fixed = {
-        "header": INFO_HEADER,
-        "count": COUNT,
-        "hashes": HASHES_HEADER,
-        "boundaries": BOUNDARIES_HEADER,
-        "trailer": TRAILER,
-        "buffer": BUFFER,
-    }
-    order = (
-        ("header", "count", "stored ends", "chunk hashes", "buffer")
-        if version == 0
-        else ("header", "hashes", "chunk hashes", "boundaries", "stored ends", "unpacked ends", "trailer")
-    )
     parts, at = [], 0
-    for name in order:
-        part = InfoPart(name, lists[name], at, count, True) if name in lists else InfoPart(name, fixed[name], at)
-        parts.append(part)
-        at = part.stop
+    for name, record in _PARTS[version].items():
+        is_list = record in _LISTS
+        parts.append(InfoPart(name, record, at, count if is_list else 1, is_list))
+        at = parts[-1].stop
     return tuple(parts)
+
+
+def _distances(count: int) -> dict[str, int]:
+    """Return the distances in the trailer of an info block of version 1."""
+    boundaries = BOUNDARIES_HEADER.size + count * (STORED_END.size + UNPACKED_END.size) + TRAILER.size
+    hashes = HASHES_HEADER.size + count * CHUNK_HASH.size
+    return {
+        "hashes_section_offset_from_end": hashes + boundaries,
+        "boundary_section_offset_from_end": boundaries,
+    }
 
 
 @dataclass(frozen=True)
@@ -383,8 +399,9 @@ def read_info(data: bytes, start: int) -> XorbInfo:
             lists[part.name] = rows[part.record.fields[0].name]
         else:
             span = Span("", start + part.start, start + part.stop)
-            _check_part(part, part.record.values(rows[0]), count, span, len(data))
-            values |= part.record.values(rows[0])
+            found = part.record.values(rows[0])
+            _check_part(part, found, count, span)
+            values |= found
     ends = lists["stored ends"].astype(np.int64)
     unpacked = lists["unpacked ends"].astype(np.int64) if version else None
     _check_ends(ends, start, place)
@@ -397,7 +414,7 @@ def read_info(data: bytes, start: int) -> XorbInfo:
     return XorbInfo(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 
-def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span, length: int) -> None:
+def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span) -> None:
     if values.get("num_chunks", count) != count:
         raise FormatError(
             f"{part.name}: num_chunks is {values['num_chunks']:,}, but the length of the info block gives {count:,}",
@@ -408,12 +425,9 @@ def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span,
             raise FormatError(f"{part.name}: does not begin with {field.default!r}", span=place)
         if field.name in ("hashes_version", "boundaries_version") and values[field.name] != field.default:
             raise Unsupported(f"{part.name}: version {values[field.name]} is not supported", span=place)
-    if part.record is TRAILER:
-        wanted = {"hashes_section_offset_from_end": length - INFO_HEADER.size}
-        wanted["boundary_section_offset_from_end"] = TRAILER.size + BOUNDARIES_HEADER.size + 8 * count
-        for name, distance in wanted.items():
-            if values[name] != distance:
-                raise FormatError(f"{name} is {values[name]}; it must be {distance}", span=place)
+    for name, distance in _distances(count).items():
+        if values.get(name, distance) != distance:
+            raise FormatError(f"{name} is {values[name]}; it must be {distance}", span=place)
 
 
 def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
@@ -429,29 +443,22 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
 
 
 def write_info(info: XorbInfo) -> bytes:
-    count = info.count
-    length = FIXED[info.version] + PER_CHUNK[info.version] * count
-    fixed = {
-        "header": INFO_HEADER.pack(version=info.version, cas_hash=info.cas_hash),
-        "count": COUNT.pack(num_chunks=count),
-        "hashes": HASHES_HEADER.pack(num_chunks=count),
-        "boundaries": BOUNDARIES_HEADER.pack(num_chunks=count),
-        "trailer": TRAILER.pack(
-            num_chunks=count,
-            hashes_section_offset_from_end=length - INFO_HEADER.size,
-            boundary_section_offset_from_end=TRAILER.size + BOUNDARIES_HEADER.size + 8 * count,
-            _buffer=info.nonce,
-        ),
-        "buffer": BUFFER.pack(_buffer=info.nonce),
-    }
     unpacked = np.zeros(0, np.int64) if info.unpacked_ends is None else info.unpacked_ends
     lists = {
         "chunk hashes": info.hashes.tobytes(),
         "stored ends": info.ends.astype("<u4").tobytes(),
         "unpacked ends": unpacked.astype("<u4").tobytes(),
     }
-    parts = info_parts(info.version, count)
-    return b"".join((fixed | lists)[part.name] for part in parts) + INFO_LENGTH.pack(info_length=length)
+    values: dict[str, int | bytes] = {"version": info.version, "num_chunks": info.count, **_distances(info.count)}
+    values |= {"cas_hash": info.cas_hash, "_buffer": info.nonce}
+
+    def packed(part: InfoPart) -> bytes:
+        names = (field.name for field in part.record.fields)
+        return part.record.pack(**{name: values[name] for name in names if name in values})
+
+    parts = info_parts(info.version, info.count)
+    block = b"".join(lists[part.name] if part.is_list else packed(part) for part in parts)
+    return block + INFO_LENGTH.pack(info_length=len(block))
 
 
 # --- compression of chunks ----------------------------------------------------------------------------------

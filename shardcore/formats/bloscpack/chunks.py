@@ -90,11 +90,10 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     digest, size, count = header.checksum.size, source.size, header.slots
     area = ChunkArea(start + count * OFFSET.size, header.nchunks, digest, size)
     used = max(header.nchunks, 0) if header.has_offsets else 0
-    if not used:
-        return Offsets(start, count, area, np.zeros(0, np.int64), 0)
     known = min(used, SLOTS_AT_OPEN)
-    kept = OFFSET.read(source.read(start, start + known * OFFSET.size), count=known)["offset"].astype(np.int64)
-    first = int(kept[0])
+    stored = source.read(start, start + known * OFFSET.size) if used else b""
+    kept = OFFSET.read(stored, count=known)["offset"].astype(np.int64)
+    first = int(kept[0]) if used else UNKNOWN
     if start < first < area.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
         problem = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
@@ -162,7 +161,10 @@ class ChunkWalk:
             stored = int.from_bytes(window[at + _STORED_AT : at + HEADER_SIZE], "little")
             found.append(at)
             if stored < HEADER_SIZE or at + stored > end:
-                self.end = self._fault(len(self.places) + len(found) - 1, start + at, stored)
+                chunk, place = len(self.places) + len(found) - 1, start + at
+                text = f"ctbytes of chunk {chunk} is {stored}, less than its header: later chunks cannot be found"
+                below = FormatError(text, span=blosc_header_span(place))
+                self.end = area.truncated(chunk, place, stored) if stored >= HEADER_SIZE else below
                 break
             at += stored + digest
         if found:
@@ -170,12 +172,6 @@ class ChunkWalk:
             self.places.extend((places + start).tolist())
             self.headers += np.frombuffer(window, np.uint8)[places[:, None] + np.arange(HEADER_SIZE)].tobytes()
             self.next = start + at
-
-    def _fault(self, chunk: int, place: int, stored: int) -> FormatError | None:
-        if stored >= HEADER_SIZE:
-            return self._area.truncated(chunk, place, stored)
-        text = f"ctbytes of chunk {chunk} is {stored}, less than its header: later chunks cannot be found"
-        return FormatError(text, span=blosc_header_span(place))
 
 
 class ChunkTable:

@@ -209,7 +209,7 @@ def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
             raise FormatError(f"metadata: {_short(text)} is not an element type")
         dtype = np.dtype(_fields(descr, [MAX_FIELDS]) if isinstance(descr, list) else _type_string(descr))
     except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
-        raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
+        raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(str(error))})") from error
     if dtype.hasobject and not (objects and dtype == np.object_):
         raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not supported")
     return dtype
@@ -237,6 +237,5 @@ def _fields(descr: list[Any], room: list[int]) -> list[Any]:
 
 
 def _short(value: Any) -> str:
-    value = str(value) if isinstance(value, Exception) else value
     text = value[: SHOWN + 1] if isinstance(value, str) else short(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"

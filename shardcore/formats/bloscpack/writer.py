@@ -12,8 +12,9 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.array_headers import NPY_MAGIC, npy_layout
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of, reported_as
+from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reported_as
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.file_writer import (
     CODECS,
@@ -190,12 +191,9 @@ def json_of(given: Any) -> Any:
         return given
     text: str | bytes = str(given)
     path = Path(given)
-    try:
+    with reported_as(f"cannot read {given}") if isinstance(given, Path) else suppress(OSError, ValueError):
         if path.is_file():
             text = path.read_bytes()
-    except (OSError, ValueError) as error:
-        if isinstance(given, Path):
-            raise SourceError(f"cannot read {given}: {reason_of(error)}") from error
     try:
         return parse_json(text, "metadata", limits=FREE)
     except FormatError as error:
@@ -210,10 +208,8 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     if size is None:
         size = 0
         for piece in pieces:
-            try:
+            with reported_as("cannot write a temporary file"):
                 spool.write(piece)
-            except OSError as error:
-                raise SourceError(f"cannot write a temporary file: {reason_of(error)}") from error
             size += len(piece)
         spool.seek(0)
         pieces = pieces_of(spool)
@@ -303,8 +299,6 @@ def _size_of(data: Data) -> int | None:
         return memoryview(data).nbytes
     if isinstance(data, Sized):
         return data.size
-    if not hasattr(data, "read"):
-        return None
     stream: Any = data
     with suppress(OSError, ValueError, AttributeError):
         if stream.seekable():
@@ -324,11 +318,9 @@ def spool_beside(target: Path | None) -> IO[bytes]:
 def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
     kept: list[bytes | bytearray | memoryview] = []
     size = 0
-    for piece in pieces:
+    while size < _HEAD and (piece := next(pieces, None)) is not None:
         kept.append(piece)
         size += len(piece)
-        if size >= _HEAD:
-            break
     return b"".join(bytes(memoryview(piece)[:_HEAD]) for piece in kept), chain(kept, pieces)
 
 
@@ -368,10 +360,8 @@ def append(shard: Shard, *paths: Path) -> Edit:
     with ExitStack() as stack:
         contents = []
         for path in paths:
-            try:
+            with reported_as(f"cannot read {path}"):
                 stream = stack.enter_context(path.open("rb"))
-            except (OSError, ValueError) as error:
-                raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
             content = content_of(stream, str(path), path.name, {}, stack.enter_context(spool_beside(local)))
             if not content.size:
                 raise UsageError(f"{path} is empty; nothing to append")
@@ -383,14 +373,11 @@ class _ChunkSpool:
     """Compressed chunks in an unnamed temporary file, closed when the edit goes."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         self.size = 0
+        self._errors = partial(reported_as, f"cannot write a temporary file in {folder}")
         with self._errors():
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         finalize(self, self._file.close)
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return reported_as(f"cannot write a temporary file in {self._folder}")
 
     def write(self, data: bytes) -> None:
         with self._errors():
@@ -433,7 +420,10 @@ class _Append:
             for at in range(area.first, stay_end, STREAM_PIECE):
                 self._spool.write(self._file.source.read(at, min(at + STREAM_PIECE, stay_end)))
         places = np.append(places, self._compress(start))
-        changes = [self._header_change(spare), *self._metadata_change()]
+        sizes = dict(zip(_SIZES, (shape.chunk_size, shape.last_chunk, shape.nchunks, spare), strict=True))
+        at = HEADER_V3.offsets[_SIZES[0]]
+        changes = [FileChange(at, HEADER_V3.pack(**header.values | sizes)[at:], ", ".join(_SIZES))]
+        changes += self._metadata_change()
         if header.has_offsets:
             changed = 0 if rewritten else self._stay
             slots = np.append(places[changed:], np.full(spare if rewritten else 0, UNKNOWN, np.int64))
@@ -474,11 +464,6 @@ class _Append:
                 self._spool.write(chunk)
                 self._spool.write(digest(chunk))
         return np.array(places, np.int64)
-
-    def _header_change(self, spare: int) -> FileChange:
-        shape, at = self._shape, HEADER_V3.offsets["chunk_size"]
-        changed = dict(zip(_SIZES, (shape.chunk_size, shape.last_chunk, shape.nchunks, spare), strict=True))
-        return FileChange(at, HEADER_V3.pack(**self._header.values | changed)[at:], ", ".join(_SIZES))
 
     def _metadata_change(self) -> list[FileChange]:
         """Return the metadata with the longer first axis; no change if the content is not an array."""

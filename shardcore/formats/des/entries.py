@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -21,7 +22,7 @@ from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 from shardcore.model.text import ends_text, plural
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 
 SCANS = 8
 """Number of lookups per uid length that compare all entries; then the uids of this length are sorted."""
@@ -100,7 +101,6 @@ class Entries:
         self.lost_span = Span("", data_stop + self.walk.end, whole.stop)
         self._scans: Counter[int] = Counter()
         self._by_length: dict[int, tuple[Rows, NDArray[np.bytes_]]] = {}
-        self._bad_texts: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.walk.starts)
@@ -190,10 +190,9 @@ class Entries:
         return layout.read_meta(raw, place=Span("", at, at + len(raw)))
 
     def created_at(self, row: int) -> str:
-        try:
+        with suppress(FormatError):
             return layout.created_at_of(self.meta(row))
-        except FormatError:
-            return ""
+        return ""
 
     def span(self, row: int) -> Span:
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
@@ -306,18 +305,16 @@ class Entries:
         bad[some] |= (raw[first] != ord("{")) | (raw[last] != ord("}"))
         return bad
 
-    def bad_text_rows(self, progress: Progress = no_progress) -> Rows:
-        """Return the rows with a `bad_text`; the first call parses all metadata."""
-        if self._bad_texts is None:
-            rows = np.flatnonzero(self.bad_texts(self.all_rows) | (self.columns.meta_length > 0))
-            bad = []
-            for number, row in enumerate(rows.tolist()):
-                if number % 1000 == 0:
-                    progress(number, len(rows))
-                if self.bad_text(row):
-                    bad.append(row)
-            self._bad_texts = np.array(bad, np.int64)
-        return self._bad_texts
+    def bad_text_rows(self, progress: Progress) -> Rows:
+        """Return the rows with a `bad_text`; parses all metadata."""
+        rows = np.flatnonzero(self.bad_texts(self.all_rows) | (self.columns.meta_length > 0))
+        bad = []
+        for number, row in enumerate(rows.tolist()):
+            if number % 1000 == 0:
+                progress(number, len(rows))
+            if self.bad_text(row):
+                bad.append(row)
+        return np.array(bad, np.int64)
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
         c = self.columns

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,6 @@ class Retention:
 
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
-        self._listing: Once[tuple[Folder | None, dict[str, Copy]]] = Once()
 
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
@@ -87,6 +86,7 @@ class Retention:
     def days(self) -> bool:
         return bool(self._roots)
 
+    @cached_property
     def _listed(self) -> tuple[Folder | None, dict[str, Copy]]:
         for root, days in self._roots:
             if found := {copy.name: copy for copy in _copies(root, days)}:
@@ -96,7 +96,7 @@ class Retention:
     @property
     def all(self) -> tuple[Copy, ...]:
         """All copies, sorted by name."""
-        return tuple(self._listing.get(self._listed)[1].values())
+        return tuple(self._listed[1].values())
 
     @cached_property
     def _by_uid(self) -> dict[str, list[Copy]]:
@@ -111,7 +111,7 @@ class Retention:
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
         """Open the copy with this name; None if there is none."""
-        root, copies = self._listing.get(self._listed)
+        root, copies = self._listed
         if root is None or name not in copies:
             return None
         return root.open_on_demand(name) if on_demand else root.open(name)
@@ -167,7 +167,6 @@ class DesDataSet(DataSet):
         super().__init__("des", folder, members)
         self._context = context
         self.retention = Retention(folder)
-        self._zones: Once[Zones | None] = Once()
         self._named: Once[int | None] = Once()
         self._agree: Once[bool] = Once()
         bits = context.values.get("n_bits")
@@ -203,11 +202,8 @@ class DesDataSet(DataSet):
 
     # --- n_bits ---------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def zones(self) -> Zones | None:
-        return self._zones.get(self._read_zones)
-
-    def _read_zones(self) -> Zones | None:
         for _, text in zones_files(self.folder):
             with suppress(FormatError):
                 return Zones.parse(text)
@@ -253,12 +249,10 @@ class DesDataSet(DataSet):
             parsed = ShardName.parse(name)
             if parsed is None:
                 continue
-            try:
+            with suppress(FormatError, NotAShard):
                 uids = [uid for uid in self.member(name).objects.keys[:] if uid is not None]
-            except (FormatError, NotAShard):
-                continue
-            if not routing.routed_to(uids, parsed.hex, n_bits):
-                return False
+                if not routing.routed_to(uids, parsed.hex, n_bits):
+                    return False
         return True
 
     @property
@@ -303,9 +297,6 @@ class DesDataSet(DataSet):
             return route, self.existing_parts(route)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
-    def on_date(self, name: ShardName) -> bool:
-        return not self.date or name.date == self.date
-
     @cached_property
     def _by_hex(self) -> dict[str, list[str]]:
         return self.grouped(self.members)
@@ -315,19 +306,14 @@ class DesDataSet(DataSet):
         found: dict[str, list[str]] = {}
         for name in sorted(member.name for member in members):
             parsed = ShardName.parse(name.rpartition("/")[2])
-            if parsed is None or self.on_date(parsed):
+            if parsed is None or not self.date or parsed.date == self.date:
                 found.setdefault(parsed.hex if parsed else "", []).append(name)
         return found
 
     def existing_parts(self, route: Route, place: str = "") -> list[str]:
         """Return the parts of a date and shard number; opens computed names up to the first that is missing."""
-        found: list[str] = []
-        for part in range(MOST_PARTS):
-            name = f"{place}{ShardName(self.date, route.hex, part)}"
-            if not self.is_open(name) and not self.folder.has(name):
-                break
-            found.append(name)
-        return found
+        names = (f"{place}{ShardName(self.date, route.hex, part)}" for part in range(MOST_PARTS))
+        return list(takewhile(lambda name: self.is_open(name) or self.folder.has(name), names))
 
     def lookup(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
         copies = self.retention.of(key.text)

@@ -103,7 +103,6 @@ def _count_span(fact: Opened) -> Span:
     return INDEX_HEAD.span("", fact.file.entries.data_stop)
 
 
-_COUNT = Value("entry_count", "file.entries.declared", "number of entries in the index", "entries", _count_span)
 _CANDIDATES = Value("candidates", lambda fact: fact.candidates[:100], "the files that may contain the uid")
 _SIDECAR_WHY = "A shard is never changed after it is written: later deletions are recorded in a separate file."
 _PAYLOAD = "One read at the offset returns the content, and the codec gives its decompression."
@@ -163,7 +162,7 @@ _OPENED = (
         "Count",
         "The index has {entry_count:entry}.",
         "The count shows when the walk ends, and whether entries are missing.",
-        (_COUNT,),
+        (Value("entry_count", "file.entries.declared", "number of entries in the index", "entries", _count_span),),
         spans=_count_span,
     ),
 )

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,7 +33,6 @@ from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
 from shardcore.writing.writer import (
     BARE,
-    MOST_PAIRS,
     Data,
     Labels,
     More,
@@ -429,23 +428,19 @@ class DesWriter(Writer):
         if isinstance(data, Sized) and self.output.planning:
             return data, data.size
         folder = str(self.output.target.parent) if self.output.target is not None else None
-        held = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder)  # noqa: SIM115 - closed by the caller
-        try:
-            for piece in pieces_of(data, label):
-                held.write(piece)
-            size = held.tell()
-            if size > IN_MEMORY:
-                return held, size
-            held.seek(0)
-            whole = held.read()
-        except OSError as error:
-            held.close()
-            raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
-        except BaseException:
-            held.close()
-            raise
-        held.close()
-        return whole, size
+        with ExitStack() as stack:
+            held = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder))
+            try:
+                for piece in pieces_of(data, label):
+                    held.write(piece)
+                size = held.tell()
+                if size <= IN_MEMORY:
+                    held.seek(0)
+                    return held.read(), size
+            except OSError as error:
+                raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
+            stack.pop_all()  # the caller closes it
+            return held, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
         meta, created_at = more.facts.get("meta") or {}, more.facts.get("created_at") or self._date or ""
@@ -478,12 +473,10 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _check_twins(self) -> None:
-        twins = self._uids.twins()
-        if twins:
-            pairs = []
-            for one, two in twins[:MOST_PAIRS]:
-                uid = self._uids[one].partition(b"\0")[2] if self.output.folder else self._uids[one]
-                pairs.append((self._labels.of(one), self._labels.of(two), short(uid.decode())))
+        if twins := self._uids.twins():
+            uids = (self._uids[one] for one, _ in twins)
+            names = (short((uid.partition(b"\0")[2] if self.output.folder else uid).decode()) for uid in uids)
+            pairs = ((*map(self._labels.of, pair), name) for pair, name in zip(twins, names, strict=True))
             raise twins_error(pairs, len(twins), "uid")
 
 
@@ -533,13 +526,11 @@ def _uid_bytes(key: str | None, label: str = "") -> bytes:
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
-    try:
+    with suppress(UnicodeEncodeError):
         raw = list(map(str.encode, keys))
-    except UnicodeEncodeError:
-        raw = []
-    if len(raw) < len(keys) or max(map(len, raw), default=0) > MAX_UID:
-        return [_uid_bytes(key) for key in keys]
-    return raw
+        if max(map(len, raw), default=0) <= MAX_UID:
+            return raw
+    return [_uid_bytes(key) for key in keys]
 
 
 def check_uid(key: str) -> str:

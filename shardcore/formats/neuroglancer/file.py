@@ -19,7 +19,7 @@ from shardcore.codecs.decompress import (
     decompress_stream,
 )
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
-from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable
+from shardcore.formats.neuroglancer.index import IndexLevels, MinishardTable, read_batches
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_LIMIT,
@@ -339,29 +339,23 @@ class NeuroglancerFile:
         rows, fresh = _by_place(entries, np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT))))
         first = rows[np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))]
         distinct = rows[fresh]
-        starts, stops = _places(entries, distinct)
+        places = np.stack(_places(entries, distinct), axis=1)
         # Overlapping manifests are read, but in total not more than a multiple of the file size.
-        left, done = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size, 0
-        while done < len(distinct):
-            sizes = np.cumsum((stops - starts)[done : done + MANIFESTS_AT_ONCE])
-            batch = slice(done, done + 1 + int(np.searchsorted(sizes, BLOCK)))
-            places = list(zip(starts[batch].tolist(), stops[batch].tolist(), strict=True))
-            for row, place, stored in zip(distinct[batch].tolist(), places, self.source.read_many(places), strict=True):
-                span = Span("", *place)
-                if left <= 0:
-                    damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
-                    continue
-                left -= len(stored) + MANIFEST_COST
-                try:
-                    data = decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=span)
-                    left -= len(data)
-                    fragments[row] = fragments_span(read_manifest(data, span), span.start, self.base).start
-                except (FormatError, LimitExceeded) as error:
-                    # The traceback would keep every manifest in memory.
-                    error.__cause__ = error.__context__ = None
-                    damage[row] = error.with_traceback(None)
-            done += len(places)
-            progress(done, len(distinct))
+        left = MANIFESTS_FLOOR + MANIFESTS_RATIO * self.source.size
+        for at, span, stored in read_batches(self.source, places, BLOCK, MANIFESTS_AT_ONCE, progress):
+            row = int(distinct[at])
+            if left <= 0:
+                damage[row] = FormatError("its manifest overlaps many other manifests", span=span)
+                continue
+            left -= len(stored) + MANIFEST_COST
+            try:
+                data = decompress(self.codec, stored, limit=MANIFEST_LIMIT, span=span)
+                left -= len(data)
+                fragments[row] = fragments_span(read_manifest(data, span), span.start, self.base).start
+            except (FormatError, LimitExceeded) as error:
+                # The traceback would keep every manifest in memory.
+                error.__cause__ = error.__context__ = None
+                damage[row] = error.with_traceback(None)
         fragments[rows] = fragments[first]
         if damage:
             for row, of in zip(rows.tolist(), first.tolist(), strict=True):

@@ -28,7 +28,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace
 from shardcore.formats.neuroglancer.lookup import KeyRouted, ShardMissing
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
@@ -37,7 +37,7 @@ from shardcore.formats.neuroglancer.origin import (
     choices_text,
     find_info,
     given_origin,
-    read_info,
+    info_in,
     reasons_text,
     useless_info,
 )
@@ -115,20 +115,17 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
     spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
+        reasons: Sequence[str] = ("no info",)
         try:
-            text = read_info(folder.folder(name))
-            info = parse_info(text) if text is not None else None
+            if (beside := info_in(folder.folder(name))) is not None:
+                below = beside.info.key_spaces
+                spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in below]
+                reasons = beside.info.others
         except (FormatError, SourceError) as error:
             if source_lost(error):
                 raise
-            others.append(f"{name}: {error.message}")
-            continue
-        if text is None or info is None:
-            others.append(f"{name}: no info")
-            continue
-        beside = FoundInfo(info, text, "")
-        spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in info.key_spaces]
-        others += [f"{name}: {other}" for other in info.others]
+            reasons = (error.message,)
+        others += [f"{name}: {reason}" for reason in reasons]
     return FolderSpaces(tuple(spaces), tuple(others))
 
 

@@ -235,13 +235,22 @@ class IndexLevels:
         ends = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64))
         allowed = max(CLAIMED_FLOOR, CLAIMED_RATIO * self.source.size)
         damage.note(used[ends > allowed], _SHARED)
-        used, ends = used[ends <= allowed], ends[ends <= allowed]
-        places = (pairs[used].astype(np.int64) + self.base).tolist()
-        first = done = 0
-        while first < len(used):
-            last = min(int(np.searchsorted(ends, done + BATCH)) + 1, first + BATCH_COUNT, len(used))
-            for at, stored in enumerate(self.source.read_many([(a, b) for a, b in places[first:last]]), first):
-                yield int(used[at]), Span("", *places[at]), stored
-            first, done = last, int(ends[last - 1])
-            progress(first, len(used))
+        used = used[ends <= allowed]
+        places = pairs[used].astype(np.int64) + self.base
+        for at, place, stored in read_batches(self.source, places, BATCH, BATCH_COUNT, progress):
+            yield int(used[at]), place, stored
         progress(len(used), len(used))
+
+
+def read_batches(
+    source: Source, places: npt.NDArray[np.int64], size: int, count: int, progress: Progress
+) -> Iterator[tuple[int, Span, bytes]]:
+    """Yield row, place and bytes of ranges, shape `(n, 2)`, in batches of up to `count`, of about `size` bytes."""
+    ends, first, done = np.cumsum(places[:, 1] - places[:, 0]), 0, 0
+    while first < len(places):
+        last = min(int(np.searchsorted(ends, done + size)) + 1, first + count, len(places))
+        batch = [(start, stop) for start, stop in places[first:last].tolist()]
+        for at, stored in enumerate(source.read_many(batch)):
+            yield first + at, Span("", *batch[at]), stored
+        first, done = last, int(ends[last - 1])
+        progress(first, len(places))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 import math
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,11 @@ TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)
 _BLOCK_SIZE = "compressed_segmentation_block_size"
-_FOLDER_MEMBERS = ("mesh", "skeletons")
+FOLDER_MEMBERS = ("mesh", "skeletons")
 """Members of a volume's info that are names of folders."""
+
+Place = tuple[str | int, ...]
+"""Path of a key space in an info, such as `("scales", 0)`; empty for the info itself."""
 
 
 class SpaceKind(Enum):
@@ -69,6 +71,43 @@ _OBJECT_KINDS = {
     SpaceKind.ANNOTATION_SPATIAL: "annotation cell",
     SpaceKind.UNKNOWN: "object",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceMember:
+    """Member of an info that describes a key space, or several if it is a list; without a name, the info itself.
+
+    `name` is that of the key space; in a list, the member `title` of an item is added. `label` is for errors.
+    """
+
+    kind: SpaceKind
+    member: str
+    name: str
+    title: str = ""
+    label: str = ""
+    optional: bool = False
+
+    def parts(self, info: Mapping[str, Any]) -> Iterator[tuple[Place, str, object]]:
+        """Yield place, name and description of each key space; raise FormatError if the member must be a list."""
+        if not self.title:
+            yield ((self.member,), self.name, info.get(self.member)) if self.member else ((), self.name, info)
+            return
+        for number, part in enumerate(_list(self.member, info.get(self.member, [] if self.optional else None))):
+            title = part.get(self.title, number) if isinstance(part, Mapping) else number
+            yield (self.member, number), f"{self.name} {_title(title)}", part
+
+
+SPACE_MEMBERS: Mapping[str, tuple[SpaceMember, ...]] = {
+    VOLUME_TYPE: (SpaceMember(SpaceKind.VOLUME, "scales", "scale", "key"),),
+    MESH_TYPE: (SpaceMember(SpaceKind.MESH, "", "meshes"),),
+    SKELETON_TYPE: (SpaceMember(SpaceKind.SKELETON, "", "skeletons"),),
+    ANNOTATION_TYPE: (
+        SpaceMember(SpaceKind.ANNOTATION_ID, "by_id", "annotations by id", label="by id"),
+        SpaceMember(SpaceKind.ANNOTATION_RELATION, "relationships", "annotations by relation", "id", optional=True),
+        SpaceMember(SpaceKind.ANNOTATION_SPATIAL, "spatial", "annotations by cell", "key", optional=True),
+    ),
+}
+"""Key spaces by `@type` of the info, in the order in which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +225,6 @@ class Info:
     def scales(self) -> tuple[KeySpace, ...]:
         return tuple(space for space in self.key_spaces if space.scale is not None)
 
-    def files_of(self, folder: str) -> KeySpace | None:
-        return next((space for space in self.files if space.folder == folder), None)
-
     def space_of(self, folder: str) -> KeySpace | None:
         return next((space for space in self.spaces if space.folder == folder), None)
 
@@ -219,18 +255,19 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     kind = type_of(members)
     if kind == SHARDING_TYPE:
         return Info(kind, (unnamed_space(members),), ())
-    if not isinstance(kind, str) or kind not in _READERS:
+    if not isinstance(kind, str) or kind not in SPACE_MEMBERS:
         raise FormatError(f"info of type {short(kind)} is not a volume, mesh, skeleton or annotation data set")
     spaces: list[KeySpace] = []
     typed = kind == VOLUME_TYPE or "@type" in members
     others = [] if typed else [f"{kind}: the info has no @type; strict readers reject it"]
-    for name, make in _READERS[kind](members):
-        try:
-            spaces.append(make())
-        except (FormatError, SourceError) as error:
-            others.append(f"{name}: {error.message}")
+    for one in SPACE_MEMBERS[kind]:
+        for _, name, part in one.parts(members):
+            try:
+                spaces.append(_space(one.kind, name, part, members))
+            except (FormatError, SourceError) as error:
+                others.append(f"{one.label or name}: {error.message}")
     folders = []
-    for name in _FOLDER_MEMBERS if kind == VOLUME_TYPE else ():
+    for name in FOLDER_MEMBERS if kind == VOLUME_TYPE else ():
         try:
             if name in members and (folder := _folder(members[name])):
                 folders.append(folder)
@@ -264,9 +301,6 @@ def type_of(members: Mapping[str, Any]) -> object:
 UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
-_Named = Iterator[tuple[str, Callable[[], KeySpace]]]
-
-
 def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> KeySpace:
     """Return the key space that `part` of the info `top` describes."""
     if not isinstance(part, Mapping):
@@ -283,28 +317,6 @@ def _space(kind: SpaceKind, name: str, part: object, top: Mapping[str, Any]) -> 
     if grid is not None and sharding is not None:
         check_grid(grid)
     return KeySpace(kind, name, folder, spec, grid, scale, sharding is not None)
-
-
-def _listed(top: Mapping[str, Any], member: str, title: str, prefix: str, kind: SpaceKind, parts: object) -> _Named:
-    for number, part in enumerate(_list(member, parts)):
-        name = f"{prefix} {_title(part.get(title, number) if isinstance(part, Mapping) else number)}"
-        yield name, partial(_space, kind, name, part, top)
-
-
-def _annotations(top: Mapping[str, Any]) -> _Named:
-    yield "by id", partial(_space, SpaceKind.ANNOTATION_ID, "annotations by id", top.get("by_id"), top)
-    related = top.get("relationships", [])
-    yield from _listed(top, "relationships", "id", "annotations by relation", SpaceKind.ANNOTATION_RELATION, related)
-    cells = top.get("spatial", [])
-    yield from _listed(top, "spatial", "key", "annotations by cell", SpaceKind.ANNOTATION_SPATIAL, cells)
-
-
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], _Named]] = {
-    VOLUME_TYPE: lambda top: _listed(top, "scales", "key", "scale", SpaceKind.VOLUME, top.get("scales")),
-    MESH_TYPE: lambda top: iter([("meshes", partial(_space, SpaceKind.MESH, "meshes", top, top))]),
-    SKELETON_TYPE: lambda top: iter([("skeletons", partial(_space, SpaceKind.SKELETON, "skeletons", top, top))]),
-    ANNOTATION_TYPE: _annotations,
-}
 
 
 def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:

@@ -6,7 +6,7 @@ import json
 import math
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,17 @@ import numpy.typing as npt
 
 from shardcore.errors import FormatError, UsageError, failed, reported_as
 from shardcore.formats.neuroglancer.info import (
-    ANNOTATION_TYPE,
     BESIDE,
     DATA_TYPES,
     MESH_TYPE,
     SKELETON_TYPE,
+    SPACE_MEMBERS,
     UNSHARDED,
     VOLUME_TYPE,
     KeySpace,
+    Place,
     SpaceKind,
+    SpaceMember,
     parse_info,
     type_of,
 )
@@ -46,10 +48,6 @@ Array = npt.NDArray[Any]
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
 """Values of the option `kind`; the last two are types of volumes."""
-
-
-Place = tuple[str | int, ...]
-"""Path of a key space in an info, such as `("scales", 0)`; empty for the info itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,10 +144,10 @@ def of_info(members: Mapping[str, Any]) -> SpaceDescription:
 def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
     """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
-    if not isinstance(kind, str) or kind not in _PLACES:
+    if not isinstance(kind, str) or kind not in SPACE_MEMBERS:
         supported = "only volumes, multi-resolution meshes, skeletons and annotations can be written"
         raise UsageError(f"info of type {kind} is not supported: {supported}")
-    places = list(_PLACES[kind](members))
+    places = [(place, one.kind) for one in SPACE_MEMBERS[kind] for place in _places(members, one)]
     bare: Any = members
     for place, _ in places:
         bare = _edited(bare, place, lambda part: {name: part[name] for name in part if name != "sharding"})
@@ -159,26 +157,13 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescripti
     return found
 
 
-def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
-    listed = members.get(name, [])
-    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
-        raise UsageError(f"the info cannot be used: {name} is not a list of objects")
-    yield from (((name, number), kind) for number in range(len(listed)))
-
-
-def _annotation_places(members: Mapping[str, Any]) -> Iterator[tuple[Place, SpaceKind]]:
-    if isinstance(members.get("by_id"), Mapping):
-        yield ("by_id",), SpaceKind.ANNOTATION_ID
-    yield from _parts(members, "relationships", SpaceKind.ANNOTATION_RELATION)
-    yield from _parts(members, "spatial", SpaceKind.ANNOTATION_SPATIAL)
-
-
-_PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceKind]]]] = {
-    VOLUME_TYPE: lambda members: _parts(members, "scales", SpaceKind.VOLUME),
-    MESH_TYPE: lambda members: [((), SpaceKind.MESH)],
-    SKELETON_TYPE: lambda members: [((), SpaceKind.SKELETON)],
-    ANNOTATION_TYPE: _annotation_places,
-}
+def _places(members: Mapping[str, Any], one: SpaceMember) -> list[Place]:
+    if not one.title:
+        return [place for place, _, part in one.parts(members) if isinstance(part, Mapping)]
+    listed = members.get(one.member, [])
+    if not isinstance(listed, list) or not all(isinstance(part, Mapping) for part in listed):
+        raise UsageError(f"the info cannot be used: {one.member} is not a list of objects")
+    return [(one.member, number) for number in range(len(listed))]
 
 
 def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:

@@ -17,6 +17,7 @@ from shardcore.errors import FormatError, ShardError, SourceError, UsageError
 from shardcore.formats.neuroglancer.chunks import ENDINGS, MANIFEST, cell_key, chunk_key, plain_name
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
+    FOLDER_MEMBERS,
     INFO_LIMIT,
     INFO_LIMITS,
     MESH_TYPE,
@@ -291,7 +292,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         for scale, described in zip(plain, _described(folder, taken), strict=True)
     ]
     infos: dict[str, Mapping[str, Any]] = {"": taken}
-    for name in ("mesh", "skeletons", "segment_properties"):
+    for name in (*FOLDER_MEMBERS, "segment_properties"):
         below = members.get(name)
         if not isinstance(below, str) or not (folder / below).is_dir():
             continue
@@ -362,7 +363,7 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
         raise _sharded_already(folder)
     others = [str(each.get("key")) for each in _scales(members) if each is not scale]
     notes = [f"the new info contains only this scale, not {', '.join(others)}"] if others else []
-    for name in ("mesh", "skeletons"):
+    for name in FOLDER_MEMBERS:
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
             notes.append(f"{root / str(members[name])} is not packed with a single scale; pack it separately")
     alone = {**members, "scales": [scale]}

@@ -400,18 +400,6 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
     )
 
 
-def write_manifest(manifest: MeshManifest) -> bytes:
-    head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
-    parts = [
-        manifest.lod_scales.astype("<f4"),
-        manifest.vertex_offsets.astype("<f4"),
-        np.array([len(sizes) for sizes in manifest.sizes], "<u4"),
-    ]
-    for positions, sizes in zip(manifest.positions, manifest.sizes, strict=True):
-        parts += [positions.astype("<u4"), sizes.astype("<u4")]
-    return MANIFEST_HEAD.write(head) + b"".join(part.tobytes() for part in parts)
-
-
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
     """Return the bytes of the fragments; raise FormatError if they would start inside the shard index."""
     first = start - manifest.fragments_size

@@ -88,7 +88,11 @@ class MinishardRead:
 
     @property
     def columns(self) -> tuple[Span, Span, Span]:
-        return column_spans(len(self.entries), self.located.index, gzipped=self.encoding == "gzip")
+        """The bytes of the three columns of the index, in its decoded source if it is gzip."""
+        index, gzipped = self.located.index, self.encoding == "gzip"
+        source, first = (decoded_name(index.start, index.stop), 0) if gzipped else ("", index.start)
+        ids, offsets, sizes = (first + at for at in MINISHARD_INDEX.starts(len(self.entries)).values())
+        return Span(source, ids, offsets), Span(source, offsets, sizes), Span(source, sizes, 2 * sizes - offsets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,13 +176,6 @@ Fact = (
     | ManifestRead
     | MeaningFound
 )
-
-
-def column_spans(entries: int, index: Span, *, gzipped: bool) -> tuple[Span, Span, Span]:
-    """Return the bytes of the three columns of a minishard index, in its decoded source if it is gzip."""
-    source, first = (decoded_name(index.start, index.stop), 0) if gzipped else ("", index.start)
-    ids, offsets, sizes = (first + at for at in MINISHARD_INDEX.starts(entries).values())
-    return Span(source, ids, offsets), Span(source, offsets, sizes), Span(source, sizes, 2 * sizes - offsets)
 
 
 # --- the lookup -------------------------------------------------------------------------------------------------

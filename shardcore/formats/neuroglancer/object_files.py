@@ -127,7 +127,7 @@ def key_number(key: str, space: KeySpace) -> int | None:
 
 
 class _ObjectFile:
-    """The file of one object, as a shard with one object.
+    """The file of one object, as a shard with one object, and its node tree.
 
     `source` contains the fragments of a mesh before its manifest; the content starts at `start`.
     """
@@ -178,30 +178,24 @@ class _ObjectFile:
             extras=self.space.meaning_of(self.number),
         )
 
-
-class _ObjectTree:
-    def __init__(self, file: _ObjectFile) -> None:
-        self._file = file
-
     def root(self) -> Node:
-        file = self._file
-        size = file.source.size
+        size = self.source.size
         nodes = tuple(
             Node(one.name, Span("", one.start, one.stop), text=plural(one.stop - one.start, "byte"), doc=one.doc, row=0)
-            for one in file.sections
+            for one in self.sections
         )
-        return Node(file.name, Span("", 0, size), text=plural(size, "byte"), children=nodes)
+        return Node(self.name, Span("", 0, size), text=plural(size, "byte"), children=nodes)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        file = self._file
-        if name.stretch != (file.span.start, file.span.stop) or not SourceName.parse(str(name.outer)).is_file:
+        """Return the decompressed content as a source; None for other names, and if the file is not compressed."""
+        if name.stretch != (self.span.start, self.span.stop) or not SourceName.parse(str(name.outer)).is_file:
             return None
-        if file.codec == "none":
+        if self.codec == "none":
             return None
-        if file.codec == "brotli":
-            data = file.content()
+        if self.codec == "brotli":
+            data = self.content()
         else:
-            data = decompress_shown(file.codec, file.stored(SHOWN_LIMIT), span=file.span)
+            data = decompress_shown(self.codec, self.stored(SHOWN_LIMIT), span=self.span)
         source = str(name)
         span = Span(source, 0, len(data))
         section = Section("content", SectionRole.DATA, 0, len(data), _CONTENT)
@@ -239,7 +233,7 @@ class ObjectFileShard(SpaceShard):
     loads = Shard.loads
 
     def __init__(self, file: _ObjectFile) -> None:
-        super().__init__(file, _OneObject(file), _ObjectTree(file))
+        super().__init__(file, _OneObject(file), file)
         self.title = f"Neuroglancer {file.kind}"
 
     def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:

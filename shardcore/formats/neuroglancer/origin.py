@@ -7,6 +7,7 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ class FoundInfo:
     @property
     def space(self) -> KeySpace | None:
         """The key space whose shards, or files of objects, are in the folder."""
-        return self.info.space_of(self.folder) or self.info.files_of(self.folder)
+        return next((space for space in self.info.key_spaces if space.folder == self.folder), None)
 
     def origin(self, space: KeySpace) -> Origin:
         return origin_from(space, self.info, self.text, f"{self.where}, {space.name}")
@@ -218,41 +219,38 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
     for _ in range(LEVELS_ABOVE + 1):
         if at is None:
             return None
-        text = read_info(at)
-        if text is not None:
-            try:
-                info = parse_info(text)
-            except FormatError:
-                info = None
-            here = any_space and not inside
-            below = "/".join(inside)
-            if info is not None and (here or info.space_of(below) or (any_space and info.files_of(below))):
-                return FoundInfo(info, text, below)
+        below = "/".join(inside)
+        with suppress(FormatError):
+            found = info_in(at, below)
+            if found is not None and (found.info.space_of(below) or (any_space and (not inside or found.space))):
+                return found
         inside.insert(0, at.name)
         at = at.parent()
     return None
 
 
-def read_info(folder: Folder) -> bytes | None:
+def info_in(folder: Folder, below: str = "") -> FoundInfo | None:
+    """Return the info in a folder, to be used for its subfolder `below`; None if there is none, or it is too large.
+
+    Raises FormatError if the info cannot be parsed.
+    """
     try:
-        return folder.read(INFO_NAME, INFO_LIMIT)
+        text = folder.read(INFO_NAME, INFO_LIMIT)
     except LimitExceeded:
         return None
     except SourceError as error:
         if not says_absent(error):
             raise
         return None
+    return FoundInfo(parse_info(text), text, below)
 
 
 def useless_info(folder: Folder | None) -> tuple[str, ...]:
-    text = read_info(folder) if folder is not None else None
-    if text is None:
-        return ()
     try:
-        info = parse_info(text)
+        found = info_in(folder) if folder is not None else None
     except FormatError as error:
         return (f"the info in the same folder: {error.message}",)
-    return info.others or ("the info has no key space in this folder",)
+    return (found.info.others or ("the info has no key space in this folder",)) if found is not None else ()
 
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,10 +31,10 @@ from shardcore.formats.neuroglancer.origin import (
     Origin,
     find_info,
     inference_of,
+    info_in,
     info_of,
     origin_from,
     origin_of,
-    read_info,
 )
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
@@ -242,17 +243,10 @@ def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
         return None
     for name in found.info.folders:
         below = root.folder(name)
-        try:
-            text = read_info(below)
-            info = parse_info(text) if text is not None else None
-        except FormatError:
-            continue
-        except SourceError as error:
-            if not says_absent(error):
-                raise
-            continue
-        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
-            return below.uri, str(segment)
+        with suppress(FormatError):
+            beside = info_in(below)
+            if beside is not None and any(space.kind is SpaceKind.MESH for space in beside.info.key_spaces):
+                return below.uri, str(segment)
     return None
 
 

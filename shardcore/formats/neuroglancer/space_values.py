@@ -38,7 +38,7 @@ from shardcore.model.text import plural
 from shardcore.system import read_at
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
-from shardcore.writing.writer import MOST_PAIRS, Data, Labels, More, Sized, pieces_of, twins_error
+from shardcore.writing.writer import Data, Labels, More, Sized, pieces_of, twins_error
 
 MINISHARD_INDEX_BYTES = 32 << 10
 """Target size of a decoded minishard index: 1,365 keys."""
@@ -421,8 +421,8 @@ class SpaceValues:
         if (ordered[1:] == ordered[:-1]).any():
             rows = np.argsort(keys, kind="stable")
             later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
-            pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
-            repeated = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            pairs = ((int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])])
+            repeated = ((self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs)
             raise twins_error(repeated, len(later))
         grid = self.space.grid
         if grid is not None and len(keys):

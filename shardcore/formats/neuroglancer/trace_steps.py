@@ -62,13 +62,10 @@ def _file(fact: KeyRouted | ShardMissing) -> str:
     return fact.origin.spec.shard_name(fact.place.shard)
 
 
-def _says(which: str, what: str, fact: KeyRouted) -> str:
+def _bit_field(what: str, none: str, start: str, end: str, fact: KeyRouted) -> str:
     count, number = getattr(fact.spec, f"{what}_bits"), getattr(fact.place, what)
-    start = {"lowest": "The lowest", "next": "the next"}[which]
     if not count:
-        text = f"no bits for the {what}, which is always {number}"
-        return text[0].upper() + text[1:] if which == "lowest" else text
-    end = " of the hash" if which == "lowest" else ""
+        return f"{none} bits for the {what}, which is always {number}"
     bits = f"bit{end} gives" if count == 1 else f"{count} bits{end} give"
     return f"{start} {bits} {what} {number}"
 
@@ -115,12 +112,9 @@ def _summed(fact: KeySearched) -> tuple[Span, ...]:
 
 
 def _value_read(fact: ValueRead) -> str:
-    gzipped = fact.ref.codec == "gzip"
-    return (
-        f"{_decompressed(fact.ref.stored_size, fact.size)}."
-        if gzipped
-        else f"{plural(fact.size, 'byte')}, not compressed."
-    )
+    if fact.ref.codec == "gzip":
+        return f"{_decompressed(fact.ref.stored_size, fact.size)}."
+    return f"{plural(fact.size, 'byte')}, not compressed."
 
 
 def _cell(fact: MeaningFound) -> str:
@@ -233,7 +227,10 @@ STEPS: Rows = {
                 _FILE,
             ),
             inputs=_fields("minishard_bits", "shard_bits"),
-            words={"lowest": partial(_says, "lowest", "minishard"), "next": partial(_says, "next", "shard")},
+            words={
+                "lowest": partial(_bit_field, "minishard", "No", "The lowest", " of the hash"),
+                "next": partial(_bit_field, "shard", "no", "the next", ""),
+            },
         ),
     ),
     ShardMissing: (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,45 +53,25 @@ class _PlannedObjects(ColumnObjects):
     codecs = CODECS
 
     def __init__(self, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> None:
-        gzip = space.spec.data_encoding == "gzip"
-        self._space = space
+        self._space, self._values = space, columns
+        self._minishards, self._slots = shard.slots()
         self.kinds = (space.kind.object_kind,)
         # Readers sort rows by minishard; rows of a plan are in the order in which they were added.
-        self._places = np.argsort(shard.rows, kind="stable").astype(np.int64)
-        at = self._places
-        self._keys_in_order, self._before = columns.keys[at], columns.before[at]
-        minishards, slots = shard.slots()
-        self._minishards, self._slots = minishards[at], slots[at]
-        starts, stored = shard.starts[at], columns.sizes[at]
-        made = ObjectColumns.of(
-            np.arange(len(at)),
-            starts,
-            starts + stored,
-            -1 if gzip else stored,
-            stored_size=stored,
-            codec=int(gzip),
-        )
-        super().__init__(made, lambda rows: list(map(str, self._keys_in_order[rows].tolist())), self._made)
+        self._places = at = np.argsort(shard.rows, kind="stable").astype(np.int64)
+        starts, stored, gzip = shard.starts[at], columns.sizes[at], space.spec.data_encoding == "gzip"
+        size = -1 if gzip else stored
+        made = ObjectColumns.of(np.arange(len(at)), starts, starts + stored, size, stored_size=stored, codec=int(gzip))
+        super().__init__(made, lambda rows: list(map(str, columns.keys[at[rows]].tolist())))
 
-    def _made(self, row: int) -> ObjectRef:
-        one = self._columns.take([row])
-        key, start, stop = int(self._keys_in_order[row]), int(one.start[0]), int(one.stop[0])
-        mesh = self._space.kind is SpaceKind.MESH
-        spans: tuple[Span, ...] = (Span("", start, stop),)
-        if mesh:
-            spans += (Span("", start - int(self._before[row]), start),)
-        place = {"minishard": int(self._minishards[row]), "slot": int(self._slots[row])}
-        return ObjectRef(
-            str(key),
-            int(self._places[row]),
-            spans,
-            size=int(one.size[0]),
-            stored_size=stop - start,
-            codec=CODECS[int(one.codec[0])],
-            kind=self.kinds[0],
-            parts=(FRAGMENTS,) if mesh else (),
-            extras=place | self._space.meaning_of(key),
-        )
+    def ref(self, row: int) -> ObjectRef:
+        found, at = super().ref(row), int(self._places[row])
+        key, start = int(self._values.keys[at]), found.spans[0].start
+        place = {"minishard": int(self._minishards[at]), "slot": int(self._slots[at])}
+        found = replace(found, row=at, extras=place | self._space.meaning_of(key))
+        if self._space.kind is not SpaceKind.MESH:
+            return found
+        fragments = Span("", start - int(self._values.before[at]), start)
+        return replace(found, spans=(*found.spans, fragments), parts=(FRAGMENTS,))
 
 
 FILE_NAME = "neuroglancer.file-name"

@@ -24,7 +24,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import read_pieces
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import MOST_PAIRS, Data, Labels, More, Sized, Writer, pieces_of, twins_error
+from shardcore.writing.writer import Data, Labels, More, Sized, Writer, pieces_of, twins_error
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.shard import SwhShard
@@ -217,7 +217,7 @@ class SwhWriter(Writer):
         keys = self._key_rows()
         twins = find_duplicates(keys) if len(keys) else []
         if twins:
-            pairs = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
+            pairs = ((*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins)
             raise twins_error(pairs, len(twins), remedy=Remedy.DEDUPE)
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)

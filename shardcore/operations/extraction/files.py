@@ -192,7 +192,7 @@ def manifest_of(
         write("\n ]\n}\n")
         file.complete()
         numbers = count(2)
-        path = file.appear_as(lambda: target.folder / _numbered(next(numbers)))
+        path = file.appear(lambda: target.folder / _numbered(next(numbers)))
         if target.delivery is not None:
             _send_manifest(target.delivery, path, target.there)
         if written is not None:

@@ -7,7 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from shardcore.errors import (
@@ -27,6 +27,8 @@ from shardcore.progress import check_stopped
 from shardcore.sources.base import (
     AHEAD,
     FAR_GAP,
+    MOST_PLAIN,
+    WHOLE_HEAD,
     Piece,
     ReadAhead,
     ReadPriority,
@@ -39,6 +41,7 @@ from shardcore.sources.base import (
     priority,
     purpose,
     range_cuts,
+    uncovered,
 )
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.request_log import CANCELLED, Request
@@ -54,13 +57,7 @@ from shardcore.sources.remote.response import (
     packed,
     shut_down,
 )
-from shardcore.sources.remote.session import Connection, RemoteSession
-
-FIRST = 1 << 16
-"""Bytes of the first range: most formats need no more of the beginning."""
-
-MOST_PLAIN = 1 << 20
-"""Maximum size of a file that is read in one request if all of it is needed."""
+from shardcore.sources.remote.session import RemoteSession
 
 _tokens = itertools.count()
 
@@ -89,6 +86,10 @@ class RangeRequest:
     Attributes:
         began: Whether a thread fetches it.
         kept: Whether it continues without waiting readers (prefetch); its bytes can be read while they arrive.
+        received: Bytes so far, from the start of the range, or of the file if `whole`; for the thread that fetches.
+        pin: Identity of the file, as soon as a response has it.
+        location: Target of the last redirect.
+        reserved: Bytes of this attempt that count against the limit; `came` of them have arrived.
     """
 
     def __init__(
@@ -99,10 +100,14 @@ class RangeRequest:
         self.data = b""
         self.error: BaseException | None = None
         self.began = False
+        self.received, self.whole = bytearray(), False
+        self.reserved = self.came = 0
+        self.pin: Pin | None = None
+        self.location = ""
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._done = False
-        self._came: bytes | bytearray = b""
+        self._readable = bytearray()
         self._off = threading.Event()
         self.kept, self._users = kept, int(kept)
         self._end: Callable[[], None] | None = None
@@ -127,7 +132,7 @@ class RangeRequest:
         """Wait until the request ends or, if `kept`, until the bytes before `stop` have arrived; raises `Cancelled`."""
         while True:
             with self._lock:
-                if self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._came), _ASK):
+                if self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._readable), _ASK):
                     return
             check_stopped()
             if self._off.is_set():
@@ -139,7 +144,7 @@ class RangeRequest:
         with self._lock:
             if self._done:
                 return self.start, self.data
-            return start, bytes(self._came[start - self.start : stop - self.start])
+            return start, bytes(self._readable[start - self.start : stop - self.start])
 
     # --- the thread that fetches ---------------------------------------------------------------------------
 
@@ -150,17 +155,17 @@ class RangeRequest:
             self.began = self.began or mine
             return mine
 
-    def publish(self, data: bytearray) -> None:
-        """Let readers use the bytes received so far; `data` grows."""
+    def publish(self) -> None:
+        """Let readers use the bytes received so far."""
         with self._lock:
-            self._came = data
+            self._readable = self.received
             self._changed.notify_all()
 
     def finish(self, data: bytes = b"", error: BaseException | None = None) -> None:
         """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
-            self._came = b""
+            self._readable = self.received = bytearray()
             self._changed.notify_all()
 
     def pause(self, seconds: float) -> None:
@@ -201,164 +206,6 @@ class RangeRequest:
         with self._lock:
             self._end = end
         self.check()
-
-
-@dataclass(slots=True)
-class Fetched:
-    """Bytes received so far, from the start of the range, or of the file if `whole`; `location`: redirect target."""
-
-    pin: Pin | None
-    data: bytearray
-    whole: bool = False
-    location: str = ""
-
-
-class Fetch:
-    """Fetches one range of one file. `publish` is called after each received piece."""
-
-    def __init__(
-        self,
-        remote: RemoteSession,
-        connection: Connection,
-        address: Address,
-        request: RangeRequest,
-        known: Fetched,
-        publish: Callable[[], None],
-    ) -> None:
-        self._remote, self._connection, self._address = remote, connection, address
-        self._request, self._known, self._publish = request, known, publish
-        self._reserved = self._came = 0
-
-    def run(self) -> None:
-        """Fetch the range; raise `RequestCancelled` if the request was cancelled."""
-        self._remote.with_retries(self._attempt, self._request.pause)
-
-    def _attempt(self, number: int) -> None:
-        known, request = self._known, self._request
-        if number and known.whole:
-            # A server without ranges cannot continue a file.
-            known.data, known.whole = bytearray(), False
-        request.check()
-        had = len(known.data)
-        stop = request.stop if known.pin is None else min(request.stop, known.pin.size)
-        match = known.pin.match if known.pin is not None else ""
-        asked = RangeQuery(self._address, request.start + had, stop, match, known.location)
-        if asked.start >= asked.stop and known.pin is not None:
-            return
-        try:
-            with self._connection.gate.passed(request.check) as slow_down:
-                self._ask(asked, number, slow_down)
-        except Broken as broken:
-            request.check()
-            came = len(known.data) - had
-            missing = request.stop - request.start - had
-            broken.advanced = not known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
-            raise
-
-    def _ask(self, asked: RangeQuery, attempt: int, slow_down: Callable[[], None]) -> None:
-        known, request, remote, transport = self._known, self._request, self._remote, self._connection.transport
-        self._reserved, self._came = asked.stop - asked.start, 0
-        remote.spend(self._reserved)
-        reply: Reply | None = None
-        complete = False
-        before = len(known.data)
-        shown, at = asked.address.shown, remote.tape.now
-        record = Request(at, "GET", shown, asked.start, asked.stop, request.purpose, retry=attempt)
-        began = answered = time.monotonic()
-        try:
-            with connection_callback(request.set_connection):
-                reply = transport.get(asked)
-            answered = time.monotonic()
-            request.set_reply(reply)
-            if reply.overloaded:
-                slow_down()
-            body = body_of(reply, asked, known.pin, remote.options.whole_limit)
-            known.location = reply.location
-            if reply.status == 200:
-                known.data, known.whole, before = bytearray(), True, 0
-            if known.pin is None and body.pin.size >= 0:
-                known.pin = body.pin
-            if body.stop != body.start:
-                self._receive(reply, body)
-                complete = True
-        except (Broken, RemoteError, SourceChanged, RequestCancelled) as error:
-            record = _failed(record, error, cancelled=request.cancelled)
-            raise
-        finally:
-            request.clear_transfer()
-            ended = time.monotonic()
-            if reply is None:
-                answered = ended
-            else:
-                record = replace(record, status=reply.status)
-                reply.close(whole=complete)
-            remote.settle(self._came - self._reserved, transport.redirects)
-            for _ in range(transport.redirects):
-                remote.tape.add(Request(at, "GET", shown, None, None, ReadPurpose.PROBE, status=301))
-            size = max(len(known.data) - before, 0)
-            remote.tape.add(replace(record, bytes=size, wait=answered - began, transfer=ended - answered))
-
-    def _receive(self, reply: Reply, body: Body) -> None:
-        """Read the body to its end, and check its length against the stated one."""
-        known, limit, shown = self._known, self._remote.options.whole_limit, self._address.shown
-        data = known.data
-        expected = None if body.stop is None else body.stop - (0 if known.whole else self._request.start)
-        pace = _Pace(self._remote, self._address)
-        for piece in reply.pieces(self._address):
-            self._request.check()
-            pace.came(len(piece))
-            data += piece
-            if expected is not None and len(data) > expected:
-                raise RangeRefused(f"{shown}: the server returned more bytes than requested", status=reply.status)
-            if expected is None and len(data) > limit:
-                text = f"{shown}: the server does not support ranges; the whole file has more than {limit:,} bytes"
-                raise RangeRefused(text, status=200, remedy=Remedy.LIMIT_FETCH)
-            self._came += len(piece)
-            if self._came > self._reserved:
-                self._remote.reserve(self._came - self._reserved)
-                self._reserved = self._came
-            if expected is not None and not known.whole:
-                self._publish()
-        if expected is not None and len(data) < expected:
-            text = f"the connection to {self._address.host} ended early while {shown} was read"
-            raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
-        if body.pin.size < 0:
-            if known.pin is not None and len(data) != known.pin.size:
-                raise SourceChanged(f"{shown} was changed on the server", remedy=Remedy.REOPEN)
-            known.pin = replace(body.pin, size=len(data))
-
-
-def _failed(record: Request, error: Exception, *, cancelled: bool) -> Request:
-    # A cancelled transfer is no failure of the connection.
-    if cancelled or isinstance(error, RequestCancelled):
-        return replace(record, error=CANCELLED)
-    cause = error.error if isinstance(error, Broken) else error
-    status = getattr(cause, "status", 0)
-    probe = status in (403, 404, 410) and record.start == 0
-    text = getattr(cause, "message", type(cause).__name__)
-    return replace(record, error=text, status=status, purpose=ReadPurpose.PROBE if probe else record.purpose)
-
-
-class _Pace:
-    def __init__(self, remote: RemoteSession, address: Address) -> None:
-        self._remote, self._address = remote, address
-        self._since, self._bytes = time.monotonic(), 0
-
-    def came(self, size: int) -> None:
-        self._bytes += size
-        now = time.monotonic()
-        if now - self._since < SLOW_SECONDS:
-            return
-        slow = self._bytes < SLOW_RATE * (now - self._since)
-        self._since, self._bytes = now, 0
-        if not slow:
-            return
-        text = f"{self._address.host} is slow: less than 1 KB/s of {self._address.shown} for {SLOW_SECONDS} seconds"
-        if self._remote.options.give_up_slow:
-            error = TimedOut(f"{text}; aborted", remedy=Remedy.AGAIN)
-            self._remote.mark_lost(error)
-            raise error
-        self._remote.tape.note(text, urgent=True)
 
 
 # --- the file --------------------------------------------------------------------------------------------
@@ -554,18 +401,17 @@ class RemoteFile:
     def _run_request(self, request: RangeRequest) -> None:
         if not request.begin():
             if request.cancelled:
-                self._end(request, None, RequestCancelled())
+                self._end(request, RequestCancelled())
             return
-        known = Fetched(self._pin, bytearray(), location=self._location)
-        publish = partial(self._publish, request, known)
+        request.pin, request.location = self._pin, self._location
         try:
-            Fetch(self.remote, self._connection, self.address, request, known, publish).run()
+            self.remote.with_retries(partial(self._attempt, request), request.pause)
         except BaseException as error:  # noqa: BLE001 - or readers would wait forever
-            self._end(request, None, error)
+            self._end(request, error)
         else:
-            self._end(request, known, None)
+            self._end(request)
 
-    def _end(self, request: RangeRequest, known: Fetched | None, error: BaseException | None) -> None:
+    def _end(self, request: RangeRequest, error: BaseException | None = None) -> None:
         data = b""
         try:
             with self._lock:
@@ -573,23 +419,23 @@ class RemoteFile:
                     self._requests.remove(request)
                 if self._opening is request:
                     self._opening = None
-                if known is not None and known.pin is not None:
-                    data = self._keep(request, known, known.pin)
+                if error is None and request.pin is not None:
+                    data = self._keep(request, request.pin)
         finally:
             # In any case, or readers would wait forever.
             request.finish(data, error)
 
-    def _publish(self, request: RangeRequest, known: Fetched) -> None:
+    def _publish(self, request: RangeRequest) -> None:
         if request.kept:
             with self._lock:
-                if self._opening is request and known.pin is not None:
-                    self._learn(known, known.pin)
+                if self._opening is request and request.pin is not None:
+                    self._learn(request, request.pin)
                     self._opening = None
                     self._requests.append(request)
-            request.publish(known.data)
+            request.publish()
 
-    def _learn(self, known: Fetched, pin: Pin) -> None:
-        self._location = known.location
+    def _learn(self, request: RangeRequest, pin: Pin) -> None:
+        self._location = request.location
         if self._pin is None:
             # Without an ETag, version or date, the cache is not shared.
             mark = pin.mark or f"unnamed {next(_tokens)}"
@@ -597,10 +443,10 @@ class RemoteFile:
             self.remote.tape.learn_size(self.address.shown, pin.size)
         self._pin = self._pin or pin
 
-    def _keep(self, request: RangeRequest, known: Fetched, pin: Pin) -> bytes:
-        data = bytes(known.data)
-        self._learn(known, pin)
-        if known.whole:
+    def _keep(self, request: RangeRequest, pin: Pin) -> bytes:
+        data = bytes(request.received)
+        self._learn(request, pin)
+        if request.whole:
             # Without ranges, every read would fetch the whole file again: keep it while the file is open.
             self._connection.blocks.put(self._identity, 0, data, hold=True)
             data = data[request.start : request.stop]
@@ -608,10 +454,10 @@ class RemoteFile:
             self._connection.blocks.put(self._identity, request.start, data)
         return data
 
-    def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, whose response reports the file size: `at`, or `first` bytes from the beginning.
+    def open(self, head: tuple[int, int] = (0, WHOLE_HEAD)) -> None:
+        """Fetch the range `head`, whose response reports the file size.
 
-        If `first` is more than 1 MiB, it waits only for the first 64 KiB.
+        If it has more than 1 MiB, it waits only for the first 64 KiB.
         """
         with self._lock:
             if self._pin is not None:
@@ -620,21 +466,141 @@ class RemoteFile:
             self.remote.check()
             request = self._opening
             if request is None or not request.join():
-                start, stop = at or (0, first)
+                start, stop = head
                 kept = stop - start > MOST_PLAIN
                 if kept and not self._reads_ahead:
-                    kept, stop = False, start + FIRST
+                    kept, stop = False, start + WHOLE_HEAD
                 stop = start + self.remote.room(stop - start)
                 request = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD, kept=kept)
                 self._opening = request
                 request.join()
                 self._queue(request)
         try:
-            request.wait(min(request.start + FIRST, request.stop))
+            request.wait(min(request.start + WHOLE_HEAD, request.stop))
         finally:
             request.leave()
         if request.error is not None:
             raise _again(request.error)
+
+    # --- transfer ------------------------------------------------------------------------------------------
+
+    def _attempt(self, request: RangeRequest, number: int) -> None:
+        """Fetch the bytes of a request that earlier attempts did not receive."""
+        if number and request.whole:
+            # A server without ranges cannot continue a file.
+            request.received, request.whole = bytearray(), False
+        request.check()
+        pin, had = request.pin, len(request.received)
+        stop = request.stop if pin is None else min(request.stop, pin.size)
+        match = pin.match if pin is not None else ""
+        asked = RangeQuery(self.address, request.start + had, stop, match, request.location)
+        if asked.start >= asked.stop and pin is not None:
+            return
+        try:
+            with self._connection.gate.passed(request.check) as slow_down:
+                self._send(request, asked, number, slow_down)
+        except Broken as broken:
+            request.check()
+            came = len(request.received) - had
+            left = request.stop - request.start - had
+            broken.advanced = not request.whole and came > 0 and came >= min(ENOUGH, left // ENOUGH_SHARE)
+            raise
+
+    def _send(self, request: RangeRequest, asked: RangeQuery, attempt: int, slow_down: Callable[[], None]) -> None:
+        remote, transport = self.remote, self._connection.transport
+        request.reserved, request.came = asked.stop - asked.start, 0
+        remote.spend(request.reserved)
+        reply: Reply | None = None
+        complete = False
+        before = len(request.received)
+        shown, at = self.address.shown, remote.tape.now
+        record = Request(at, "GET", shown, asked.start, asked.stop, request.purpose, retry=attempt)
+        began = answered = time.monotonic()
+        try:
+            with connection_callback(request.set_connection):
+                reply = transport.get(asked)
+            answered = time.monotonic()
+            request.set_reply(reply)
+            if reply.overloaded:
+                slow_down()
+            body = body_of(reply, asked, request.pin, remote.options.whole_limit)
+            request.location = reply.location
+            if reply.status == 200:
+                request.received, request.whole, before = bytearray(), True, 0
+            if request.pin is None and body.pin.size >= 0:
+                request.pin = body.pin
+            if body.stop != body.start:
+                self._receive(request, reply, body)
+                complete = True
+        except (Broken, RemoteError, SourceChanged, RequestCancelled) as error:
+            record = _failed(record, error, cancelled=request.cancelled)
+            raise
+        finally:
+            request.clear_transfer()
+            ended = time.monotonic()
+            if reply is None:
+                answered = ended
+            else:
+                record = replace(record, status=reply.status)
+                reply.close(whole=complete)
+            remote.settle(request.came - request.reserved, transport.redirects)
+            for _ in range(transport.redirects):
+                remote.tape.add(Request(at, "GET", shown, None, None, ReadPurpose.PROBE, status=301))
+            size = max(len(request.received) - before, 0)
+            remote.tape.add(replace(record, bytes=size, wait=answered - began, transfer=ended - answered))
+
+    def _receive(self, request: RangeRequest, reply: Reply, body: Body) -> None:
+        """Read the body to its end, and check its length against the stated one."""
+        limit, shown, data = self.remote.options.whole_limit, self.address.shown, request.received
+        expected = None if body.stop is None else body.stop - (0 if request.whole else request.start)
+        since, recent = time.monotonic(), 0
+        for piece in reply.pieces(self.address):
+            request.check()
+            recent += len(piece)
+            now = time.monotonic()
+            if now - since >= SLOW_SECONDS:
+                if recent < SLOW_RATE * (now - since):
+                    self._report_slow()
+                since, recent = now, 0
+            data += piece
+            if expected is not None and len(data) > expected:
+                raise RangeRefused(f"{shown}: the server returned more bytes than requested", status=reply.status)
+            if expected is None and len(data) > limit:
+                text = f"{shown}: the server does not support ranges; the whole file has more than {limit:,} bytes"
+                raise RangeRefused(text, status=200, remedy=Remedy.LIMIT_FETCH)
+            request.came += len(piece)
+            if request.came > request.reserved:
+                self.remote.reserve(request.came - request.reserved)
+                request.reserved = request.came
+            if expected is not None and not request.whole:
+                self._publish(request)
+        if expected is not None and len(data) < expected:
+            text = f"the connection to {self.address.host} ended early while {shown} was read"
+            raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
+        if body.pin.size < 0:
+            if request.pin is not None and len(data) != request.pin.size:
+                raise SourceChanged(f"{shown} was changed on the server", remedy=Remedy.REOPEN)
+            request.pin = replace(body.pin, size=len(data))
+
+    def _report_slow(self) -> None:
+        address = self.address
+        text = f"{address.host} is slow: less than 1 KB/s of {address.shown} for {SLOW_SECONDS} seconds"
+        if self.remote.options.give_up_slow:
+            error = TimedOut(f"{text}; aborted", remedy=Remedy.AGAIN)
+            self.remote.mark_lost(error)
+            raise error
+        self.remote.tape.note(text, urgent=True)
+
+
+def _failed(record: Request, error: Exception, *, cancelled: bool) -> Request:
+    # A cancelled transfer is no failure of the connection.
+    if cancelled or isinstance(error, RequestCancelled):
+        return replace(record, error=CANCELLED)
+    cause = error.error if isinstance(error, Broken) else error
+    status = getattr(cause, "status", 0)
+    probe = status in (403, 404, 410) and record.start == 0
+    text = getattr(cause, "message", type(cause).__name__)
+    return replace(record, error=text, status=status, purpose=ReadPurpose.PROBE if probe else record.purpose)
 
 
 def _inside(request: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[int, int]:
@@ -644,15 +610,7 @@ def _inside(request: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[i
 
 
 def _outside(hole: tuple[int, int], requests: Iterable[RangeRequest]) -> list[tuple[int, int]]:
-    parts = [hole]
-    for request in requests:
-        parts = [
-            (first, last)
-            for start, stop in parts
-            for first, last in ((start, min(stop, request.start)), (max(start, request.stop), stop))
-            if first < last
-        ]
-    return parts
+    return uncovered(sorted((request.start, request.stop) for request in requests), *hole)
 
 
 def _again(error: BaseException) -> BaseException:

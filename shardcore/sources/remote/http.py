@@ -38,6 +38,7 @@ from shardcore.sources.remote.response import (
     Login,
     RangeQuery,
     Reply,
+    Transport,
     close_pools,
     enable_callbacks,
     failure,
@@ -50,15 +51,13 @@ _MOVED_BACK = (401, 403, 404, 410)
 """HTTP statuses that an expired redirect may cause."""
 
 
-class HttpTransport:
-    """Sends requests to web servers."""
-
+class HttpTransport(Transport):
     def __init__(
         self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
     ) -> None:
+        super().__init__()
         self._own = own
         self._timeout = urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
-        self._hops = threading.local()
         pool: dict[str, Any] = {"maxsize": options.threads + 2, "block": True, "retries": False}
         if proxy:
             # urllib3 does not send the login of a proxy.
@@ -75,19 +74,13 @@ class HttpTransport:
 
     def get(self, asked: RangeQuery) -> Reply:
         """Request a range, following redirects; the reply contains the final location."""
-        self._hops.count = 0
-        headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
-        if asked.match:
-            headers["If-Match"] = asked.match
+        self._sent.count = 0
+        headers = {"Accept-Encoding": "identity", "User-Agent": "shardcore"} | asked.headers
         reply = self._follow(asked.address, asked.location or asked.address.url, headers)
         if asked.location and reply.status in _MOVED_BACK:
             reply.close()
             reply = self._follow(asked.address, asked.address.url, headers)
         return reply
-
-    @property
-    def redirects(self) -> int:
-        return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         raise CannotList(f"{folder.shown} cannot be listed: a web server only returns files by name")
@@ -108,7 +101,7 @@ class HttpTransport:
         secret = self._credentials(address) if _server(url) == home else {}
         seen: set[str] = set()
         while True:
-            self._hops.count += 1
+            self._sent.count += 1
             raw = self._send(address, url, headers | secret)
             seen.add(url)
             target = raw.headers.get("location", "")

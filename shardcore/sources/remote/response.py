@@ -6,14 +6,16 @@ import contextlib
 import io
 import re
 import socket
+import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 from xml.parsers import expat
 
 import urllib3
@@ -86,6 +88,10 @@ class RangeQuery:
     def range(self) -> str:
         return f"bytes={self.start}-{self.stop - 1}"
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Range": self.range} | ({"If-Match": self.match} if self.match else {})
+
 
 class Login(Enum):
     NONE = "none, to a web server"
@@ -153,19 +159,26 @@ class Reply:
             self._raw.release_conn()
 
 
-class Transport(Protocol):
+class Transport(ABC):
     """Sends requests to one store or server; shared by all threads."""
 
-    def get(self, asked: RangeQuery) -> Reply:
-        """Request a range; raise `Broken` if there is no response, `RemoteError` if the request cannot succeed."""
+    def __init__(self) -> None:
+        self._sent = threading.local()
 
     @property
     def redirects(self) -> int:
-        """Number of additional requests of the last `get` in this thread."""
+        """Number of additional requests of the last `get` or `page` in this thread."""
+        return max(getattr(self._sent, "count", 0) - 1, 0)
 
+    @abstractmethod
+    def get(self, asked: RangeQuery) -> Reply:
+        """Request a range; raise `Broken` if there is no response, `RemoteError` if the request cannot succeed."""
+
+    @abstractmethod
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """Return a page of the direct children of a folder; errors as in `get`, or `ListingRefused`."""
 
+    @abstractmethod
     def close(self) -> None:
         """Close idle and active connections of all threads."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,6 +31,7 @@ from shardcore.sources.remote.response import (
     NotXml,
     RangeQuery,
     Reply,
+    Transport,
     close_pools,
     enable_callbacks,
     failure,
@@ -83,7 +83,7 @@ def _descriptions() -> Any:
     return botocore.loaders.create_loader()
 
 
-class S3Transport:
+class S3Transport(Transport):
     """Sends requests to one store, with one client for all threads.
 
     Retries of botocore are off, so that every request is logged. Redirects to another region are followed without
@@ -95,8 +95,8 @@ class S3Transport:
     """
 
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
+        super().__init__()
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
-        self._sent = threading.local()
         self._endpoints: dict[str, _Endpoint | None] = {}
         core = botocore.session.Session()
         try:
@@ -113,7 +113,7 @@ class S3Transport:
             core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
             unsigned = self._unsigned(options, session, scheme)
             self.login = Login.UNSIGNED if unsigned else Login.PAYING if self._payer else Login.SIGNED
-            self._client = self._make(options, session, scheme, region)
+            self.client = self._make(options, session, scheme, region)
         except refused.ProfileNotFound as error:
             named = short(error.kwargs["profile"])
             raise CredentialsRefused(f"the AWS configuration has no profile {named}") from error
@@ -121,18 +121,18 @@ class S3Transport:
             if isinstance(error, ValueError) and not isinstance(error, refused.BotoCoreError):
                 raise UsageError("invalid endpoint; expected an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
-        http = self._client._endpoint.http_session
+        http = self.client._endpoint.http_session
         # Managers for proxies are created later, with the pool classes of the session.
         enable_callbacks(http._manager)
         context = http._manager.connection_pool_kw["ssl_context"]
         # Loading certificates is slow, and an http endpoint needs none, unless a proxy does.
-        plain = self._client.meta.endpoint_url.startswith("http:") and not getproxies()
+        plain = self.client.meta.endpoint_url.startswith("http:") and not getproxies()
         if not plain and trust_named(context):
             http._get_ssl_context = lambda: context
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
-        self._client.meta.events.register("before-send.s3", self._count)
-        self._client.meta.events.register("before-sign.s3.GetObject", self._record_request)
-        self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._record_size)
+        self.client.meta.events.register("before-send.s3", self._count)
+        self.client.meta.events.register("before-sign.s3.GetObject", self._record_request)
+        self.client.meta.events.register("before-parse.s3.ListObjectsV2", self._record_size)
 
     @staticmethod
     def _unsigned(options: RemoteOptions, session: boto3.Session, scheme: str) -> bool:
@@ -177,7 +177,7 @@ class S3Transport:
         if address.version:
             wanted["VersionId"] = address.version
         try:
-            answer = self._client.get_object(**wanted)
+            answer = self.client.get_object(**wanted)
         except refused.ClientError as error:
             return error_reply(error, self.login)
         except NO_RESPONSE as error:
@@ -189,16 +189,14 @@ class S3Transport:
 
     def _get_directly(self, asked: RangeQuery, endpoint: _Endpoint) -> Reply | None:
         """Request a range from a cached endpoint; return None if the bucket is no longer at this endpoint."""
-        headers = {"Range": asked.range}
-        if asked.match:
-            headers["If-Match"] = asked.match
+        headers = asked.headers
         if self._payer:
             headers["x-amz-request-payer"] = self._payer["RequestPayer"]
         request = endpoint.request(asked.address, headers)
         try:
-            self._client._request_signer.sign("GetObject", request)
+            self.client._request_signer.sign("GetObject", request)
             self._count()
-            answer = self._client._endpoint.http_session.send(request.prepare())
+            answer = self.client._endpoint.http_session.send(request.prepare())
         except NO_RESPONSE as error:
             raise broken_error(error, asked.address) from error
         reply = Reply(answer.status_code, answer.headers, answer.raw, login=self.login)
@@ -211,19 +209,11 @@ class S3Transport:
             return None
         return Reply(reply.status, reply.headers, None, code=reply.code, login=self.login)
 
-    @property
-    def client(self) -> Any:
-        return self._client
-
-    @property
-    def redirects(self) -> int:
-        return max(getattr(self._sent, "count", 0) - 1, 0)
-
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         more = {"ContinuationToken": token} if token else {}
         self._sent.count = 0
         try:
-            answer = self._client.list_objects_v2(
+            answer = self.client.list_objects_v2(
                 Bucket=folder.place, Prefix=folder.path, Delimiter="/", MaxKeys=most, **self._payer, **more
             )
         except refused.ClientError as error:
@@ -245,10 +235,10 @@ class S3Transport:
         )
 
     def close(self) -> None:
-        session = self._client._endpoint.http_session
+        session = self.client._endpoint.http_session
         for manager in (session._manager, *session._proxy_managers.values()):
             close_pools(manager)
-        self._client.close()
+        self.client.close()
 
     def _count(self, **_: Any) -> None:
         self._sent.count = getattr(self._sent, "count", 0) + 1

@@ -14,9 +14,19 @@ from operator import attrgetter
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
-from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, ReadPurpose, Source, reading_for
+from shardcore.sources.base import (
+    MOST_PLAIN,
+    RANGE,
+    WHOLE_HEAD,
+    Entry,
+    Folder,
+    PurposeAt,
+    ReadPurpose,
+    Source,
+    reading_for,
+)
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
+from shardcore.sources.remote.file import RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import Request, RequestLog
 from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused, refusal
@@ -63,23 +73,20 @@ class OpenedFiles:
         self.unlisted: set[str] = set()
 
     def source(
-        self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
+        self, address: Address, *, sibling: bool = False, head: tuple[int, int] = (0, WHOLE_HEAD)
     ) -> RemoteSource:
-        """Return the file at an address after fetching its first range: `first` bytes, or `at`."""
-        file = self.file(address, sibling=sibling, first=first, at=at)
-        head = at[1] if at is not None and not at[0] else first
-        return RemoteSource(self, file, root=not sibling, first=head)
+        """Return the file at an address after fetching its first range, `head`."""
+        file = self.file(address, sibling=sibling, head=head)
+        return RemoteSource(self, file, head, root=not sibling)
 
-    def file(
-        self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None
-    ) -> RemoteFile:
+    def file(self, address: Address, *, sibling: bool = True, head: tuple[int, int] = (0, WHOLE_HEAD)) -> RemoteFile:
         self.check_absent(address)
         with self._lock:
             file = self._files.get(address)
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
         try:
-            file.open(first, at)
+            file.open(head)
         except BaseException as error:
             with self._lock:
                 self._files.pop(address, None)
@@ -120,9 +127,9 @@ class RemoteSource(Source):
 
     near = False
 
-    def __init__(self, opened: OpenedFiles, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
+    def __init__(self, opened: OpenedFiles, file: RemoteFile, head: tuple[int, int], *, root: bool) -> None:
         self._opened, self._file, self._root = opened, file, root
-        self.head_size = first
+        self.head_size = WHOLE_HEAD if head[0] else head[1]
         self._closed = False
         address = file.address
         self.name, self.uri = address.name, address.shown
@@ -224,13 +231,13 @@ class RemoteFolder(Folder):
 
     def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
         try:
-            return self._opened.source(self._address.inside(name), sibling=True, at=(start, stop))
+            return self._opened.source(self._address.inside(name), sibling=True, head=(start, stop))
         except SourceChanged:
             # The file ends before the range, which is reported as a change.
             return self.open(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        return self._opened.file(self._address.inside(name), first=min(limit, MOST_PLAIN)).plain(limit)
+        return self._opened.file(self._address.inside(name), head=(0, min(limit, MOST_PLAIN))).plain(limit)
 
     def close(self) -> None:
         if self._root:
@@ -295,7 +302,7 @@ def open_remote(
     address: Address,
     options: RemoteOptions,
     tape: RequestLog | None = None,
-    first: int = FIRST,
+    first: int = WHOLE_HEAD,
     marks: tuple[str, ...] = (),
 ) -> RemoteSource | RemoteFolder:
     """Open the file at an address, or the folder if it ends with `/` or there is no such file.
@@ -310,7 +317,7 @@ def open_remote(
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
         try:
-            return opened.source(address, first=first)
+            return opened.source(address, head=(0, first))
         except (NoSuchObject, Forbidden) as error:
             if address.is_single_file or not _folder_exists(opened, address.as_folder):
                 raise error

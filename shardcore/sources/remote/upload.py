@@ -145,12 +145,11 @@ class Upload:
         """Abort an unfinished upload and remove its parts; does nothing if it has ended."""
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
-    def _pages(self, address: Address, operation: str, marks: dict[str, str], **given: Any) -> Iterator[dict[str, Any]]:
+    def _pages(self, address: Address, operation: str, marks: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Yield the pages of a listing; `marks` maps request parameters to response fields for the next page."""
-        given = given or {"Prefix": address.path}
         more: dict[str, Any] = {}
         while True:
-            page = self._ask(address, operation, method="GET", **({"Key": None} | given), **more)
+            page = self._ask(address, operation, method="GET", Key=None, Prefix=address.path, **more)
             yield page
             new = {name: page[answer] for name, answer in marks.items() if page.get(answer)}
             # A store that repeats a marker would be listed forever.
@@ -208,11 +207,14 @@ class Upload:
         # `alone`: after a failure, another request aborts the upload.
         return self._remote.with_retries(ask, wait_for, alone=True)
 
-    def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
+    def _store(self, address: Address) -> S3Transport:
         transport = self._remote.connection(address).transport
         if not isinstance(transport, S3Transport):
             raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
-        answer: dict[str, Any] = getattr(transport.client, operation)(Bucket=address.place, **given)
+        return transport
+
+    def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = getattr(self._store(address).client, operation)(Bucket=address.place, **given)
         return answer
 
     @contextmanager
@@ -243,8 +245,7 @@ class Upload:
         return False
 
     def _refusal(self, error: refused.ClientError, address: Address, *, writing: bool, only_new: bool) -> Exception:
-        transport = self._remote.connection(address).transport
-        reply = error_reply(error, transport.login if isinstance(transport, S3Transport) else Login.NONE)
+        reply = error_reply(error, self._store(address).login)
         if _is_taken(error):
             return _exists(address)
         if only_new and (reply.status == NOT_IMPLEMENTED or reply.code == "NotImplemented"):

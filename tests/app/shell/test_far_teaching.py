@@ -12,7 +12,7 @@ from shardcore import DataSet, RemoteOptions
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_list import lessons_of
 from shardcore.testing import sampled
-from shardscope.learning.charts.chart_data import ChartKind
+from shardscope.learning.charts.chart_pages import ChartKind
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel

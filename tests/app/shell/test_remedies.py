@@ -14,8 +14,7 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore import Depth, RemoteOptions, State
 from shardcore.sources.remote import session as remote
-from shardscope.learning.charts.chart_data import ChartData
-from shardscope.learning.charts.chart_pages import ChartPages
+from shardscope.learning.charts.chart_pages import ChartData, ChartPages
 from shardscope.session.error_messages import ACTIONS
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session

@@ -18,7 +18,7 @@ from shardscope.session.session import Session
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.views.findings.panel import FindingsTable
-from shardscope.views.transfers.job_list import JobList
+from shardscope.views.transfers.activity import JobList
 from shardscope.widgets.column_widths import ColumnWidth, share_width
 from tests.app.conftest import open_in
 

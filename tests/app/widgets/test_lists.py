@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.session.jobs import Job, Jobs, JobState
-from shardscope.widgets.finding_model import FindingModel
+from shardscope.views.findings.panel import FindingModel
 from shardscope.widgets.table_model import THING_ROLE
 from shardscope.widgets.transfer_model import TransferModel, percent
 

@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import MONO
-from shardscope.widgets.oklch import Rgb, contrast, decoded, distance, encoded
 from shardscope.widgets.section_tints import UNDERLINED
+from shardscope.widgets.theme import Rgb, contrast, decoded, distance, encoded
 
 
 def rgb(colour: QColor) -> Rgb:

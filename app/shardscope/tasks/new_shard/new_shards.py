@@ -4,25 +4,341 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QFont, QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
-from shardcore import Cancelled, Shard
+from shardcore import Cancelled, Report, Severity, Shard, UsageError
+from shardcore.model.text import plural, shown
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
-from shardcore.shards.registry import all_formats, format_of
+from shardcore.shards.registry import all_formats, format_of, writes_of
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
-from shardscope.session.jobs import Job, JobPriority, alive
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard.form import PackForm, Start
-from shardscope.tasks.new_shard.form_jobs import LOOK_MILLISECONDS, FormJobs
-from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget
-from shardscope.tasks.new_shard.result_page import ResultPage, WritingPage, result_text
+from shardscope.tasks.new_shard.inputs import InputCount, count
+from shardscope.tasks.new_shard.request import (
+    ConvertWork,
+    JobStage,
+    NewShardJob,
+    NewShardTarget,
+    PackWork,
+    Planned,
+    Refused,
+    note_lines,
+)
+from shardscope.tasks.new_shard.target import TargetState, look
 from shardscope.widgets import fonts
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.wrap_text import WrapText
+
+T = TypeVar("T")
+Take = Callable[[T | None, BaseException | None], None]
+
+SOON_MILLISECONDS = 250
+"""Pause in changes, in milliseconds, after which the plan is computed."""
+
+LOOK_MILLISECONDS = 100
+
+AUTO_EXACT = 16 << 20
+"""Maximum size in bytes of contents that are read automatically, to compute an exact plan."""
+
+
+class FormJobs(QObject):
+    """Jobs of one form; results are not delivered after `stop`."""
+
+    def __init__(self, form: PackForm, jobs: Jobs) -> None:
+        super().__init__(form)
+        self._form = form
+        self._jobs = jobs
+        self._planned: tuple[NewShardJob, Planned] | None = None
+        self._soon = Debounce(self, self._plan, SOON_MILLISECONDS)
+        self._clock = QTimer(self)
+        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock.timeout.connect(self._look)
+        form.contents_changed.connect(self.count)
+        form.changed.connect(self._changed)
+        form.exact_wanted.connect(lambda: self._plan(unread=False))
+        self.count()
+
+    def count(self) -> None:
+        if self._form.contents is None:
+            self._changed()
+            return
+        paths = self._form.contents.paths
+        self._stop_planning()
+        if not paths:
+            self._counted(InputCount(), None)
+            return
+        self._ask(lambda job: count(paths, job.progress), self._counted, "count inputs")
+        self._clock.start()
+
+    def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
+        def done(result: T | None, error: BaseException | None) -> None:
+            # A cancelled job may fail before it notices; its error belongs to an older request.
+            if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
+                take(result, error)
+
+        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
+
+    def stop(self) -> None:
+        self._soon.stop()
+        self._clock.stop()
+        for key in ("count inputs", "plan", "target"):
+            if (job := self._jobs.newest((key, self))) is not None:
+                job.cancel()
+
+    def _counted(self, counted: InputCount | None, error: BaseException | None) -> None:
+        if counted is None:
+            self._refuse(error)
+            return
+        self._planned = None
+        self._form.show_counted(counted)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._look_at_target()
+        work = self._form.work
+        if work is not None and self._planned is not None and _alike(work, self._planned[0]):
+            self._form.show_planned(self._planned[1])
+            return
+        self._stop_planning()
+        if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
+            self._planned = None
+            self._form.plan.show_none(self._form.tr("A preview of the new shard appears here. Nothing is written yet."))
+            return
+        self._soon.start()
+
+    def _stop_planning(self) -> None:
+        self._soon.stop()
+        if (job := self._jobs.newest(("plan", self))) is not None:
+            job.cancel()
+
+    # --- the target ---
+
+    def _look_at_target(self) -> None:
+        target = self._form.target
+        if target is None:
+            self._form.refresh()
+            return
+        inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
+        self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
+
+    def _looked(self, target: NewShardTarget, place: TargetState | None) -> None:
+        now = self._form.target
+        if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
+            self._form.place.set_target(place)
+            self._form.refresh()
+
+    # --- the plan ---
+
+    def _plan(self, *, unread: bool = True) -> None:
+        work = self._form.work
+        if work is None:
+            return
+        self._form.plan.show_busy(self._form.tr("Planning …"))
+
+        def take(planned: Planned | None, error: BaseException | None) -> None:
+            if planned is None:
+                self._planned = None
+                self._refuse(error)
+                return
+            self._planned = work, planned
+            self._form.show_planned(planned)
+            if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
+                self._plan(unread=False)
+
+        self._ask(lambda job: work.plan(unread=unread, progress=job.progress), take, "plan", pool=Pool.CPU)
+        self._clock.start()
+
+    def _refuse(self, error: BaseException | None) -> None:
+        cause = error.error if isinstance(error, Refused) else error
+        option = error.option if isinstance(error, Refused) else ""
+        # Unreadable input may become readable, so it does not disable *Write*.
+        self._form.show_refused(error_text(cause), option, final=isinstance(cause, UsageError))
+
+    # --- how far ---
+
+    def _look(self) -> None:
+        if (job := self._jobs.newest(("count inputs", self))) is not None:
+            if self._form.contents is not None:
+                self._form.contents.show_busy(job.done_amount)
+        elif (job := self._jobs.newest(("plan", self))) is not None:
+            self._form.plan.show_busy(_planning_text(job))
+        else:
+            self._clock.stop()
+
+
+def _planning_text(job: Job) -> str:
+    if not job.total_amount:
+        return "Planning …"
+    return f"Planning … {job.done_amount:,} of {plural(job.total_amount, 'object')}"
+
+
+def _alike(one: NewShardJob, other: NewShardJob) -> bool:
+    """Return whether two jobs have the same plan; the name of the target may differ."""
+    if not one.target.alike(other.target):
+        return False
+    if isinstance(one, PackWork) and isinstance(other, PackWork):
+        inputs = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
+        return inputs[0] == inputs[1]
+    if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
+        return one.shard is other.shard and one.keys is other.keys
+    return False
+
+
+MAX_LISTED = 200
+"""Maximum number of files, notes and findings listed."""
+
+_SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
+
+
+class WritingPage(QWidget):
+    stop_wanted = Signal()
+    hide_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("writingPage")
+        self.title = Elided(greedy=True, parent=self)
+        self.title.setFont(_large(self.title.font()))
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("writingBar")
+        self.bar.setAccessibleName(self.tr("Progress of writing"))
+        self.bar.setRange(0, 1000)
+        self.bar.setTextVisible(False)
+        self.state = plain_label("", "writingState")
+        self.buttons = QDialogButtonBox(self)
+        self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)
+        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
+        self.hide_button = self.buttons.addButton(self.tr("Run in &background"), QDialogButtonBox.ButtonRole.RejectRole)
+        self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
+        for button in (self.stop, self.hide_button):
+            button.setAutoDefault(False)
+        self.stop.clicked.connect(self.stop_wanted)
+        self.hide_button.clicked.connect(self.hide_wanted)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(self.bar)
+        column.addWidget(self.state)
+        column.addStretch(1)
+        column.addWidget(self.buttons)
+
+    def begin(self, name: str) -> None:
+        self.title.set_text(self.tr("Writing {0}").format(name))
+        self.stop.setEnabled(True)
+        self.show_progress(JobStage(), 0)
+
+    def show_progress(self, stage: JobStage, share: int) -> None:
+        self.bar.setValue(share)
+        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
+        if stage.verifying:
+            self.state.setText(self.tr("Verifying …"))
+        else:
+            self.state.setText(done or self.tr("Starting …"))
+
+
+class ResultPage(QWidget):
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("resultPage")
+        self.title = Elided(greedy=True, parent=self)
+        self.title.setFont(_large(self.title.font()))
+        self.verified = WrapText()
+        self.text = WrapText()
+        self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        inner = QWidget(self)
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(10)
+        lines.addWidget(self.verified)
+        lines.addWidget(self.text)
+        lines.addStretch(1)
+        area = QScrollArea(self)
+        area.setObjectName("resultArea")
+        area.setAccessibleName(self.tr("Summary"))
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setWidget(inner)
+        self.button = QPushButton(self.tr("&Close"), self)
+        self.button.setObjectName("resultClose")
+        self.button.clicked.connect(self.closed)
+        buttons = QDialogButtonBox(self)
+        buttons.addButton(self.button, QDialogButtonBox.ButtonRole.AcceptRole)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(area, 1)
+        column.addWidget(buttons)
+
+    def show_result(self, packed: Packed, name: str) -> None:
+        sound = packed.report is None or packed.report.ok
+        self.title.set_text(self.tr("{0} was written and opened").format(name))
+        self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
+        colours = "ok" if sound else "error"
+        self.verified.set_tone(colours)
+        self.text.set_text("\n".join(result_lines(packed)))
+        self.button.setDefault(True)
+        self.button.setFocus()
+
+
+def report_text(report: Report | None) -> str:
+    if report is None:
+        return "Not verified."
+    return f"Read back: {report.summary}"
+
+
+def result_lines(packed: Packed) -> list[str]:
+    lines = note_lines(packed.notes[:MAX_LISTED], [loss.text for loss in packed.losses])
+    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MAX_LISTED]]
+    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MAX_LISTED]]
+    if len(packed.skipped) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.skipped) - MAX_LISTED, 'more skipped input')}")
+    if packed.report is not None:
+        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MAX_LISTED]]
+    if lines:
+        lines.append("")
+    for file in packed.written[:MAX_LISTED]:
+        lines.append(f"{file.path.name} · {plural(file.size, 'byte')}")
+    if len(packed.written) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.written) - MAX_LISTED, 'more file')}")
+    return [shown(line) for line in lines]
+
+
+def result_text(packed: Packed, name: str) -> str:
+    size = sum(file.size for file in packed.written)
+    files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
+    skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""
+    return f"{name} written: {files}{plural(size, 'byte')}. {skipped}{report_text(packed.report)}"
+
+
+def _large(font: QFont) -> QFont:
+    made = sized(font, LARGE)
+    made.setWeight(QFont.Weight.DemiBold)
+    return made
+
 
 FULL = QSize(1240, 790)
 """Size of the dialog in pixels, limited to the window."""

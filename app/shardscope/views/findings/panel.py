@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -27,14 +27,34 @@ from shardscope.session.session import Session
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.dock_table_columns import ColumnRule
-from shardscope.widgets.finding_model import FindingModel
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table_model import THING_ROLE
+from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 from shardscope.widgets.wrap_text import WrapText
 
-Index = QModelIndex | QPersistentModelIndex
+_ORDER = {severity: number for number, severity in enumerate(Severity)}
+
+
+class FindingModel(TableModel):
+    titles = ("Severity", "Message", "Range", "Code", "Key")
+    things: tuple[Finding, ...] = ()
+
+    def set_report(self, report: Report | None) -> None:
+        findings = report.findings if report is not None else ()
+        self.show_things(tuple(sorted(findings, key=lambda f: _ORDER[f.severity])))
+
+    def finding(self, index: Index) -> Finding:
+        return self.things[index.row()]
+
+    def text(self, row: int, column: int) -> str:
+        finding = self.things[row]
+        span = "" if finding.span is None else span_words(finding.span)
+        return (finding.severity.value, grouped(finding.message), span, finding.code, finding.key or "")[column]
+
+    def tip(self, row: int, column: int) -> str:
+        return ": ".join(self.text(row, one) for one in (0, 1)) if column < 2 else self.text(row, column)
+
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
 

@@ -1,14 +1,31 @@
-"""Inspector: details of the selection or a summary of the file, and the bytes at the caret as numbers."""
+"""Inspector: details of the selection or a summary of the file, the bytes at the caret as numbers, a dialog."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAbstractTextDocumentLayout,
+    QGuiApplication,
+    QImage,
+    QImageWriter,
+    QPaintDevice,
+    QPainter,
+    QPalette,
+    QPdfWriter,
+    QTextDocument,
+)
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
     QFrame,
     QHBoxLayout,
     QMenu,
+    QPushButton,
     QScrollArea,
     QStackedWidget,
     QToolButton,
@@ -39,15 +56,145 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.views.inspector.data_types import MOST
 from shardscope.views.inspector.detail_forms import Form, Numbers
-from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
-from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.discard import discard
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
+from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.wrap_text import WrapText
+
+WIDTH = 600
+"""Width of the picture in pixels at 100 %."""
+
+SCALE = 2
+"""Device pixels per pixel of the picture."""
+
+_MARGIN = 18
+_PRINT_RESOLUTION = 144
+
+
+class DetailsView(ResourceFreeText):
+    def __init__(self, card: Card) -> None:
+        super().__init__()
+        self._card = card
+        self.setObjectName("cardView")
+        self.setAccessibleName(card.name)
+        self.setOpenLinks(False)
+        self.document().setDocumentMargin(_MARGIN)
+        self.setMarkdown(markdown(card))
+
+    def _page(self) -> QTextDocument:
+        page = QTextDocument()
+        page.setDocumentMargin(_MARGIN)
+        page.setDefaultFont(self.font())
+        page.setMarkdown(markdown(self._card))
+        page.setTextWidth(WIDTH)
+        return page
+
+    def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
+        context = QAbstractTextDocumentLayout.PaintContext()
+        context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
+        painter = QPainter(device)
+        painter.scale(scale, scale)
+        page.documentLayout().draw(painter, context)
+        painter.end()
+
+    def picture(self) -> QImage:
+        page = self._page()
+        image = QImage(page.size().toSize() * SCALE, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(SCALE)
+        image.fill(Qt.GlobalColor.white)
+        self._paint(image, page)
+        return image
+
+    def write(self, path: Path) -> bool:
+        """Write the page as `.md`, `.svg`, `.pdf` or, for other suffixes, PNG; return whether it was written."""
+        kind = path.suffix.lower()
+        try:
+            path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
+        except OSError:
+            return False
+        page = self._page()
+        if kind == ".svg":
+            self._paint(self._svg(path, page.size().toSize()), page)
+        elif kind == ".pdf":
+            writer = self._pdf(path)
+            self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
+        return kind in (".md", ".svg", ".pdf") or QImageWriter(str(path), b"png").write(self.picture())
+
+    def _svg(self, path: Path, size: QSize) -> QSvgGenerator:
+        generator = QSvgGenerator()
+        generator.setFileName(str(path))
+        generator.setSize(size)
+        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+        generator.setResolution(self.logicalDpiX())
+        generator.setTitle(self._card.name)
+        return generator
+
+    def _pdf(self, path: Path) -> QPdfWriter:
+        writer = QPdfWriter(str(path))
+        writer.setResolution(_PRINT_RESOLUTION)
+        writer.setTitle(self._card.name)
+        return writer
+
+
+class DetailsDialog(QDialog):
+    def __init__(self, card: Card, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("cardSheet")
+        self.setWindowTitle(self.tr("Details"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._card = card
+        self.view = DetailsView(card)
+        self.said = Elided(greedy=True)
+        self.said.setObjectName("cardSaid")
+        row = QHBoxLayout()
+        row.addWidget(self.said, 1)
+        self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
+        self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
+        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
+        self.save = self._button(self.tr("&Save…"), self.ask_save)
+        close = self._button(self.tr("Close"), self.accept)
+        for button in (self.copy_picture, self.copy_link, self.save, close):
+            row.addWidget(button)
+        column = QVBoxLayout(self)
+        column.addWidget(self.view, 1)
+        column.addLayout(row)
+        self.resize(QSize(WIDTH + 60, 620).boundedTo(self.screen().availableGeometry().size() * 0.9))
+
+    def _button(self, text: str, act: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text)
+        button.setAutoDefault(False)
+        button.clicked.connect(lambda _=False: act())
+        return button
+
+    def _copy_picture(self) -> None:
+        QGuiApplication.clipboard().setImage(self.view.picture())
+        self.said.setText(self.tr("Copied."))
+
+    def _copy_link(self) -> None:
+        copy_text(self._card.link)
+        self.said.setText(self.tr("Copied."))
+
+    def ask_save(self) -> QFileDialog:
+        kinds = {
+            self.tr("SVG: vector graphics (*.svg)"): "svg",
+            self.tr("PNG: pixels (*.png)"): "png",
+            self.tr("PDF (*.pdf)"): "pdf",
+            self.tr("Markdown (*.md)"): "md",
+        }
+        return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)
+
+    def _save(self, path: str) -> None:
+        done = self.view.write(Path(path))
+        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
+        self.said.setText((saved if done else not_saved).format(Path(path).name))
+
 
 SHOWN = 12
 """Maximum number of references listed; others are counted."""

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QGuiApplication,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
 from shardcore.model.text import number_text, plural
@@ -19,15 +36,375 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
-from shardcore.operations.content.renderer import Camera, Scene, coarse_scene, scene_of, shade
+from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, scene_of, shade
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
+from shardscope.views.preview.pixel_plane import ARROWS
+from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.fonts import SMALL, sized
+
+BUDGET = 0.016
+"""Seconds per frame while the scene turns."""
+
+SETTLE_MILLISECONDS = 120
+"""Milliseconds without movement after which the scene is drawn in full."""
+
+REACH = 12.0
+"""Maximum distance of the pointer from a vertex in pixels."""
+
+DEGREES = 10.0
+ZOOM = 1.25
+_AXES = (("x", QColor("#d9534a")), ("y", QColor("#3f9b4f")), ("z", QColor("#3b7dd8")))
+
+Drawn = Callable[[Shaded], None]
+Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
+"""Function that draws a scene in a job, from scene, camera, columns, rows and line width, and calls back."""
+
+
+class GeometryCanvas(QWidget):
+    """3D scene with box, axes and scale; `pointed` and `chosen` carry the index of a triangle, vertex or row, or -1."""
+
+    pointed = Signal(int)
+    chosen = Signal(int)
+    spoken_role = QAccessible.Role.Graphic
+    # Class attributes, since the base class sends events while it is created.
+    scene: Scene | None = None
+    shaded: Shaded | None = None
+
+    def __init__(self, draw: Painter, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewScene")
+        self.setAccessibleName(self.tr("3D view"))
+        self.setToolTip(self.tr("Drag or arrow keys: turn · wheel, + and −: zoom · 0: reset · page keys: next part"))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.camera = Camera.first()
+        self.colour = QColor(Qt.GlobalColor.gray)
+        self.unit = ""
+        self._draw = draw
+        self._coarse: Scene | None = None
+        self._full = False
+        self._divisor = 2.0
+        self._image = QImage()
+        self._hover = self._mark = -1
+        self._drag: QPointF | None = None
+        self._moved = False
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MILLISECONDS)
+        self._settle.timeout.connect(self._draw_full)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 280)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 40)
+
+    # --- what is shown ---
+
+    def show_scene(self, scene: Scene, coarse: Scene, colour: QColor, unit: str, *, keep: bool = False) -> None:
+        self.scene, self._coarse, self.colour, self.unit = scene, coarse, colour, unit
+        self._hover = self._mark = -1
+        if not keep:
+            self.camera = Camera.first()
+        self.shaded, self._full = None, False
+        self._quick()
+        self._draw_full()
+
+    @property
+    def full(self) -> bool:
+        return self._full
+
+    @property
+    def mark(self) -> int:
+        return self._mark
+
+    @property
+    def image(self) -> QImage:
+        return self._image
+
+    def set_mark(self, thing: int) -> None:
+        if thing != self._mark:
+            self._mark = thing
+            self._colour()
+
+    def place_of(self, thing: int) -> QPointF | None:
+        scene, shaded = self.scene, self.shaded
+        if scene is None or shaded is None:
+            return None
+        factor = self.width() / shaded.light.shape[1]
+        found = np.flatnonzero(scene.things == thing)
+        if len(found):
+            column, row = shaded.project(scene.anchors[found[:1]])[0, :2] * factor
+            return QPointF(column, row)
+        if not self._full or not len(scene.triangle_things):
+            return None
+        rows, columns = np.nonzero(shaded.things == thing)
+        if not len(rows):
+            return None
+        middle = len(rows) // 2
+        return QPointF((columns[middle] + 0.5) * factor, (rows[middle] + 0.5) * factor)
+
+    def thing_at(self, place: QPointF) -> int:
+        """Return the triangle at a point, or the nearest vertex within `REACH` pixels; -1 for none."""
+        scene, shaded = self.scene, self.shaded
+        if scene is None or shaded is None or not self._full:
+            return -1
+        rows, columns = shaded.light.shape
+        factor = columns / max(self.width(), 1)
+        if len(scene.triangles):
+            column, row = int(place.x() * factor), int(place.y() * factor)
+            return int(shaded.things[row, column]) if 0 <= row < rows and 0 <= column < columns else -1
+        if not len(scene.anchors):
+            return -1
+        seen = shaded.project(scene.anchors)
+        away = np.hypot(seen[:, 0] - place.x() * factor, seen[:, 1] - place.y() * factor)
+        # Prefer the nearest to the viewer among equal distances.
+        nearest = int(np.argmin(away - 1e-6 * seen[:, 2]))
+        return int(scene.things[nearest]) if away[nearest] <= REACH * factor else -1
+
+    # --- drawing ---
+
+    def _pixels(self, divisor: float = 0.0) -> tuple[int, int, float]:
+        screen = self.devicePixelRatioF()
+        ratio = screen / divisor if divisor else 2 * screen if screen < 1.5 else screen
+        return max(round(self.width() * ratio), 1), max(round(self.height() * ratio), 1), ratio
+
+    def _quick(self) -> None:
+        coarse = self._coarse
+        if coarse is None or not self.isVisible():
+            return
+        columns, rows, wide = self._pixels(self._divisor)
+        begun = time.perf_counter()
+        shaded = shade(coarse, self.camera, columns, rows, wide=wide)
+        taken = time.perf_counter() - begun
+        # Choose the resolution of the next picture so that it fits the budget.
+        self._divisor = min(max(self._divisor * math.sqrt(max(taken, 1e-4) / (0.8 * BUDGET)), 1.0), 6.0)
+        self._take(shaded, full=False)
+        self._settle.start()
+
+    def _draw_full(self) -> None:
+        scene, camera = self.scene, self.camera
+        if scene is None or not self.isVisible():
+            return
+        columns, rows, wide = self._pixels()
+
+        def take(shaded: Shaded) -> None:
+            # Drop the picture if another one was started meanwhile.
+            if scene is self.scene and camera is self.camera and (columns, rows, wide) == self._pixels():
+                self._take(shaded, full=True)
+
+        self._draw(scene, camera, columns, rows, wide, take)
+
+    def _take(self, shaded: Shaded, *, full: bool) -> None:
+        self.shaded, self._full = shaded, full
+        self._colour()
+
+    def _colour(self) -> None:
+        shaded, scene = self.shaded, self.scene
+        if shaded is None or scene is None:
+            return
+        colours = theme.of(self)
+        level = (shaded.light * 255).astype(np.uint8)
+        pixels = shades(self.colour)[level]
+        if self._full and len(scene.triangles):
+            for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
+                if thing >= 0:
+                    owned = shaded.things == thing
+                    pixels[owned] = shades(theme.mixed(self.colour, colours.accent, share))[level[owned]]
+        pixels[shaded.hit < 0] = 0
+        rows, columns = pixels.shape
+        self._image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.shaded is not None and self.scene is not None and len(self.scene.points):
+            behind, front = self._box()
+            painter.setPen(QPen(colours.border, 1))
+            painter.drawLines(behind)
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
+            painter.drawImage(QRectF(self.rect()), self._image)
+            faint = QColor(colours.border)
+            faint.setAlphaF(0.7)
+            painter.setPen(QPen(faint, 1))
+            painter.drawLines(front)
+            for thing, colour in ((self._hover, colours.text), (self._mark, colours.accent)):
+                self._paint_ring(painter, thing, colour)
+            self._paint_axes(painter, colours)
+            self._paint_scale(painter, colours)
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def _box(self) -> tuple[list[QLineF], list[QLineF]]:
+        assert self.scene is not None
+        assert self.shaded is not None
+        low, high = self.scene.bounds
+        corners, lines = box_lines(low[None], high[None])
+        seen = self.shaded.project(corners)
+        factor = self.width() / self.shaded.light.shape[1]
+        nearest = int(np.argmax(seen[:, 2]))
+        found: tuple[list[QLineF], list[QLineF]] = [], []
+        for one, two in lines.tolist():
+            (x1, y1), (x2, y2) = seen[one, :2] * factor, seen[two, :2] * factor
+            found[int(nearest in (one, two))].append(QLineF(x1, y1, x2, y2))
+        return found
+
+    def _paint_ring(self, painter: QPainter, thing: int, colour: QColor) -> None:
+        if thing < 0 or self.scene is None or len(self.scene.triangles):
+            return
+        place = self.place_of(thing)
+        if place is not None:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour, 2))
+            painter.drawEllipse(place, 6, 6)
+
+    def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
+        painter.setFont(sized(painter.font(), SMALL))
+        middle = QPointF(34, self.height() - 34)
+        rotation = self.camera.rotation
+        for axis in np.argsort(rotation[2]).tolist():
+            name, colour = _AXES[axis]
+            end = middle + QPointF(rotation[0, axis], -rotation[1, axis]) * 20
+            painter.setPen(QPen(colour, 2))
+            painter.drawLine(QLineF(middle, end))
+            painter.setPen(colours.muted)
+            letter = middle + QPointF(rotation[0, axis], -rotation[1, axis]) * 29
+            painter.drawText(QRectF(letter.x() - 8, letter.y() - 8, 16, 16), Qt.AlignmentFlag.AlignCenter, name)
+
+    def _paint_scale(self, painter: QPainter, colours: theme.Palette) -> None:
+        assert self.shaded is not None
+        per_unit = self.shaded.scale * self.width() / self.shaded.light.shape[1]
+        if per_unit <= 0 or not math.isfinite(per_unit):
+            return
+        length = round_length(90 / per_unit)
+        right, bottom = self.width() - 12.0, self.height() - 14.0
+        left = right - length * per_unit
+        painter.setPen(QPen(colours.muted, 2))
+        painter.drawLine(QLineF(left, bottom, right, bottom))
+        painter.setFont(sized(painter.font(), SMALL))
+        box = QRectF(right - 160, bottom - 20, 160, 16)
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(box, side, length_text(length, self.unit))
+
+    # --- moves ---
+
+    def turn(self, across: float, down: float) -> None:
+        self.camera = self.camera.turn(math.radians(across), math.radians(down))
+        self._quick()
+
+    def zoom(self, factor: float) -> None:
+        self.camera = self.camera.zoomed(factor)
+        self._quick()
+
+    def reset(self) -> None:
+        self.camera = Camera.first()
+        self._quick()
+
+    def _step(self, step: int) -> None:
+        scene = self.scene
+        if scene is None:
+            return
+        things = scene.triangle_things if len(scene.triangles) else scene.things
+        if len(things):
+            numbers = np.unique(things)
+            at = int(np.searchsorted(numbers, self._mark)) if self._mark >= 0 else (-1 if step > 0 else 0)
+            self._choose(int(numbers[(at + step) % len(numbers)]))
+
+    def _choose(self, thing: int) -> None:
+        self.set_mark(thing)
+        self.chosen.emit(thing)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._drag, self._moved = event.position(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is not None:
+            moved = event.position() - self._drag
+            if self._moved or moved.manhattanLength() > 3:
+                self._moved, self._drag = True, event.position()
+                self.turn(0.5 * moved.x(), 0.5 * moved.y())
+            return
+        self._point(self.thing_at(event.position()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._drag = self._drag is not None, None
+        thing = self.thing_at(event.position())
+        if pressed and not self._moved and thing >= 0:
+            self._choose(thing)
+
+    def leaveEvent(self, event: object) -> None:
+        self._point(-1)
+
+    def _point(self, thing: int) -> None:
+        if thing != self._hover:
+            self._hover = thing
+            self._colour()
+            self.pointed.emit(thing)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM)
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in ARROWS:
+            across, down = ARROWS[Qt.Key(key)]
+            self.turn(DEGREES * across, DEGREES * down)
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(ZOOM)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / ZOOM)
+        elif key == Qt.Key.Key_0:
+            self.reset()
+        elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
+            self._step(1 if key == Qt.Key.Key_PageDown else -1)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._quick()
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._quick()
+        self._draw_full()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._colour()
+
+
+def shades(colour: QColor) -> NDArray[np.uint32]:
+    levels = np.arange(256, dtype=np.uint32)
+    red, green, blue = (levels * part // 255 for part in (colour.red(), colour.green(), colour.blue()))
+    return np.asarray(np.uint32(0xFF000000) | red << 16 | green << 8 | blue, np.uint32)
+
+
+def round_length(length: float) -> float:
+    power = 10.0 ** math.floor(math.log10(length))
+    return next(step * power for step in (5, 2, 1) if step * power <= length * 1.000001)
+
+
+def length_text(length: float, unit: str) -> str:
+    if unit == "nm":
+        for name, size in (("mm", 1e6), ("µm", 1e3)):
+            if abs(length) >= size:
+                return f"{length / size:,.4g} {name}"
+    return f"{length:,.4g} {unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,7 @@ from shardcore import Span
 from shardcore.model.usage import Load
 from shardcore.progress import no_progress
 from shardcore.teaching.charts import AxisScale, load_chart
-from shardscope.learning.charts.chart_data import ChartKind, count_load
-from shardscope.learning.charts.chart_pages import ChartPages
+from shardscope.learning.charts.chart_pages import ChartKind, ChartPages, count_load
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.charts.plot import chart_ticks, ticks
 from shardscope.session.session import Session

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, UsageError
 from shardcore.teaching.lessons.lesson_list import read_lesson
-from shardscope.learning.lessons import lesson_files
+from shardscope.learning.lessons import panel as lessons_panel
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -97,10 +97,10 @@ def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> 
         path = tmp_path / f"{number}.svg"
         path.write_bytes(text)
         with pytest.raises(UsageError, match="refers to other files"):
-            lesson_files._picture(path)
+            lessons_panel._picture(path)
     begin = begin.replace("xmlns:x=", "xmlns:xlink=")
     path.write_text(f'{begin}<rect id="a" width="8" height="8"/><use xlink:href="#a"/></svg>')
-    assert not lesson_files._picture(path).isNull()
+    assert not lessons_panel._picture(path).isNull()
     view = ResourceFreeText()
     view.setMarkdown(f"![x]({other}) <img src='{other}'>")
     assert view.document().resource(QTextDocument.ResourceType.ImageResource, QUrl(str(other))).isNull()
@@ -111,8 +111,8 @@ def test_pictures_are_decoded_in_a_process_of_their_own(qapp: QApplication, tmp_
     path = red(tmp_path / "red.png")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("PIL.Image.open", None)  # not used in this process
-        shown = lesson_files._picture(path)
+        shown = lessons_panel._picture(path)
     assert (shown.width(), shown.height(), shown.pixelColor(7, 4)) == (8, 5, QColor(Qt.GlobalColor.red))
     path.write_bytes(b"not an image")
     with pytest.raises(FormatError, match="not an image"):
-        lesson_files._picture(path)
+        lessons_panel._picture(path)

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard import form_jobs as desk
+from shardscope.tasks.new_shard import new_shards as desk
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from tests.app.conftest import visible
 

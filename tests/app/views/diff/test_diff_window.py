@@ -18,8 +18,7 @@ from shardcore import DiffKind, Span
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.views.diff.diff_tables import DiffColumn, DiffObjectModel
-from shardscope.views.diff.window import CompareShards, DiffWindow
+from shardscope.views.diff.window import CompareShards, DiffColumn, DiffObjectModel, DiffWindow
 
 SAMPLES = Path("resources/samples")
 

@@ -12,10 +12,9 @@ from pytestqt.qtbot import QtBot
 from shardcore import Section, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.session.byte_pages import PAGE, PageCache
-from shardscope.views.hex.accessibility import NOT_LOADED
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.overlays import HexSelection
-from shardscope.views.hex.view import HexView
+from shardscope.views.hex.view import NOT_LOADED, HexView
 from shardscope.widgets import theme
 from tests.app.conftest import visible
 from tests.app.hex_samples import DATA, OBJECTS, SECTIONS, SIZE, TAIL, SampleReader

@@ -10,9 +10,10 @@ import pytest
 
 from shardcore import FormatError, Span, Truncated, Unsupported
 from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
-from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+from shardcore.formats.neuroglancer.layout import MeshManifest
 from shardcore.operations.content.geometry import AnnotationsContent
 from shardcore.operations.content.renderer import scene_of
+from tests.samples.shapes import write_manifest
 
 MESH_INFO: dict[str, Any] = {
     "vertex_quantization_bits": 10,

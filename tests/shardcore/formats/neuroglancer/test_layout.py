@@ -20,9 +20,9 @@ from shardcore.formats.neuroglancer.layout import (
     entries_of,
     index_of,
     read_manifest,
-    write_manifest,
 )
 from shardcore.formats.neuroglancer.morton import bit_owners, decode, decode_many, encode, encode_many, grid_of
+from tests.samples.shapes import write_manifest
 
 # One level with two fragments, a coarser one with none.
 MANIFEST = b"".join(

@@ -21,11 +21,12 @@ import shardcore
 from shardcore import FormatError, PackageMissing, Severity, cli
 from shardcore.codecs.decoder_process import IsolatedDecoder, run_task
 from shardcore.formats.neuroglancer import file, index
-from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+from shardcore.formats.neuroglancer.layout import MeshManifest
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.model.finding import ContentBudget, Report
 from shardcore.sources.memory import BytesSource
+from tests.samples.shapes import write_manifest
 from tests.shardcore.formats.neuroglancer.made import build
 from tests.volumes import scale_of, write_info
 

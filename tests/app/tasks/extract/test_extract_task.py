@@ -19,7 +19,7 @@ from shardscope.session.session import Session
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
-from shardscope.tasks.extract.dialog import ExtractDialog
+from shardscope.tasks.extract.extract_task import ExtractDialog
 from shardscope.tasks.extract.saved_choices import ASK, Choices
 from shardscope.views.objects.panel import ObjectPanel
 from tests.app.conftest import open_in, visible
