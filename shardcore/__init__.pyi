@@ -60,6 +60,7 @@ from .model.record import Record as Record
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content.arrays import picture_pixels as picture_pixels
 from .operations.content.content_types import ArchiveContent as ArchiveContent
 from .operations.content.content_types import ArchiveMember as ArchiveMember
 from .operations.content.content_types import ArrayContent as ArrayContent
@@ -81,7 +82,6 @@ from .operations.content.geometry import GeometryContent as GeometryContent
 from .operations.content.geometry import MeshContent as MeshContent
 from .operations.content.geometry import SkeletonContent as SkeletonContent
 from .operations.content.geometry import mesh_level as mesh_level
-from .operations.content.arrays import picture_pixels as picture_pixels
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
 from .operations.description import Conflict as Conflict

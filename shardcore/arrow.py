@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import Objects, ObjectSlice, Rows, State, as_array
 from shardcore.model.optional_packages import optional
 from shardcore.model.text import plural

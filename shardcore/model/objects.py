@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, UsageError
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.computed_children import Extents
 from shardcore.model.data_set_nodes import inside_span, placed_name, placed_span
-from shardcore.model.keys import ByteStrings
 from shardcore.model.node import Node
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.keys import ByteStrings, unlike
+from shardcore.model.byte_strings import ByteStrings, unlike
 from shardcore.model.objects import ObjectColumns, Objects, State, in_states
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.node import Children, Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, Objects, State, UsageError
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 
 STATES = tuple(state.name.lower() for state in State)
 

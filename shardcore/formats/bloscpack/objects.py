@@ -19,7 +19,7 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, ChunkArea, Flag, blosc_header_span
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError
 from shardcore.formats.des import layout
 from shardcore.formats.des.walk_entries import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.pointer_table import Links
 from shardcore.model.record import Record
 from shardcore.model.span import Span

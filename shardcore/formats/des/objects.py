@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, bigfile_name, created_at_of, is_hash
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once

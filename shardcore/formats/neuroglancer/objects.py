@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
 from shardcore.formats.neuroglancer.index import MinishardTable
 from shardcore.formats.neuroglancer.layout import MinishardEntries, outside_text
-from shardcore.model.keys import ByteStrings
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 

@@ -16,7 +16,8 @@ from shardcore.formats.swh import chd, hash_section
 from shardcore.formats.swh.hash_section import HashLayout
 from shardcore.formats.swh.layout import HASH_TAIL, NO_OBJECT, OBJECT, SLOT, ShardLayout, SlotTable, sections_of
 from shardcore.model.budget import charge_items
-from shardcore.model.keys import ByteStrings, KeyForm
+from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
 from shardcore.model.pointer_table import Links
 from shardcore.model.section import Section, tile

@@ -16,7 +16,8 @@ from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import Read, XorbFile
-from shardcore.model.keys import ByteStrings, KeyForm, number_or_text
+from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.keys import KeyForm, number_or_text
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
 from shardcore.model.span import Span
 from shardcore.model.text import plural, short
