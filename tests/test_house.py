@@ -58,7 +58,7 @@ ROOMS = {
     "shardcore": (10, 1_713, 1_519, 244),
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
     "shardcore/cli": (17, 3_336, 2_486, 320),
-    # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled; one bounded loop for decoders
+    # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled; one loop for decoders
     "shardcore/codecs": (13, 2_093, 1_705, 298),
     "shardcore/containers": (7, 1_528, 1_091, 72),
     "shardcore/formats": (1, 0, 0, 1),
