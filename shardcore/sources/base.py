@@ -95,7 +95,6 @@ def context_value(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def wanted(priority: ReadPriority) -> AbstractContextManager[None]:
-    """Set the priority of reads in this context."""
     return context_value(_priority, priority)
 
 

@@ -352,7 +352,7 @@ def _write_to(descriptor: int, data: bytes | bytearray) -> None:
 def exists_error(path: Path) -> UsageError:
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
-    if not is_replaceable(path):
+    if os.path.lexists(path) and not is_replaceable(path):
         return UsageError(f"{path} is a pipe, a socket or a device; give the name of a file")
     return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
 

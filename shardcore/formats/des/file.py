@@ -81,6 +81,7 @@ class DesFile:
         self.sidecar_name = sidecar_name(source.name)
         self._map: Once[DataMap] = Once()
         self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
+        self._tombstoned: Once[NDArray[np.int64]] = Once()
         self._decoded: LruCache[int, bytes] = LruCache(KEPT_DECODED)
 
     def close(self) -> None:
@@ -127,9 +128,12 @@ class DesFile:
             return None
         return self.sidecar.tombstone(uid, self.entries.created_at(row))
 
-    @cached_property
+    @property
     def tombstoned(self) -> NDArray[np.int64]:
         """Rows with a tombstone, ascending."""
+        return self._tombstoned.get(self._find_tombstoned)
+
+    def _find_tombstoned(self) -> NDArray[np.int64]:
         sidecar = self.sidecar
         if sidecar is None or not sidecar.tombstones:
             return np.zeros(0, np.int64)

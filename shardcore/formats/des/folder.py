@@ -70,6 +70,7 @@ class Retention:
 
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
+        self._listing: Once[tuple[Folder | None, dict[str, Copy]]] = Once()
 
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
@@ -86,7 +87,6 @@ class Retention:
     def days(self) -> bool:
         return bool(self._roots)
 
-    @cached_property
     def _listed(self) -> tuple[Folder | None, dict[str, Copy]]:
         for root, days in self._roots:
             if found := {copy.name: copy for copy in _copies(root, days)}:
@@ -96,7 +96,7 @@ class Retention:
     @property
     def all(self) -> tuple[Copy, ...]:
         """All copies, sorted by name."""
-        return tuple(self._listed[1].values())
+        return tuple(self._listing.get(self._listed)[1].values())
 
     @cached_property
     def _by_uid(self) -> dict[str, list[Copy]]:
@@ -111,7 +111,7 @@ class Retention:
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
         """Open the copy with this name; None if there is none."""
-        root, copies = self._listed
+        root, copies = self._listing.get(self._listed)
         if root is None or name not in copies:
             return None
         return root.open_on_demand(name) if on_demand else root.open(name)
@@ -167,6 +167,7 @@ class DesDataSet(DataSet):
         super().__init__("des", folder, members)
         self._context = context
         self.retention = Retention(folder)
+        self._zones: Once[Zones | None] = Once()
         self._named: Once[int | None] = Once()
         self._agree: Once[bool] = Once()
         bits = context.values.get("n_bits")
@@ -202,8 +203,11 @@ class DesDataSet(DataSet):
 
     # --- n_bits ---------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def zones(self) -> Zones | None:
+        return self._zones.get(self._read_zones)
+
+    def _read_zones(self) -> Zones | None:
         for _, text in zones_files(self.folder):
             with suppress(FormatError):
                 return Zones.parse(text)

@@ -188,7 +188,7 @@ class DesZones(DesDataSet):
     def __init__(self, folder: ZonesFolder, zones: Zones, context: OpenContext) -> None:
         super().__init__(folder, self._list_all, context)
         self._where = folder
-        self.zones = zones
+        self._zones.put(zones)
         self.version = "zones"
         self.retention = ZonedRetention(folder)
         self._in_zone: OnceEach[str, tuple[Member, ...]] = OnceEach()

@@ -165,7 +165,7 @@ class RangeRequest:
         """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
-            self._readable = self.received = bytearray()
+            self._readable = bytearray()
             self._changed.notify_all()
 
     def pause(self, seconds: float) -> None:
@@ -410,6 +410,8 @@ class RemoteFile:
             self._end(request, error)
         else:
             self._end(request)
+        # Only here: another thread may end a cancelled request while this one still receives.
+        request.received = bytearray()
 
     def _end(self, request: RangeRequest, error: BaseException | None = None) -> None:
         data = b""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,10 +16,12 @@ import pytest
 import shardcore
 import shardcore.operations.pack
 from shardcore.cli.program import run
-from shardcore.errors import FormatError, KeyAbsent, SourceError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError, UsageError
+from shardcore.formats.des import file as reading
 from shardcore.formats.des import sidecar as module
 from shardcore.formats.des.tombstones import tombstone
 from shardcore.model.objects import State
+from shardcore.sources.base import Source
 from shardcore.testing import kill_runs as killed
 from shardcore.writing.in_place import make_rewrites
 from tests.shardcore.formats.des.made import Stored, write
@@ -339,6 +343,20 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str, monkeypatc
         assert opened.trace("plain").outcome == "found"
     with shardcore.open(path, deleted=True) as opened:
         assert opened.read(opened.find("plain")) == b"two"
+
+
+def test_sidecars_of_several_shards_are_read_at_the_same_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = folder.glob("*.des")
+    both, read = threading.Barrier(2), reading.read_sidecar
+
+    def together(source: Source) -> tuple[module.Sidecar | None, ShardError | None]:
+        both.wait(timeout=30)
+        return read(source)
+
+    monkeypatch.setattr(reading, "read_sidecar", together)
+    with shardcore.open(path) as one, shardcore.open(path) as two, ThreadPoolExecutor(2) as threads:
+        rows = threads.map(lambda shard: shard.file.tombstoned.tolist(), (one, two))
+        assert [*rows] == [one.file.tombstoned.tolist()] * 2
 
 
 def test_verification_against_the_sidecar(tmp_path: Path) -> None:
