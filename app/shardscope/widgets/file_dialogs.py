@@ -1,11 +1,11 @@
-"""Non-blocking dialogs for files and folders; the chosen path is passed to a callback."""
+"""Choice of files and folders: non-blocking dialogs that pass the chosen path to a callback, and a list of folders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QSizePolicy, QWidget
 
 Chosen = Callable[[str], object]
 
@@ -46,6 +46,18 @@ def ask_target(
         dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kinds[kind]))
     dialog.selectFile(name)
     return _shown(dialog, chosen, QFileDialog.FileMode.AnyFile)
+
+
+def folder_box(parent: QWidget, folders: list[str], *, characters: int) -> QComboBox:
+    """Return an editable list of folders, at least `characters` wide."""
+    box = QComboBox(parent)
+    box.setEditable(True)
+    # Completion would consume the first Return while the path is selected.
+    box.setCompleter(None)  # type: ignore[arg-type]
+    box.addItems(folders)
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    box.setMinimumContentsLength(characters)
+    return box
 
 
 def _made(parent: QWidget, title: str, start: str) -> QFileDialog:

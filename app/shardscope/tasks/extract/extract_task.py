@@ -45,7 +45,7 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.saved_choices import ASK, Choices, first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.file_dialogs import ask_folder
+from shardscope.widgets.file_dialogs import ask_folder, folder_box
 from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.plain_text import plain_label, tip
@@ -103,13 +103,7 @@ class ExtractDialog(QDialog):
         self.total = plain_label(self.tr("Counting …"), size=LARGE, bold=True)
         self.left_out = Elided(greedy=True, parent=page)
         self.left_out.setText(" ")
-        self.where = QComboBox(page)
-        self.where.setEditable(True)
-        # Completion would consume the first Return while the path is selected.
-        self.where.setCompleter(None)  # type: ignore[arg-type]
-        self.where.addItems(folders)
-        self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
-        self.where.setMinimumContentsLength(20)
+        self.where = folder_box(page, folders, characters=20)
         self.browse = QPushButton(self.tr("&Browse…"), page)
         self.browse.setAutoDefault(False)
         self.folders = QRadioButton(self.tr("&Sub-folders from keys"), page)

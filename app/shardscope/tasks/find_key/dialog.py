@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
-    QComboBox,
     QDialog,
     QDialogButtonBox,
     QGridLayout,
@@ -37,7 +36,7 @@ from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.file_dialogs import ask_folder
+from shardscope.widgets.file_dialogs import ask_folder, folder_box
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_model import TableModel
 
@@ -97,15 +96,9 @@ class FindKeyDialog(QDialog):
         self.key.setFont(theme.fixed_font())
         self.key.setPlaceholderText(self.tr("Key, as text"))
         self.key.setAccessibleName(self.tr("Key"))
-        self.where = QComboBox(self)
+        self.where = folder_box(self, folders, characters=30)
         self.where.setObjectName("findKeyFolder")
         self.where.setAccessibleName(self.tr("Folder"))
-        self.where.setEditable(True)
-        # Completion would consume the first Return while the path is selected.
-        self.where.setCompleter(None)  # type: ignore[arg-type]
-        self.where.addItems(folders)
-        self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
-        self.where.setMinimumContentsLength(30)
         self.browse = QPushButton(self.tr("&Browse…"), self)
         self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._browse)
