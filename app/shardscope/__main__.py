@@ -108,7 +108,6 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser()
     given = options.parse_args(arguments)
     given.remote = remote_options_of(options, given)
-    given.uri, given.place = _link(given.uri)
     if given.version:
         import shardcore
 
@@ -119,6 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if given.install_desktop or given.uninstall_desktop:
         return _desktop(installs=given.install_desktop)
+    given.uri, given.place = _link(given.uri)
     if given.screenshot is not None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         if not 1 <= given.scale <= 4:
@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _link(uri: str) -> tuple[str, Span | None]:
     if "#" not in uri and not uri.startswith("file:"):
         return uri, None
-    from shardscope.startup.file_links import split_link
+    from shardscope.startup.single_instance import split_link
 
     return split_link(uri)
 
@@ -187,23 +187,22 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         if name and single is None:
             return 0
         from shardscope.shell.main_window import MainWindow
-        from shardscope.startup.interrupts import Interrupts
+        from shardscope.startup.single_instance import Interrupts
 
         window = MainWindow(Settings(theme=theme))
         if single is not None:
             single.wanted.connect(window.take_over)
-        interrupts = Interrupts(application)
-        interrupts.came.connect(window.end)
+        interrupts = Interrupts(window.end)
         window.show()
     if not given.new_window:
         window.tab_memory.restore(behind=bool(files))
     window.open_files(files, given.format, given.remote)
     if given.lesson is not None:
-        window.help.teaching.try_lesson(given.lesson, own=bool(given.uri))
+        window.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()
     if single is not None:
         single.close()
-    interrupts.end()
+    interrupts.close()
     _end(application, window)
     return code
 

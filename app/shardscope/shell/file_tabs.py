@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PySide6.QtGui import QAction, QContextMenuEvent, QIcon, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QIcon, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
 from shardcore import Span
@@ -19,12 +19,14 @@ from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
+from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.shell.bars import fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.widgets.fonts import px
@@ -58,6 +60,17 @@ def titles(documents: Sequence[Document]) -> list[str]:
     return found
 
 
+def window_title(session: Session) -> str:
+    shard, request = session.shard, session.request
+    if shard is None:
+        return "Shardscope[*]"
+    name = shard.source.name if shard.source is not None else Path(session.uri).name or session.uri
+    # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
+    name = shown(request.title if request.inside else name).replace("[*]", "[*][*]")
+    sandbox = QCoreApplication.translate("FileTabs", " (sandbox)") if request.sandbox else ""
+    return f"{name}[*]{sandbox} — Shardscope"
+
+
 def _parts(uri: str) -> tuple[str, ...]:
     pure = PureWindowsPath(uri) if "\\" in uri and "/" not in uri else PurePosixPath(uri)
     return tuple(part for part in pure.parts if part) or (uri,)
@@ -84,6 +97,7 @@ class FileTabs(QTabBar):
         session.documents_changed.connect(self.refresh)
         session.source_trouble.connect(lambda _: self.refresh())
         session.index_changed.connect(lambda _: self.refresh())
+        self._soon = Debounce(self, self.refresh)
         session.jobs.added.connect(self._job_changed)
         session.jobs.changed.connect(self._job_changed)
 
@@ -145,7 +159,7 @@ class FileTabs(QTabBar):
 
     def _job_changed(self, job: Job) -> None:
         if job.scope in self._shown and (job.state.ended or job.state is JobState.WAITING):
-            self.refresh()
+            self._soon.start()
 
     def _close_button(self, document: Document) -> QToolButton:
         button = QToolButton(self)
@@ -228,39 +242,31 @@ class FileTabs(QTabBar):
 
 
 class FileTabBar(QToolBar):
+    """Bar of the tabs, shown if there are several; it also keeps the title of the window."""
+
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__("Tabs", window)
         self._session = session
         self._needed = False
         self.setObjectName("fileTabBar")
         self.setAccessibleName(self.tr("Tabs"))
-        self.setMovable(False)
-        self.setFloatable(False)
-        self.toggleViewAction().setEnabled(False)
-        self.toggleViewAction().setVisible(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        fix_bar(self)
         self.tabs = FileTabs(session, self)
         self.addWidget(self.tabs)
         self._keep_low()
         window.addToolBarBreak()
         window.addToolBar(self)
-        self.next = self._action(self.tr("Ne&xt tab"), lambda: session.step(1), "Ctrl+Tab")
-        self.previous = self._action(self.tr("&Previous tab"), lambda: session.step(-1), "Ctrl+Shift+Tab")
-        self.reopen = self._action(self.tr("Reopen c&losed tab"), session.reopen, "Ctrl+Shift+T")
+        session.opened.connect(lambda _: self._set_title())
+        session.closed.connect(lambda: None if session.replacing else self._set_title())
         session.documents_changed.connect(self._refresh)
+        self._set_title()
         self._refresh()
 
-    def _action(self, text: str, act: Callable[[], object], keys: str) -> QAction:
-        action = QAction(text, self.window())
-        action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(lambda _=False: act())
-        return action
+    def _set_title(self) -> None:
+        self.window().setWindowTitle(window_title(self._session))
 
     def _refresh(self) -> None:
         several = len(self._session.documents) > 1
-        self.next.setEnabled(several)
-        self.previous.setEnabled(several)
-        self.reopen.setEnabled(self._session.can_reopen)
         if several is not self._needed or several is self.isHidden():
             self._needed = several
             self.setVisible(several)
@@ -290,20 +296,15 @@ class TabMemory(QObject):
         self._session = session
         self._settings = settings
         self._notices = notices
-        self.chosen = QAction(self.tr("Restore &tabs at start"), parent)
-        self.chosen.setCheckable(True)
-        self.chosen.setChecked(settings.restores_tabs)
-        self.chosen.setToolTip(self.tr("The next start opens the files that are open when the window is closed"))
-        self.chosen.toggled.connect(self._choose)
 
-    def _choose(self, chosen: bool) -> None:
+    def choose(self, chosen: bool) -> None:
         self._settings.restores_tabs = chosen
         if not chosen:
             self._settings.tabs = []
 
     def save(self) -> None:
         """Save the open files; addresses with login or signature are left out."""
-        if not self.chosen.isChecked():
+        if not self._settings.restores_tabs:
             return
         entries = []
         for document in self._session.documents:
@@ -320,7 +321,7 @@ class TabMemory(QObject):
 
     def restore(self, *, behind: bool = False) -> None:
         """Open the saved files in a job; missing files are reported. With `behind`, none of them is shown."""
-        if not self.chosen.isChecked():
+        if not self._settings.restores_tabs:
             return
         entries = [entry for entry in self._settings.tabs[:MOST_OPEN] if _is_sound(entry)]
         if not entries:
