@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint
@@ -78,13 +79,14 @@ class WindowActions(QObject):
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._window = session, window
-        self._named: dict[str, QAction] = {}
+        self.named: dict[str, QAction] = {}
         self._groups: dict[str, QActionGroup] = {}
+        self._enabled: dict[While, list[QAction]] = {}
         self.quick = QMenu(window)
         self.quick.setAccessibleName(self.tr("Panels and files"))
 
     def __getitem__(self, name: str) -> QAction:
-        return self._named[name]
+        return self.named[name]
 
     def fill(self, menu: QMenu | QMenuBar, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -93,7 +95,9 @@ class WindowActions(QObject):
             elif isinstance(row, Menu):
                 below = menu.addMenu(_translated(row.text))
                 below.setToolTipsVisible(True)
-                below.installEventFilter(self)
+                # Only while it is shown: a hidden menu gets an event for each change of an action.
+                below.aboutToShow.connect(partial(below.installEventFilter, self))
+                below.aboutToHide.connect(partial(below.removeEventFilter, self))
                 self.fill(below, row.rows)
             elif isinstance(row, QMenu):
                 menu.addMenu(row)
@@ -103,7 +107,7 @@ class WindowActions(QObject):
                 menu.addAction(self.add(row) if isinstance(row, Act) else row)
 
     def add(self, act: Act) -> QAction:
-        action = self._named[act.name] = QAction(_translated(act.text), self._window)
+        action = self.named[act.name] = QAction(_translated(act.text), self._window)
         if isinstance(act.keys, tuple):
             action.setShortcuts([QKeySequence(keys) for keys in act.keys])
         else:
@@ -123,12 +127,17 @@ class WindowActions(QObject):
         return action
 
     def _enable(self, action: QAction, condition: While) -> None:
-        def update(*_: object) -> None:
-            action.setEnabled(condition.holds(self._session))
+        if condition not in self._enabled:
+            self._enabled[condition] = []
+            for name in condition.signals:
+                getattr(self._session, name).connect(partial(self._update, condition))
+        self._enabled[condition].append(action)
+        action.setEnabled(condition.holds(self._session))
 
-        for name in condition.signals:
-            getattr(self._session, name).connect(update)
-        update()
+    def _update(self, condition: While, *_: object) -> None:
+        holds = condition.holds(self._session)
+        for action in self._enabled[condition]:
+            action.setEnabled(holds)
 
     def panel_rows(self, docks: PanelDocks) -> list[QAction]:
         """Return actions that open or close a panel, for a menu. Those that only show one, with keys, fill `quick`."""
@@ -162,10 +171,10 @@ class WindowActions(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Show no tool tip that only repeats an entry."""
-        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
-            action = watched.actionAt(event.pos())
-            return action is None or _plain(action.toolTip()) == _plain(action.text().partition("\t")[0])
-        return False
+        if not isinstance(watched, QMenu) or not isinstance(event, QHelpEvent):
+            return False
+        here = watched.actionAt(event.pos())
+        return not any(one is here and _plain(one.toolTip()) != _plain(one.text()) for one in watched.actions())
 
 
 def _translated(text: str) -> str:
@@ -173,7 +182,7 @@ def _translated(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("&", "").removesuffix("…").removesuffix("...")
+    return text.partition("\t")[0].replace("&", "").removesuffix("…")
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QImage, QKeySequence, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QStatusBar, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QStatusBar, QTabBar, QToolBar, QToolButton, QWidget
 
 from shardcore import Depth
 from shardcore.model.text import plural, shown
@@ -14,7 +14,6 @@ from shardcore.teaching import resource_paths
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
-from shardscope.shell.actions import WindowActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
 from shardscope.widgets.elided_label import Elided
@@ -22,6 +21,8 @@ from shardscope.widgets.plain_text import tip
 
 _ICON = 16
 """Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
+
+_CROSS = 12
 
 _SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
 """Sizes in pixels at which icons are rendered, for the zoom steps and common display scales."""
@@ -45,7 +46,7 @@ def line_icon(name: str, colours: theme.Palette) -> QIcon:
 class TopBar(QToolBar):
     def __init__(
         self,
-        actions: WindowActions,
+        actions: Mapping[str, QAction],
         bytes_: HexPanel,
         extract: QAction,
         look_up: Callable[[], object],
@@ -102,7 +103,7 @@ class TopBar(QToolBar):
         icon: str,
         meaning: str,
         action: QAction | None = None,
-        act: Callable[[], None] | None = None,
+        act: Callable[[], object] | None = None,
     ) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName(f"top{name}")
@@ -132,6 +133,18 @@ def fix_bar(bar: QToolBar) -> None:
     bar.toggleViewAction().setEnabled(False)
     bar.toggleViewAction().setVisible(False)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+
+
+def close_button(bar: QTabBar, name: str, size: QSize) -> QToolButton:
+    """Return a button with a cross for a tab; its size is in pixels at 100 %."""
+    button = QToolButton(bar)
+    button.setObjectName(name)
+    button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
+    button.setIconSize(QSize(1, 1) * fonts.px(_CROSS))
+    button.setAutoRaise(True)
+    button.setFixedSize(fonts.px(size.width()), fonts.px(size.height()))
+    button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    return button
 
 
 class StatusLine(QStatusBar):

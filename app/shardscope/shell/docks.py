@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QEnterEvent, QFontMetrics, QIcon, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QEnterEvent, QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -31,10 +31,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import DataSet, Shard
-from shardcore.teaching import resource_paths
 from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
+from shardscope.shell.bars import close_button
 from shardscope.shell.keyboard import press_focused
 from shardscope.shell.notices import Notices
 from shardscope.shell.welcome import Welcome
@@ -224,6 +224,7 @@ class PanelDocks(QObject):
         self._window = window
         self.panels = tuple(panels)
         self._titles_soon = Debounce(self, self._name)
+        self._closable = {panel.shown_title: panel.name for panel in self.panels if panel.on_demand}
         self.by_name: dict[str, _Dock] = {}
         self.folded = self.lowered = False
         self._last = ""
@@ -257,15 +258,11 @@ class PanelDocks(QObject):
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
             dock.visibilityChanged.connect(partial(_visibility_changed, dock))
 
-    @property
-    def parts(self) -> Iterator[QWidget]:
-        return (dock.frame.part for dock in self.by_name.values())
-
     def panel(self, kind: type[W]) -> W:
         """Return the panel of a class; raises `LookupError` if there is none."""
-        for part in self.parts:
-            if isinstance(part, kind):
-                return part
+        for dock in self.by_name.values():
+            if isinstance(dock.frame.part, kind):
+                return dock.frame.part
         raise LookupError(kind.__name__)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -340,7 +337,7 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Fold the docks if the window is too small for them; unfold them if it is large again."""
-        small, keyboard = _is_small(size), focused_in(self._window)
+        small, keyboard = _is_small(size), self._window.focusWidget()
         if small and not self.folded:
             self._closed_before = self.closed
             now = self._window.saveState(LAYOUT_VERSION)
@@ -359,7 +356,7 @@ class PanelDocks(QObject):
                 self.by_name[name].show()
             if front is not None:
                 front.raise_()
-        if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
+        if keyboard is not None and keyboard is not self._window.focusWidget() and keyboard.isVisibleTo(self._window):
             # Removing and adding docks loses the focus: restore it.
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
@@ -419,16 +416,12 @@ class PanelDocks(QObject):
             else:
                 _free(dock)
         if not lowered and (front := self._front()) is not None:
-            self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
+            self._bring([(front, _folded(self._window.size()))])
 
     def _front(self) -> QDockWidget | None:
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
-
-    @staticmethod
-    def _folded_height(size: QSize) -> int:
-        return round(size.height() * FOLDED_SHARE)
 
     def _fold(self, size: QSize, keyboard: QWidget | None) -> None:
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
@@ -445,7 +438,7 @@ class PanelDocks(QObject):
                 self._window.tabifyDockWidget(shown[0], dock)
             dock.show()
         if shown:
-            self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
+            self._bring([(asked if asked in shown else shown[0], _folded(size))])
 
     def state(self) -> QByteArray:
         """Return the layout of a large window: names of closed docks, a newline, Qt's state."""
@@ -548,10 +541,9 @@ class PanelDocks(QObject):
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
-        titles = {panel.shown_title: panel.name for panel in self.panels if panel.on_demand}
         side = QTabBar.ButtonPosition.RightSide
         for tab in range(bar.count()):
-            name = titles.get(bar.tabText(tab), "")
+            name = self._closable.get(bar.tabText(tab), "")
             button = bar.tabButton(tab, side)
             if (button.objectName() if isinstance(button, QToolButton) else "") == name:
                 continue
@@ -561,13 +553,7 @@ class PanelDocks(QObject):
                 button.deleteLater()
 
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
-        button = QToolButton(bar)
-        button.setObjectName(name)
-        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
-        button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
-        button.setAutoRaise(True)
-        button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button = close_button(bar, name, CLOSE)
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
         button.clicked.connect(self.by_name[name].close)
@@ -743,8 +729,8 @@ def _free(dock: QDockWidget) -> None:
     dock.setMaximumHeight(ANY_SIZE)
 
 
-def focused_in(window: QWidget) -> QWidget | None:
-    return window.focusWidget()
+def _folded(size: QSize) -> QSize:
+    return QSize(size.width(), round(size.height() * FOLDED_SHARE))
 
 
 def _is_small(size: QSize) -> bool:

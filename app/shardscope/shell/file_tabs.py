@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QIcon, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
 from shardcore import Span
@@ -17,7 +17,6 @@ from shardcore.model.inside_path import inside_link
 from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle
@@ -26,18 +25,15 @@ from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.shell.bars import fix_bar
+from shardscope.shell.bars import close_button, fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
-from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32
 """Characters of a title; longer titles are shortened in the middle."""
 
-_CROSS = 12
-
-_BUTTON = 18
+_CLOSE = QSize(18, 18)
 
 _LEAST = 100
 """Minimum width of the tab bar in pixels."""
@@ -162,13 +158,7 @@ class FileTabs(QTabBar):
             self._soon.start()
 
     def _close_button(self, document: Document) -> QToolButton:
-        button = QToolButton(self)
-        button.setObjectName("closeFile")
-        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
-        button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
-        button.setAutoRaise(True)
-        button.setFixedSize(px(_BUTTON), px(_BUTTON))
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button = close_button(self, "closeFile", _CLOSE)
         button.setToolTip(self.tr("Close (Ctrl+W)"))
         button.clicked.connect(lambda _: self._session.close_document(document))
         return button

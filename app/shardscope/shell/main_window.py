@@ -175,7 +175,7 @@ class MainWindow(QMainWindow):
         self.actions_.quick.addSeparator()
         for menu in (self.opening.recent, self.opening.samples):
             self.actions_.quick.addMenu(menu)
-        self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.links.look_up, self)
+        self.top = TopBar(self.actions_.named, self.hex, self.objects.actions_.extract, self.links.look_up, self)
         self.file_tabs = FileTabBar(self.session, self)
         self.keyboard = Keyboard(self.session, self)
         # What tests, screenshots and the command line call.

@@ -39,7 +39,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.tasks.extract.extract_task import ExtractTask, Result
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -94,7 +94,13 @@ def question(window: QWidget, name: str, title: str, text: str, detail: str) -> 
 
 
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard.
+
+    Attributes:
+        about: Subject; a new notice replaces that with the same one.
+        lasting: Whether it stays when the file is closed.
+        again: Shows it again with its document, or None.
+    """
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
@@ -104,7 +110,9 @@ class Notice(QFrame):
         self.setObjectName("notice")
         self.setAccessibleName(self.tr("Message"))
         self._tone = tone
-        self.text = ""
+        self.text = self.about = ""
+        self.lasting = False
+        self.again: Callable[[], object] | None = None
         self.sign = QLabel(tone.value, self)
         self.sign.setTextFormat(Qt.TextFormat.PlainText)
         self.label = WrapText()
@@ -242,9 +250,6 @@ class Notices(QWidget):
         super().__init__(parent)
         self.setObjectName("notices")
         self.all: list[Notice] = []
-        self._about: dict[Notice, str] = {}
-        self._again: dict[Notice, Callable[[], object]] = {}
-        self._lasting: set[Notice] = set()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(_GAP, _GAP, _GAP, _GAP)
         self._column.setSpacing(_GAP)
@@ -283,12 +288,9 @@ class Notices(QWidget):
         first = [Button(action, do or (lambda: None))] if action else []
         notice = Notice(text, tone, [*first, *buttons], self)
         self.all.append(notice)
-        self._about[notice] = about or text
-        if lasting:
-            self._lasting.add(notice)
-        elif tone is not NoticeTone.SUCCESS:
-            again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
-            self._again[notice] = again
+        notice.about, notice.lasting = about or text, lasting
+        if not lasting and tone is not NoticeTone.SUCCESS:
+            notice.again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # A widget that was never shown has no height.
@@ -300,9 +302,6 @@ class Notices(QWidget):
     def remove(self, notice: Notice) -> None:
         if notice in self.all:
             self.all.remove(notice)
-            del self._about[notice]
-            self._again.pop(notice, None)
-            self._lasting.discard(notice)
             self._column.removeWidget(notice)
             notice.hide()
             notice.deleteLater()
@@ -311,12 +310,12 @@ class Notices(QWidget):
     def clear(self, about: str = "") -> None:
         """Remove the notices on a subject; without one, all that are not lasting."""
         for notice in list(self.all):
-            if self._about[notice] == about or (not about and notice not in self._lasting):
+            if notice.about == about or (not about and not notice.lasting):
                 self.remove(notice)
 
     def view_state(self) -> object:
         """Return callbacks that show the notices again with their document; successes are left out."""
-        return tuple(self._again[notice] for notice in self.all if notice in self._again)
+        return tuple(notice.again for notice in self.all if notice.again is not None)
 
     def restore_view_state(self, state: object) -> None:
         for restore in state if isinstance(state, tuple) else ():
@@ -420,20 +419,16 @@ class ExtractionNotices(QObject):
 
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
+    translate = partial(QCoreApplication.translate, "ExtractionNotices")
     box = QDialog(parent)
     box.setObjectName("extractFailures")
-    box.setWindowTitle(QCoreApplication.translate("ExtractionNotices", "Not extracted"))
+    box.setWindowTitle(translate("Not extracted"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     more = f"; the first {len(failures):,}:" if total > len(failures) else ""
-    head = QLabel(
-        QCoreApplication.translate("ExtractionNotices", "{0} could not be written").format(plural(total, "file"))
-        + more,
-        box,
-    )
-    head.setTextFormat(Qt.TextFormat.PlainText)
+    head = plain_label(translate("{0} could not be written").format(plural(total, "file")) + more)
     table = QTableWidget(len(failures), 2, box)
     table.setObjectName("failureTable")
-    table.setAccessibleName(QCoreApplication.translate("ExtractionNotices", "Failures"))
+    table.setAccessibleName(translate("Failures"))
     table.setHorizontalHeaderLabels(["Object", "Reason"])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -448,16 +443,16 @@ def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QD
             item.setToolTip(tip(text))
             table.setItem(row, column, item)
     table.setColumnWidth(0, 240)
-    table.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-    table.horizontalHeader().setHighlightSections(False)
-    table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    header = table.horizontalHeader()
+    header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
     buttons.rejected.connect(box.reject)
-    column_layout = QVBoxLayout(box)
-    column_layout.setContentsMargins(18, 16, 18, 14)
-    column_layout.setSpacing(10)
-    column_layout.addWidget(head)
-    column_layout.addWidget(table, 1)
-    column_layout.addWidget(buttons)
+    lines = QVBoxLayout(box)
+    lines.setContentsMargins(18, 16, 18, 14)
+    lines.setSpacing(10)
+    for widget, stretch in ((head, 0), (table, 1), (buttons, 0)):
+        lines.addWidget(widget, stretch)
     box.resize(760, 360)
     return box
