@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, SignalInstance
 from PySide6.QtGui import QAction, QActionGroup, QHelpEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
@@ -17,10 +17,10 @@ from shardscope.shell.docks import PanelDocks
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Condition of an action, tested again at these signals of the session."""
+    """Condition of an action, tested again at signals of the session."""
 
     holds: Callable[[Session], bool]
-    signals: tuple[str, ...]
+    signals: Callable[[Session], Sequence[SignalInstance]]
 
 
 def _index_missing(session: Session) -> bool:
@@ -28,12 +28,14 @@ def _index_missing(session: Session) -> bool:
 
 
 # While one file replaces another, actions stay enabled: a disabled button would lose the keyboard.
-FILE_OPEN = While(lambda session: session.shard is not None or session.replacing, ("opened", "closed"))
-INDEX_MISSING = While(_index_missing, ("opened", "closed", "index_changed"))
-CAN_GO_BACK = While(lambda session: session.can_go_back, ("history_changed",))
-CAN_GO_FORWARD = While(lambda session: session.can_go_forward, ("history_changed",))
-SEVERAL_TABS = While(lambda session: len(session.documents) > 1, ("documents_changed",))
-TAB_CLOSED = While(lambda session: session.can_reopen, ("documents_changed",))
+FILE_OPEN = While(
+    lambda session: session.shard is not None or session.replacing, lambda session: (session.opened, session.closed)
+)
+INDEX_MISSING = While(_index_missing, lambda session: (session.opened, session.closed, session.index_changed))
+CAN_GO_BACK = While(lambda session: session.can_go_back, lambda session: (session.history_changed,))
+CAN_GO_FORWARD = While(lambda session: session.can_go_forward, lambda session: (session.history_changed,))
+SEVERAL_TABS = While(lambda session: len(session.documents) > 1, lambda session: (session.documents_changed,))
+TAB_CLOSED = While(lambda session: session.can_reopen, lambda session: (session.documents_changed,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,8 @@ class WindowActions(QObject):
     def _enable(self, action: QAction, condition: While) -> None:
         if condition not in self._enabled:
             self._enabled[condition] = []
-            for name in condition.signals:
-                getattr(self._session, name).connect(partial(self._update, condition))
+            for signal in condition.signals(self._session):
+                signal.connect(partial(self._update, condition))
         self._enabled[condition].append(action)
         action.setEnabled(condition.holds(self._session))
 

@@ -17,6 +17,7 @@ from shardscope.shell.docks import PanelDocks
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 
 _LINES = 2
 _ROOM = 6
@@ -44,15 +45,8 @@ class StepLine(QWidget):
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.back)
-        row.addWidget(self.counter)
-        row.addWidget(self.next)
-        row.addSpacing(6)
-        row.addWidget(self.title, 1)
-        row.addWidget(self.answer)
+        turning = lay(QHBoxLayout(), self.back, self.counter, self.next, spacing=4, margins=(0, 0, 6, 0))
+        lay(QHBoxLayout(self), turning, (self.title, 1), self.answer, spacing=4)
         self.hide()
 
     def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:

@@ -42,6 +42,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.places.panel import KeySpaceCards
 from shardscope.widgets import fonts
+from shardscope.widgets.layouts import lay
 
 W = TypeVar("W", bound=QWidget)
 
@@ -148,10 +149,8 @@ class FixedSizeFrame(QWidget):
         super().__init__(parent)
         self.part = part
         self._least = least
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
+        column = lay(QVBoxLayout(self), _Tall(part, high) if high else part, spacing=-1)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
-        column.addWidget(_Tall(part, high) if high else part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
@@ -38,53 +38,112 @@ _TYPED = "typed bytes"
 """Subject of the notice about typed bytes that are not written yet."""
 
 
+MOST_TYPED = 1 << 20
+"""Maximum number of bytes written at once."""
+
+
+def new_bytes(typed: str, *, text: bool) -> bytes:
+    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8.
+
+    Raises:
+        UsageError: The text is empty, not hex, or longer than `MOST_TYPED` bytes.
+    """
+    if len(typed) > 4 * MOST_TYPED:
+        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
+    if text:
+        data = typed.encode("utf-8", "surrogatepass")
+    else:
+        digits = "".join(part.removeprefix("0x") for part in typed.replace(",", " ").split())
+        try:
+            data = bytes.fromhex(digits)
+        except ValueError:
+            raise UsageError(f"{short(typed)} is not hex: type two digits for each byte, or choose text") from None
+    if not data:
+        raise UsageError("type the new bytes first")
+    if len(data) > MOST_TYPED:
+        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
+    return data
+
+
+MOST_FILLED = 16 << 20
+"""Maximum number of bytes filled at once."""
+
+
 class EditShell(QObject):
+    """Editing of the open file, and of the sandbox while it is on."""
+
     def __init__(
         self,
         session: Session,
         bytes_: HexPanel,
         objects: ObjectPanel,
+        sandbox: Sandbox,
         notices: Notices,
         line: StatusLine,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)
-        self._bytes = bytes_
-        self._notices = notices
-        self._window = window
+        self._session, self._bytes, self._sandbox = session, bytes_, sandbox
+        self._notices, self._window = notices, window
         self._top = 0
         self._typed_shown = False
         self._from: tuple[str, int] | None = None
+        self._refused: set[str] = set()
         self.switch = EditSwitch(session, self)
         self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
         self.typed = TypedBytes(session, self.switch, self)
-        self.editor.reloading.connect(self.typed.discard)
         self.actions = EditActions(self.switch, self.editor, self.typed, window)
-        self.typed.changed.connect(self._typed_changed)
-        self.typed.place_wanted.connect(bytes_.state.move_caret)
         self.rekeying = RekeyTask(session, self.switch, window)
-        self.rekeying.news.connect(self._show_news)
-        self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
-        self.switch.changed.connect(lambda: self.chip.setVisible(session.shard is not None))
         self.chip.setVisible(False)
-        self.switch.interrupted.connect(self._show_interrupted)
-        self.editor.opened.connect(self._place)
-        self.editor.proposed.connect(self._show)
-        self.editor.place_wanted.connect(self._reveal)
-        self.editor.reloading.connect(self._keep_place)
-        self.editor.reloaded.connect(lambda: bytes_.state.scroll_to(self._top))
-        self.editor.news.connect(self._show_news)
-        table = objects.table
+        self._leave = session.may_leave
+        session.may_leave = self._may_leave
+        session.add_unsaved(lambda: bool(self.typed.changes))
+        session.keep_view("permission", self.switch)
+        session.keep_view("typed", self.typed)
+        self._connect()
+        self._add_to_table(objects)
+        self._update()
+
+    def _connect(self) -> None:
+        session, state, actions = self._session, self._bytes.state, self._bytes.actions_
+        for signal, slot in (
+            (self.editor.opened, self._place),
+            (self.editor.proposed, self._show),
+            (self.editor.place_wanted, self._reveal),
+            (self.editor.reloading, self.typed.discard),
+            (self.editor.reloading, self._keep_place),
+            (self.editor.reloaded, lambda: state.scroll_to(self._top)),
+            (self.editor.news, self._show_news),
+            (self.rekeying.news, self._show_news),
+            (self.actions.rekey.triggered, lambda _: self.rekeying.ask()),
+            (self.switch.interrupted, self._show_interrupted),
+            (self.switch.changed, lambda: self.chip.setVisible(session.shard is not None)),
+            (self.typed.changed, self._typed_changed),
+            (self.typed.place_wanted, state.move_caret),
+            (actions.paste.triggered, lambda _: self.paste()),
+            (actions.fill.triggered, lambda _: self.ask_fill()),
+            (actions.replace.triggered, lambda _: self.ask_replace()),
+            (state.read_only, lambda: self._refuse(self._why_not())),
+            (session.closed, lambda: self.actions.set_selected(0)),
+        ):
+            signal.connect(slot)
+        for changed in (self._sandbox.changed, self.typed.changed, self.switch.changed, session.closed):
+            changed.connect(self._update)
+        for done in (self.editor.opened, self.editor.proposed, session.opened):
+            done.connect(lambda _: self._update())
+
+    def _add_to_table(self, objects: ObjectPanel) -> None:
+        table, edits = objects.table, self.actions.for_objects
         table.selectionModel().selectionChanged.connect(lambda *_: self.actions.set_selected(table.selected_count()))
-        session.closed.connect(lambda: self.actions.set_selected(0))
         line_before = QAction(table)
         line_before.setSeparator(True)
-        table.insertActions(objects.hide_unused, [line_before, *self.actions.for_objects])
-        self.switch.changed.connect(
-            lambda: line_before.setVisible(any(one.isVisible() for one in self.actions.for_objects))
-        )
+        table.insertActions(objects.hide_unused, [line_before, *edits])
+        self.switch.changed.connect(lambda: line_before.setVisible(any(one.isVisible() for one in edits)))
+        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), table)
+        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
+        delete.activated.connect(self._delete)
 
     # --- the bytes ---
 
@@ -149,86 +208,14 @@ class EditShell(QObject):
         put_back = partial(self.editor.put_back, uri, journal)
         self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=put_back)
 
-
-MOST_TYPED = 1 << 20
-"""Maximum number of bytes written at once."""
-
-
-def new_bytes(typed: str, *, text: bool) -> bytes:
-    """Parse typed bytes: hex (spaces, commas and 0x allowed), or text as UTF-8.
-
-    Raises:
-        UsageError: The text is empty, not hex, or longer than `MOST_TYPED` bytes.
-    """
-    if len(typed) > 4 * MOST_TYPED:
-        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
-    if text:
-        data = typed.encode("utf-8", "surrogatepass")
-    else:
-        digits = "".join(part.removeprefix("0x") for part in typed.replace(",", " ").split())
-        try:
-            data = bytes.fromhex(digits)
-        except ValueError:
-            raise UsageError(f"{short(typed)} is not hex: type two digits for each byte, or choose text") from None
-    if not data:
-        raise UsageError("type the new bytes first")
-    if len(data) > MOST_TYPED:
-        raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
-    return data
-
-
-MOST_FILLED = 16 << 20
-"""Maximum number of bytes filled at once."""
-
-
-class ByteEditing(QObject):
-    """Connects the bytes view to the target of edits: the sandbox if it is on, else the typed bytes of the file."""
-
-    allowed = Signal(str)
-    """Editing became possible; carries the text of an earlier refusal, so that its notice can be removed."""
-
-    def __init__(
-        self,
-        session: Session,
-        bytes_: HexPanel,
-        objects: ObjectPanel,
-        sandbox: Sandbox,
-        changing: EditShell,
-        window: QMainWindow,
-    ) -> None:
-        super().__init__(window)
-        self._session, self._bytes, self._window = session, bytes_, window
-        self._sandbox, self._changing = sandbox, changing
-        self._refused: set[str] = set()
-        self.typed: TypedBytes = changing.typed
-        self._leave = session.may_leave
-        session.may_leave = self._may_leave
-        session.add_unsaved(lambda: bool(self.typed.changes))
-        session.keep_view("permission", changing.switch)
-        session.keep_view("typed", self.typed)
-        actions = bytes_.actions_
-        actions.paste.triggered.connect(lambda _: self.paste())
-        actions.fill.triggered.connect(lambda _: self.ask_fill())
-        actions.replace.triggered.connect(lambda _: self.ask_replace())
-        bytes_.state.read_only.connect(self._show_read_only)
-        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), objects.table)
-        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
-        delete.activated.connect(self._delete)
-        sandbox.changed.connect(self._update)
-        self.typed.changed.connect(self._update)
-        changing.editor.opened.connect(lambda _: self._update())
-        changing.editor.proposed.connect(lambda _: self._update())
-        changing.switch.changed.connect(self._update)
-        session.opened.connect(lambda _: self._update())
-        session.closed.connect(self._update)
-        self._update()
+    # --- typed bytes ---
 
     @property
     def edits(self) -> ByteEdits | None:
         """Target of edits; None if the file is read-only."""
         if self._sandbox.on:
             return self._sandbox
-        return self.typed if self.typed.possible and self._changing.editor.sheet is None else None
+        return self.typed if self.typed.possible and self.editor.sheet is None else None
 
     def _update(self) -> None:
         state, edits = self._bytes.state, self.edits
@@ -237,21 +224,18 @@ class ByteEditing(QObject):
             self._session.documents_changed.emit()
         state.set_edits(edits)
         while edits is not None and self._refused:
-            self.allowed.emit(self._refused.pop())
+            self._notices.clear(self._refused.pop())
         actions = self._bytes.actions_
         for action in (actions.paste, actions.fill, actions.replace):
             action.setEnabled(edits is not None)
             action.setToolTip(tip("" if edits is not None else self._why_not()))
-        if self._changing.editor.sheet is None:
+        if self.editor.sheet is None:
             shown = proposed_bytes(self._sandbox.pending) if self._sandbox.on else self.typed.proposed
             if shown != state.proposed:
                 state.set_proposed(shown)
 
     def _why_not(self) -> str:
         return self.tr("Read-only: choose Tools > Sandbox > Use sandbox, or Edit > Allow changes to this file")
-
-    def _show_read_only(self) -> None:
-        self._refuse(self._why_not())
 
     def _refuse(self, why: str) -> None:
         self._refused.add(why)
@@ -262,7 +246,7 @@ class ByteEditing(QObject):
     def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
         edits = self.edits
         if edits is None or self._bytes.state.name:
-            self._show_read_only()
+            self._refuse(self._why_not())
             return
         try:
             pieces, what = make()
@@ -356,13 +340,13 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        there = [action for action in self._changing.actions.for_objects if action.isVisible()]
+        there = [action for action in self.actions.for_objects if action.isVisible()]
         if not there:
             self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
         elif there[0].isEnabled():
             there[0].trigger()
         else:
-            self._refuse(self._changing.switch.why_not or self.tr("Select objects in the table first"))
+            self._refuse(self.switch.why_not or self.tr("Select objects in the table first"))
 
     # --- leaving ---
 
@@ -383,6 +367,6 @@ class ByteEditing(QObject):
             go()
 
         drop.clicked.connect(lambda _=False: dropped())
-        write.clicked.connect(lambda _=False: self._changing.editor.ask_bytes(self.typed.changes))
+        write.clicked.connect(lambda _=False: self.editor.ask_bytes(self.typed.changes))
         box.open()
         return False

@@ -44,7 +44,7 @@ from shardscope.shell.bars import StatusLine, TopBar
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import Centre, PanelDocks
 from shardscope.shell.drop_targets import DropTarget, DropTargets
-from shardscope.shell.editing import ByteEditing, EditShell
+from shardscope.shell.editing import EditShell
 from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.keyboard import Keyboard, toggle_full_screen
 from shardscope.shell.lecture import LectureActions, LectureScreen
@@ -145,9 +145,18 @@ class MainWindow(QMainWindow):
         to_sandbox = partial(self.panels.show, "sandbox")
         sandbox = self.panels.panel(SandboxPanel)
         self.sandbox_shell = SandboxShell(session, sandbox, self.hex, notices, to_sandbox, self)
+        # In the order in which they are restored; editing adds its own.
+        for name, view in (
+            ("bytes", self.hex),
+            ("drawings", self.hex.drawings),
+            ("objects", self.objects),
+            ("structure", self.tree),
+            ("notices", self.notices),
+            ("panels", self.panels),
+        ):
+            session.keep_view(name, view)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
-        self.changing = EditShell(session, self.hex, self.objects, notices, self.line, self)
-        self.byte_editing = ByteEditing(session, self.hex, self.objects, sandbox.sandbox, self.changing, self)
+        self.changing = EditShell(session, self.hex, self.objects, sandbox.sandbox, notices, self.line, self)
         compare = self.comparing.show
         self.teaching = Teaching(session, self.panels, self.hex, notices, settings, compare, self)
         pack, salvage = self.new_shards.ask_new, self.sandbox_shell.actions.salvage
@@ -214,7 +223,6 @@ class MainWindow(QMainWindow):
             (self.diffing.address_wanted, lambda: self.connecting.ask(chosen=self.diffing.compare)),
             (self.objects.actions_.copy_files.triggered, lambda _: self.drag_out.copy_files()),
             (self.sandbox_shell.actions.missions.triggered, lambda _: self.teaching.show_missions()),
-            (self.byte_editing.allowed, self.notices.clear),
             (self.centre.fitted, self.giving_way.fit),
             (self.appearance.theme_changed, lambda name: actions[f"theme {name}"].setChecked(True)),
             (self.appearance.zoom_changing, self.panels.keep_sizes),
@@ -224,15 +232,6 @@ class MainWindow(QMainWindow):
         ):
             signal.connect(slot)
         self._enable(False)
-        for name, view in (
-            ("bytes", self.hex),
-            ("drawings", self.hex.drawings),
-            ("objects", self.objects),
-            ("structure", self.tree),
-            ("notices", self.notices),
-            ("panels", self.panels),
-        ):
-            session.keep_view(name, view)
         self.settings.report_to(lambda text: self.notices.add_notice(text, NoticeTone.WARNING, lasting=True))
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, actions["stop"])
         self.sandbox_shell.connect_chip(self.changing.chip)

@@ -39,6 +39,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.tasks.extract.extract_task import ExtractTask, Result
 from shardscope.widgets import theme
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -151,25 +152,10 @@ class Notice(QFrame):
         return made
 
     def _lay_out(self) -> None:
-        said = QVBoxLayout()
-        said.setSpacing(_GAP)
-        said.addStretch(1)
-        said.addWidget(self.label)
-        said.addWidget(self.progress)
-        said.addStretch(1)
-        self._row = QBoxLayout(_ACROSS)
-        self._row.addStretch(1)
-        for button in self.buttons:
-            self._row.addWidget(button)
-        self._line = QBoxLayout(_ACROSS)
-        self._line.addLayout(said, 1)
-        self._line.addLayout(self._row)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 5, 8, 5)
-        row.setSpacing(10)
-        row.addWidget(self.sign)
-        row.addLayout(self._line, 1)
-        row.addWidget(self.dismiss)
+        said = lay(QVBoxLayout(), 1, self.label, self.progress, 1, spacing=_GAP)
+        self._row = lay(QBoxLayout(_ACROSS), 1, *self.buttons, spacing=-1)
+        self._line = lay(QBoxLayout(_ACROSS), (said, 1), self._row, spacing=-1)
+        lay(QHBoxLayout(self), self.sign, (self._line, 1), self.dismiss, margins=(12, 5, 8, 5), spacing=10)
 
     def set_text(self, text: str) -> None:
         self.text = shown_lines(text)
@@ -250,9 +236,7 @@ class Notices(QWidget):
         super().__init__(parent)
         self.setObjectName("notices")
         self.all: list[Notice] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(_GAP, _GAP, _GAP, _GAP)
-        self._column.setSpacing(_GAP)
+        self._column = lay(QVBoxLayout(self), margins=(_GAP, _GAP, _GAP, _GAP), spacing=_GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.hide()
         parent.installEventFilter(self)
@@ -449,10 +433,6 @@ def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QD
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
     buttons.rejected.connect(box.reject)
-    lines = QVBoxLayout(box)
-    lines.setContentsMargins(18, 16, 18, 14)
-    lines.setSpacing(10)
-    for widget, stretch in ((head, 0), (table, 1), (buttons, 0)):
-        lines.addWidget(widget, stretch)
+    lay(QVBoxLayout(box), head, (table, 1), buttons, margins=(18, 16, 18, 14), spacing=10)
     box.resize(760, 360)
     return box

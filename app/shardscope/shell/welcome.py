@@ -35,6 +35,7 @@ from shardscope.views.places.panel import recent_places
 from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, TITLE, px, sized, zoom
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.location_model import PlaceModel
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
@@ -108,21 +109,14 @@ class SampleCard(QAbstractButton):
         return menu
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(4)
-        column = self._column = QVBoxLayout(self)
-        column.setSpacing(4)
-        column.addLayout(head)
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
         for text in (title, about):
             # Pass clicks on texts to the card, which is one button.
             text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        head.addWidget(title, 1, Qt.AlignmentFlag.AlignVCenter)
-        head.addWidget(self.learn)
-        head.addWidget(self.more)
-        column.addWidget(about)
-        column.addStretch(1)
+        head = lay(QHBoxLayout(), (title, 1), self.learn, self.more, spacing=4)
+        head.setAlignment(title, Qt.AlignmentFlag.AlignVCenter)
+        self._column = lay(QVBoxLayout(self), head, about, 1, spacing=4)
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -305,73 +299,30 @@ class Welcome(QScrollArea):
         return button
 
     def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.setSpacing(10)
-        for button in (self.open_button, self.folder_button, self.address_button, self.new_button):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        drop = WrapText(self.tr("Drop a file or folder to open it, or several files to pack them."), tone="muted")
-        drop.setObjectName("dropArea")
-        self._parts = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._parts.setSpacing(20)
-        self._parts.addLayout(self._samples_column(), 5)
-        self._parts.addWidget(self.recent_part, 2)
-        self._fill_recent_part()
-        box = self._box = QWidget(self)
-        column = QVBoxLayout(box)
-        column.setSpacing(14)
-        column.addLayout(self._head())
-        column.addSpacing(6)
-        column.addLayout(buttons)
-        column.addWidget(drop)
-        column.addLayout(self._parts)
-        box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        page = QWidget(self)
-        across = QHBoxLayout()
-        across.addStretch(1)
-        across.addWidget(box, 1000)
-        across.addStretch(1)
-        outer = QVBoxLayout(page)
-        outer.setContentsMargins(20, 14, 20, 14)
-        outer.addStretch(2)
-        outer.addLayout(across)
-        outer.addStretch(3)
-        self.setWidget(page)
-
-    def _head(self) -> QHBoxLayout:
         icon = QLabel(self)
         icon.setAccessibleName("Shardscope")
         drawing = QIcon(str(resource_paths.path("icons/shardscope.svg")))
         icon.setPixmap(drawing.pixmap(QSize(64, 64), self.devicePixelRatioF()))
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.title)
-        about = self.tr("See what is inside shard files: bytes, fields, objects, lookups.")
-        words.addWidget(WrapText(about, tone="muted"))
-        head = QHBoxLayout()
-        head.setSpacing(16)
-        head.addWidget(icon)
-        head.addLayout(words, 1)
-        return head
-
-    def _samples_column(self) -> QVBoxLayout:
-        line = QHBoxLayout()
-        line.addWidget(plain_label(self.tr("Samples"), bold=True), 1)
-        line.addWidget(self.compare_button)
-        samples = QVBoxLayout()
-        samples.setSpacing(6)
-        samples.addLayout(line)
-        samples.addWidget(self.samples)
-        return samples
-
-    def _fill_recent_part(self) -> None:
-        recent = QVBoxLayout(self.recent_part)
-        recent.setContentsMargins(0, 0, 0, 0)
-        head = plain_label(self.tr("Recent"), bold=True)
-        head.setMinimumHeight(self.compare_button.sizeHint().height())
-        recent.addWidget(head)
-        recent.addWidget(self.recent)
-        recent.addStretch(1)
+        about = WrapText(self.tr("See what is inside shard files: bytes, fields, objects, lookups."), tone="muted")
+        words = lay(QVBoxLayout(), self.title, about, spacing=2)
+        head = lay(QHBoxLayout(), icon, (words, 1), spacing=16, margins=(0, 0, 0, 6))
+        openers = (self.open_button, self.folder_button, self.address_button, self.new_button)
+        buttons = lay(QHBoxLayout(), *openers, 1, spacing=10)
+        drop = WrapText(self.tr("Drop a file or folder to open it, or several files to pack them."), tone="muted")
+        drop.setObjectName("dropArea")
+        samples_line = lay(QHBoxLayout(), (plain_label(self.tr("Samples"), bold=True), 1), self.compare_button)
+        samples = lay(QVBoxLayout(), samples_line, self.samples, spacing=6)
+        recent_head = plain_label(self.tr("Recent"), bold=True)
+        recent_head.setMinimumHeight(self.compare_button.sizeHint().height())
+        lay(QVBoxLayout(self.recent_part), recent_head, self.recent, 1, spacing=6)
+        self._parts = lay(QBoxLayout(QBoxLayout.Direction.LeftToRight), (samples, 5), (self.recent_part, 2), spacing=20)
+        box = self._box = QWidget(self)
+        lay(QVBoxLayout(box), head, buttons, drop, self._parts, spacing=14, margins=(9, 9, 9, 9))
+        box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        page = QWidget(self)
+        across = lay(QHBoxLayout(), 1, (box, 1000), 1)
+        lay(QVBoxLayout(page), 2, across, 3, margins=(20, 14, 20, 14))
+        self.setWidget(page)
 
     def refresh(self) -> None:
         places = recent_places(self._settings)

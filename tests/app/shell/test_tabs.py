@@ -254,7 +254,7 @@ def test_permission_to_change_belongs_to_its_file(
     mine = tmp_path / "mine.shard"
     shutil.copy(small, mine)
     opened(window, qtbot, small, mine)
-    switch, typed = window.changing.switch, window.byte_editing.typed
+    switch, typed = window.changing.switch, window.changing.typed
     qtbot.waitUntil(lambda: not switch.edit_permission.why_not)
     switch.allow(True)
     typed.put([(3, b"!")])
