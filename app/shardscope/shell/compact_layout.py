@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -24,9 +24,6 @@ _ROOM = 6
 
 
 class StepLine(QWidget):
-    back_wanted = Signal()
-    on_wanted = Signal()
-    answer_wanted = Signal()
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self) -> None:
@@ -36,9 +33,6 @@ class StepLine(QWidget):
         self.back = quiet_button("◀", self.tr("Previous step"), "stepLineBack")
         self.next = quiet_button("▶", self.tr("Next step"), "stepLineNext")
         self.answer = quiet_button(self.tr("Show me"), self.tr("Show the answer"), "stepLineAnswer")
-        self.back.clicked.connect(self.back_wanted)
-        self.next.clicked.connect(self.on_wanted)
-        self.answer.clicked.connect(self.answer_wanted)
         self.counter = Elided()
         self.title = Elided(greedy=True)
         self.title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -120,15 +114,18 @@ class CompactLayout(QObject):
         assert isinstance(column, QVBoxLayout)
         column.insertWidget(1, self.words)
         self._soon = Debounce(self, self.fit)
-        bytes_.drawings.shown_changed.connect(self._drawing_shown)
-        panels.asked_for.connect(self._asked_for)
-        panels.tab_pressed.connect(self._tab_pressed)
-        self.line.back_wanted.connect(lambda: self._go(-1))
-        self.line.on_wanted.connect(lambda: self._go(1))
-        self.line.answer_wanted.connect(self._lesson.player.show_answer)
-        session.walk_changed.connect(self._refresh)
-        session.step_changed.connect(self._refresh)
-        self._lesson.player.changed.connect(self._refresh)
+        for signal, slot in (
+            (bytes_.drawings.shown_changed, self._drawing_shown),
+            (panels.asked_for, self._asked_for),
+            (panels.tab_pressed, self._tab_pressed),
+            (self.line.back.clicked, lambda _: self._go(-1)),
+            (self.line.next.clicked, lambda _: self._go(1)),
+            (self.line.answer.clicked, lambda _: self._lesson.player.show_answer()),
+            (session.walk_changed, self._refresh),
+            (session.step_changed, self._refresh),
+            (self._lesson.player.changed, self._refresh),
+        ):
+            signal.connect(slot)
 
     def fit(self) -> None:
         """Reduce the panels to tabs or restore them, depending on window height and drawing."""

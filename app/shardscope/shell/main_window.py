@@ -188,12 +188,9 @@ class MainWindow(QMainWindow):
         self.file_tabs = FileTabBar(self.session, self)
         self.keyboard = Keyboard(self.session, self)
         # What tests, screenshots and the command line call.
-        self.open, self.open_files, self.open_paths = (
-            self.opening.open,
-            self.opening.open_files,
-            self.opening.open_paths,
-        )
-        self.take_over, self.end = self.opening.take_over, self.quitting.end
+        opening = self.opening
+        self.open, self.open_files, self.open_paths = opening.open, opening.open_files, opening.open_paths
+        self.take_over, self.end = opening.take_over, self.quitting.end
         self.show_part, self.set_theme = self.panels.show, self.appearance.set_theme
         self.zoom, self.reset_zoom = self.appearance.zoom, partial(self.appearance.set_zoom, 1.0)
 

@@ -51,7 +51,7 @@ LONGEST_ENTRY = 90
 
 
 class Opening(QObject):
-    """Opens what menus, pages, drops, the command line and a second start of the program give.
+    """Opens the files of menus, pages, drops, the command line and a second start of the program.
 
     Attributes:
         recent: Menu of the latest files.
@@ -126,7 +126,7 @@ class Opening(QObject):
         return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
 
     def announce(self, shard: Shard) -> None:
-        """Tell that a shard was opened; call it after the parts of the window show it."""
+        """Emit `opened`; call it when all parts of the window show the shard."""
         if self._session.switching:
             return
         if not is_fresh(self._session.uri):
@@ -182,7 +182,7 @@ class Opening(QObject):
 
 
 class ErrorNotices(QObject):
-    """Notices of what succeeded and failed in opening and reading, each with the button of its remedy."""
+    """Notices of outcomes and errors of opening and reading, each with the button of its remedy."""
 
     def __init__(
         self,

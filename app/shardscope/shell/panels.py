@@ -1,4 +1,4 @@
-"""Table of the panels around the bytes, and what one panel requests of another.
+"""Table of the panels around the bytes, and requests between panels.
 
 Docks, default layout, menus and `--show` are derived from `PANELS`.
 """
@@ -54,7 +54,7 @@ PANELS = (
 
 
 class PanelLinks(QObject):
-    """What one panel requests of another: shows that panel and passes the request on."""
+    """Requests between panels: each shows the other panel, and passes the request on."""
 
     def __init__(self, session: Session, docks: PanelDocks, bytes_: HexPanel) -> None:
         super().__init__(docks)
@@ -141,8 +141,6 @@ class PanelLinks(QObject):
         self._objects.actions_.extract.trigger()
 
     def preview_first(self) -> None:
-        """Select the first object, and show its preview."""
-
         def first(shard: Shard, _: object) -> int | None:
             return next((one.row for one in shard.objects[:1]), None)
 

@@ -222,7 +222,7 @@ NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
 _applied: list[Palette] = []
-"""Palette of the application; empty before `apply`. A list, since a module has no other changing value."""
+"""Palette of the application; empty before `apply`."""
 
 _themed: WeakKeyDictionary[QWidget, str] = WeakKeyDictionary()
 """Windows with a theme of their own."""
@@ -301,7 +301,7 @@ class Palette:
     ok: QColor
     missing: QColor
 
-    # Cached on the method: there is one palette per theme, and panels ask for thousands of tints.
+    # Cached for the life of the program: there is one palette per theme, and painting requests thousands of tints.
     @cache  # noqa: B019
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
         """Return the tint of a section; parity 1 is the stronger one."""
@@ -403,7 +403,7 @@ _OWN: Mapping[str, dict[str, tuple[float, ...]]] = MappingProxyType(
         },
     }
 )
-"""What differs from `_LIGHT` or `_DARK`."""
+"""Differences from `_LIGHT` or `_DARK`."""
 
 
 @cache
