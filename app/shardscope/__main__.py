@@ -118,7 +118,6 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if given.install_desktop or given.uninstall_desktop:
         return _desktop(installs=given.install_desktop)
-    given.uri, given.place = _link(given.uri)
     if given.screenshot is not None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         if not 1 <= given.scale <= 4:
@@ -172,7 +171,6 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    files = [(given.uri, given.place), *(_link(uri) for uri in given.more)] if given.uri else []
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
@@ -182,6 +180,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         keep_qt_from_settings()
         application = QApplication(sys.argv[:1])
         _name(application)
+        files = [_link(uri) for uri in (given.uri, *given.more)] if given.uri else []
         name = _socket(given)
         single = _claim(name, files, given) if name else None
         if name and single is None:
@@ -274,9 +273,10 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
         select = int(given.select, 0) if given.select else None
     except ValueError:
         options.error("--select must be a number")
+    uri, place = _link(given.uri)
     return ScreenshotRequest(
         given.screenshot,
-        given.uri,
+        uri,
         given.format,
         (int(size[1]), int(size[2])),
         select,
@@ -285,7 +285,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
         Depth(given.verify) if given.verify else None,
         given.show,
         given.remote,
-        given.place,
+        place,
         given.lesson,
     )
 

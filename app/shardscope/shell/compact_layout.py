@@ -13,7 +13,7 @@ from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped
 from shardscope.session.session import Session
-from shardscope.shell.docks import PanelDocks
+from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
@@ -143,7 +143,7 @@ class CompactLayout(QObject):
 
     @property
     def _in_panels(self) -> bool:
-        now = self._window.focusWidget()
+        now = focused_in(self._window)
         docks = self._panels.by_name.values()
         return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)
 

@@ -336,7 +336,7 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Fold the docks if the window is too small for them; unfold them if it is large again."""
-        small, keyboard = _is_small(size), self._window.focusWidget()
+        small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
             now = self._window.saveState(LAYOUT_VERSION)
@@ -355,7 +355,7 @@ class PanelDocks(QObject):
                 self.by_name[name].show()
             if front is not None:
                 front.raise_()
-        if keyboard is not None and keyboard is not self._window.focusWidget() and keyboard.isVisibleTo(self._window):
+        if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
             # Removing and adding docks loses the focus: restore it.
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
@@ -726,6 +726,11 @@ def _fit_dialog(dialog: QObject, room: QSize) -> None:
 def _free(dock: QDockWidget) -> None:
     dock.setMinimumHeight(0)
     dock.setMaximumHeight(ANY_SIZE)
+
+
+def focused_in(window: QWidget) -> QWidget | None:
+    """Return the focused widget of a window: None is missing in the types of Qt."""
+    return window.focusWidget()
 
 
 def _folded(size: QSize) -> QSize:

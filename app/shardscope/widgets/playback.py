@@ -1,4 +1,4 @@
-"""Playback speed with its menu, and reduced motion as a setting: Qt reports the setting of the desktop only since 6.12."""
+"""Playback speed with its menu, and reduced motion: Qt reports that setting of the desktop only since 6.12."""
 
 from __future__ import annotations
 
