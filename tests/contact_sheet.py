@@ -67,16 +67,16 @@ SCENES = {
     "welcome": Picture(),
     **{panel.name: Picture(SWH, panel.name, select=1175) for panel in PANELS},
     **{name: PICTURES[name] for name in PICTURES if name not in ("window", "themes") and "lecture" not in name},
-    "open with": opens(MainWindow.open_with),
-    "change": opens(MainWindow.change),
-    "open address": opens(MainWindow.open_address),
-    "find key": opens(lambda window: window.noting.find_key.trigger()),
+    "open with": opens(lambda window: window.actions_["open_with"].trigger()),
+    "change": opens(lambda window: window.actions_["change"].trigger()),
+    "open address": opens(lambda window: window.actions_["open_address"].trigger()),
+    "find key": opens(lambda window: window.actions_["find_key"].trigger()),
     "details": opens(lambda window: window.panels.panel(Inspector).export_details()),
     "note": opens(lambda window: window.hex.actions_.note.trigger()),
     "new shard": opens(lambda window: window.new_shards.ask_new()),
     "edit": opens(deleting),
     "shortcuts": opens(show_shortcuts),
-    "about": opens(MainWindow.about),
+    "about": opens(lambda window: window.actions_["about"].trigger()),
 }
 """By the words below the picture."""
 

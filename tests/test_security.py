@@ -307,7 +307,6 @@ def test_only_sources_connect() -> None:
     network = re.compile(rf"^\s*(?:import|from) (?:{modules})")
     found = {name for name, text in sources().items() if any(map(network.match, text.splitlines()))}
     assert {name for name in found if not name.startswith("shardcore/sources/remote/")} == {
-        "app/shardscope/startup/interrupts.py",
         "app/shardscope/startup/single_instance.py",
     }
     assert "QNetworkAccessManager" not in "".join(sources().values())

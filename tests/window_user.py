@@ -205,7 +205,7 @@ class WindowUser:
     def theme(self) -> None:
         """Choose another theme or zoom."""
         if self.dice.random() < 0.5:
-            self.window.set_theme(self.dice.choice(THEMES))
+            self.window.set_theme(self.dice.choice(tuple(THEMES)))
         else:
             self.dice.choice((lambda: self.window.zoom(larger=True), self.window.reset_zoom))()
 

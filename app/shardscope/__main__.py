@@ -108,7 +108,6 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser()
     given = options.parse_args(arguments)
     given.remote = remote_options_of(options, given)
-    given.uri, given.place = _link(given.uri)
     if given.version:
         import shardcore
 
@@ -140,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _link(uri: str) -> tuple[str, Span | None]:
     if "#" not in uri and not uri.startswith("file:"):
         return uri, None
-    from shardscope.startup.file_links import split_link
+    from shardscope.startup.single_instance import split_link
 
     return split_link(uri)
 
@@ -172,7 +171,6 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    files = [(given.uri, given.place), *(_link(uri) for uri in given.more)] if given.uri else []
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
@@ -182,28 +180,28 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         keep_qt_from_settings()
         application = QApplication(sys.argv[:1])
         _name(application)
+        files = [_link(uri) for uri in (given.uri, *given.more)] if given.uri else []
         name = _socket(given)
         single = _claim(name, files, given) if name else None
         if name and single is None:
             return 0
         from shardscope.shell.main_window import MainWindow
-        from shardscope.startup.interrupts import Interrupts
+        from shardscope.startup.single_instance import Interrupts
 
         window = MainWindow(Settings(theme=theme))
         if single is not None:
             single.wanted.connect(window.take_over)
-        interrupts = Interrupts(application)
-        interrupts.came.connect(window.end)
+        interrupts = Interrupts(window.end)
         window.show()
     if not given.new_window:
         window.tab_memory.restore(behind=bool(files))
     window.open_files(files, given.format, given.remote)
     if given.lesson is not None:
-        window.help.teaching.try_lesson(given.lesson, own=bool(given.uri))
+        window.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()
     if single is not None:
         single.close()
-    interrupts.end()
+    interrupts.close()
     _end(application, window)
     return code
 
@@ -275,9 +273,10 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
         select = int(given.select, 0) if given.select else None
     except ValueError:
         options.error("--select must be a number")
+    uri, place = _link(given.uri)
     return ScreenshotRequest(
         given.screenshot,
-        given.uri,
+        uri,
         given.format,
         (int(size[1]), int(size[2])),
         select,
@@ -286,7 +285,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
         Depth(given.verify) if given.verify else None,
         given.show,
         given.remote,
-        given.place,
+        place,
         given.lesson,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -17,15 +17,13 @@ from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 
 _LINES = 2
 _ROOM = 6
 
 
 class StepLine(QWidget):
-    back_wanted = Signal()
-    on_wanted = Signal()
-    answer_wanted = Signal()
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self) -> None:
@@ -35,24 +33,14 @@ class StepLine(QWidget):
         self.back = quiet_button("◀", self.tr("Previous step"), "stepLineBack")
         self.next = quiet_button("▶", self.tr("Next step"), "stepLineNext")
         self.answer = quiet_button(self.tr("Show me"), self.tr("Show the answer"), "stepLineAnswer")
-        self.back.clicked.connect(self.back_wanted)
-        self.next.clicked.connect(self.on_wanted)
-        self.answer.clicked.connect(self.answer_wanted)
         self.counter = Elided()
         self.title = Elided(greedy=True)
         self.title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.back)
-        row.addWidget(self.counter)
-        row.addWidget(self.next)
-        row.addSpacing(6)
-        row.addWidget(self.title, 1)
-        row.addWidget(self.answer)
+        turning = lay(QHBoxLayout(), self.back, self.counter, self.next, spacing=4, margins=(0, 0, 6, 0))
+        lay(QHBoxLayout(self), turning, (self.title, 1), self.answer, spacing=4)
         self.hide()
 
     def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:
@@ -126,15 +114,18 @@ class CompactLayout(QObject):
         assert isinstance(column, QVBoxLayout)
         column.insertWidget(1, self.words)
         self._soon = Debounce(self, self.fit)
-        bytes_.drawings.shown_changed.connect(self._drawing_shown)
-        panels.asked_for.connect(self._asked_for)
-        panels.tab_pressed.connect(self._tab_pressed)
-        self.line.back_wanted.connect(lambda: self._go(-1))
-        self.line.on_wanted.connect(lambda: self._go(1))
-        self.line.answer_wanted.connect(self._lesson.player.show_answer)
-        session.walk_changed.connect(self._refresh)
-        session.step_changed.connect(self._refresh)
-        self._lesson.player.changed.connect(self._refresh)
+        for signal, slot in (
+            (bytes_.drawings.shown_changed, self._drawing_shown),
+            (panels.asked_for, self._asked_for),
+            (panels.tab_pressed, self._tab_pressed),
+            (self.line.back.clicked, lambda _: self._go(-1)),
+            (self.line.next.clicked, lambda _: self._go(1)),
+            (self.line.answer.clicked, lambda _: self._lesson.player.show_answer()),
+            (session.walk_changed, self._refresh),
+            (session.step_changed, self._refresh),
+            (self._lesson.player.changed, self._refresh),
+        ):
+            signal.connect(slot)
 
     def fit(self) -> None:
         """Reduce the panels to tabs or restore them, depending on window height and drawing."""

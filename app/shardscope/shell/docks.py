@@ -1,34 +1,48 @@
-"""Docks of the panels: default layout, small windows, saved state."""
+"""Docks of the panels and the pages between them: default layout, small windows, saved state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+import math
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
+from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QEnterEvent, QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QDialog,
     QDockWidget,
+    QFrame,
     QGraphicsOpacityEffect,
+    QLayout,
     QMainWindow,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
     QTabBar,
     QTabWidget,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
-from shardcore.teaching import resource_paths
+from shardcore import DataSet, Shard
+from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
-from shardscope.shell.fixed_size_frame import FixedSizeFrame
-from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
+from shardscope.shell.bars import close_button
+from shardscope.shell.keyboard import press_focused
+from shardscope.shell.notices import Notices
+from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
+from shardscope.views.hex.panel import HexPanel
+from shardscope.views.places.panel import KeySpaceCards
 from shardscope.widgets import fonts
-from shardscope.widgets.keyboard import press_focused
+from shardscope.widgets.layouts import lay
 
 W = TypeVar("W", bound=QWidget)
 
@@ -52,30 +66,136 @@ ANY_SIZE = (1 << 24) - 1
 BELOW = 220
 """Minimum height in pixels of a panel below the bytes."""
 
+LEAST = QSize(120, 48)
+
+Area = Qt.DockWidgetArea
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
-LEAST = QSize(120, 48)
+LAYOUT_VERSION = 11
+"""Version of saved layouts; increment it when panels are added or removed. Other versions are ignored."""
+
+_NORMAL = 1600
+"""Window width in pixels up to which only the bytes get wider."""
+
+_EDGES = 10
+"""Width in pixels of the splitters between the sides and the bytes."""
+
+_NARROW_LISTS = 340
+"""Minimum width in pixels of the left side."""
+
+_WIDTHS = MappingProxyType({_LEFT: (420, 760, 0.36), _RIGHT: (280, 480, 0.12)})
+
+
+def default_widths(window: int) -> dict[Area, int]:
+    """Return the default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
+    more = max(window - _NORMAL, 0)
+    widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
+    room = window - widths[_RIGHT] - LEAST_WIDTH - _EDGES
+    widths[_LEFT] = min(widths[_LEFT], max(room, _NARROW_LISTS))
+    return widths
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Panel in a dock.
+
+    Attributes:
+        name: Name for `--show`; the object name of the dock is `<name>Dock`.
+        group: Panels of one group are tabs of one place, the first in front.
+        make: Creates the content, whose focus proxy gets the keyboard.
+        on_demand: Whether it is closed at first and has a close button on its tab.
+        high: Height in pixels at 100 % below which the content scrolls; 0 for never.
+    """
+
+    name: str
+    title: str
+    area: Area
+    group: str
+    shortcut: str
+    make: Callable[[Session, Settings], QWidget]
+    on_demand: bool = False
+    high: int = 0
+
+    @property
+    def shown_title(self) -> str:
+        return QCoreApplication.translate("Panels", self.title)
+
+
+_WISH = QSize(320, 220)
+
+
+class _Tall(QScrollArea):
+    def __init__(self, part: QWidget, high: int) -> None:
+        super().__init__()
+        self._part, self._high = part, high
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(part)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._part.resize(self.viewport().width(), max(self.viewport().height(), fonts.px(self._high)))
+
+
+class FixedSizeFrame(QWidget):
+    """Frame with a constant size hint. With `high`, the part scrolls below that height in pixels at 100 %."""
+
+    resized = Signal()
+    hovered = Signal(bool)
+    """The mouse entered or left the frame."""
+
+    def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None, *, high: int = 0) -> None:
+        super().__init__(parent)
+        self.part = part
+        self._least = least
+        column = lay(QVBoxLayout(self), _Tall(part, high) if high else part, spacing=-1)
+        column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.hovered.emit(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.hovered.emit(False)
+
+    def sizeHint(self) -> QSize:
+        return _WISH
+
+    def minimumSizeHint(self) -> QSize:
+        return self._least
 
 
 class _Dock(QDockWidget):
     """Dock that shows its title buttons only while the mouse is over it. The Return key presses the focused button."""
 
-    def setWidget(self, widget: QWidget) -> None:
-        super().setWidget(widget)
+    def __init__(self, panel: Panel, part: QWidget, window: QWidget) -> None:
+        super().__init__(panel.shown_title, window)
+        self.setObjectName(f"{panel.name}Dock")
+        if not part.accessibleName():
+            part.setAccessibleName(panel.shown_title)
+        self.frame = FixedSizeFrame(part, LEAST, self, high=panel.high)
+        self.frame.hovered.connect(lambda inside: self._show_buttons(not inside))
+        self.setWidget(self.frame)
         self._shades = []
         for button in self.findChildren(QAbstractButton, options=Qt.FindChildOption.FindDirectChildrenOnly):
             # Transparent, not hidden: screen readers still find the buttons.
             self._shades.append(QGraphicsOpacityEffect(button))
-            self._shades[-1].setOpacity(0)
             button.setGraphicsEffect(self._shades[-1])
-        for part in (self, widget):
-            part.installEventFilter(self)
+        self._show_buttons(False)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Enter, QEvent.Type.Leave):
-            for shade in self._shades:
-                shade.setOpacity(float((event.type() is QEvent.Type.Enter) is (watched is self)))
-        return False
+    def _show_buttons(self, shown: bool) -> None:
+        for shade in self._shades:
+            shade.setOpacity(float(shown))
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._show_buttons(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._show_buttons(False)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_focused(self, event):
@@ -86,6 +206,7 @@ class PanelDocks(QObject):
     """Docks of a window, in the order of `PANELS`.
 
     Attributes:
+        panels: The table of panels.
         folded: Whether the window is so small that all docks are tabs of one place below the bytes.
         lowered: Whether only the tabs of that place are shown.
     """
@@ -100,9 +221,10 @@ class PanelDocks(QObject):
     def __init__(self, window: QMainWindow, panels: Sequence[Panel], session: Session, settings: Settings) -> None:
         super().__init__(window)
         self._window = window
-        self._panels = tuple(panels)
+        self.panels = tuple(panels)
         self._titles_soon = Debounce(self, self._name)
-        self.by_name: dict[str, QDockWidget] = {}
+        self._closable = {panel.shown_title: panel.name for panel in self.panels if panel.on_demand}
+        self.by_name: dict[str, _Dock] = {}
         self.folded = self.lowered = False
         self._last = ""
         self._unfolded = QByteArray()
@@ -122,15 +244,9 @@ class PanelDocks(QObject):
         window.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Area.RightDockWidgetArea)
-        for panel in self._panels:
-            dock = _Dock(panel.shown_title, window)
-            dock.setObjectName(f"{panel.name}Dock")
-            part = panel.make(session, settings)
-            if not part.accessibleName():
-                part.setAccessibleName(panel.shown_title)
-            still = FixedSizeFrame(part, LEAST, dock, high=panel.high)
-            still.resized.connect(self._calm_soon.again)
-            dock.setWidget(still)
+        for panel in self.panels:
+            dock = _Dock(panel, panel.make(session, settings), window)
+            dock.frame.resized.connect(self._calm_soon.again)
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.again)
@@ -139,20 +255,13 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
-            dock.visibilityChanged.connect(partial(_visibility_changed, dock, still))
-
-    @property
-    def parts(self) -> Iterator[QWidget]:
-        for dock in self.by_name.values():
-            still = dock.widget()
-            assert isinstance(still, FixedSizeFrame)
-            yield still.part
+            dock.visibilityChanged.connect(partial(_visibility_changed, dock))
 
     def panel(self, kind: type[W]) -> W:
         """Return the panel of a class; raises `LookupError` if there is none."""
-        for part in self.parts:
-            if isinstance(part, kind):
-                return part
+        for dock in self.by_name.values():
+            if isinstance(dock.frame.part, kind):
+                return dock.frame.part
         raise LookupError(kind.__name__)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -184,7 +293,7 @@ class PanelDocks(QObject):
             self._window.removeDockWidget(dock)
         groups: dict[tuple[Area, str], QDockWidget] = {}
         columns: dict[Area, QDockWidget] = {}
-        for panel in self._panels:
+        for panel in self.panels:
             dock = self.by_name[panel.name]
             first = groups.get((panel.area, panel.group))
             if first is not None:
@@ -306,16 +415,12 @@ class PanelDocks(QObject):
             else:
                 _free(dock)
         if not lowered and (front := self._front()) is not None:
-            self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
+            self._bring([(front, _folded(self._window.size()))])
 
     def _front(self) -> QDockWidget | None:
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
-
-    @staticmethod
-    def _folded_height(size: QSize) -> int:
-        return round(size.height() * FOLDED_SHARE)
 
     def _fold(self, size: QSize, keyboard: QWidget | None) -> None:
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
@@ -332,7 +437,7 @@ class PanelDocks(QObject):
                 self._window.tabifyDockWidget(shown[0], dock)
             dock.show()
         if shown:
-            self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
+            self._bring([(asked if asked in shown else shown[0], _folded(size))])
 
     def state(self) -> QByteArray:
         """Return the layout of a large window: names of closed docks, a newline, Qt's state."""
@@ -378,10 +483,8 @@ class PanelDocks(QObject):
         self.raise_(name)
         self.asked_for.emit(name, focus)
         if focus:
-            still = dock.widget()
-            assert isinstance(still, FixedSizeFrame)
             # The frame cannot be a focus proxy: `setFocusPolicy` on it would change the policy of the part.
-            still.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            dock.frame.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
             if now is None or not dock.isAncestorOf(now):
                 # The usual focus widget is not visible now, such as a table without rows.
@@ -437,10 +540,9 @@ class PanelDocks(QObject):
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
-        titles = {panel.shown_title: panel.name for panel in self._panels if panel.on_demand}
         side = QTabBar.ButtonPosition.RightSide
         for tab in range(bar.count()):
-            name = titles.get(bar.tabText(tab), "")
+            name = self._closable.get(bar.tabText(tab), "")
             button = bar.tabButton(tab, side)
             if (button.objectName() if isinstance(button, QToolButton) else "") == name:
                 continue
@@ -450,13 +552,7 @@ class PanelDocks(QObject):
                 button.deleteLater()
 
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
-        button = QToolButton(bar)
-        button.setObjectName(name)
-        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
-        button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
-        button.setAutoRaise(True)
-        button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button = close_button(bar, name, CLOSE)
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
         button.clicked.connect(self.by_name[name].close)
@@ -484,11 +580,134 @@ class PanelDocks(QObject):
                 bar.style().polish(bar)
 
 
-def _visibility_changed(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
+CENTRE = QSize(300, 120)
+"""Minimum size of the bytes view in pixels."""
+
+
+class Centre(FixedSizeFrame):
+    """Pages between the docks: welcome page without a file, bytes or key spaces with one; notices below them.
+
+    On the welcome page docks are hidden; their layout is kept for the next file and for the settings.
+    """
+
+    fitted = Signal()
+    """The docks have been fitted to the size of the window."""
+
+    def __init__(
+        self,
+        session: Session,
+        settings: Settings,
+        pages: tuple[Welcome, HexPanel, KeySpaceCards],
+        panels: PanelDocks,
+        window: QMainWindow,
+    ) -> None:
+        stack = QStackedWidget()
+        super().__init__(stack, CENTRE, window)
+        self.pages = stack
+        self._session, self._settings, self._panels, self._window = session, settings, panels, window
+        self._welcome, self._hex, self._spaces = pages
+        for page in pages:
+            self.pages.addWidget(page)
+        # Ignore the size hints of the pages, so that notices get the room they need.
+        self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.notices = Notices(self)
+        column = self.layout()
+        assert column is not None
+        column.addWidget(self.notices)
+        self._hex.room = self.height
+        # None if no dock was moved yet: the default layout is used when they are first shown.
+        self._kept: QByteArray | None = None
+        window.setCentralWidget(self)
+        self._fit_soon = Debounce(self, self.fit)
+        for changed in (self._hex.full_width_changed, self.pages.currentChanged, panels.places_changed):
+            changed.connect(self._limit_width)
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+
+    @property
+    def at_work(self) -> bool:
+        return self.pages.currentWidget() is not self._welcome
+
+    def _opened(self, shard: Shard) -> None:
+        self.notices.clear()
+        page: QWidget = self._hex
+        before, at_work = self.pages.currentWidget(), self.at_work
+        if isinstance(shard, DataSet) and shard.key_spaces:
+            self._spaces.fill(shard)
+            page = self._spaces
+        self.pages.setCurrentWidget(page)
+        if not at_work and (self._kept is None or not self._panels.restore(self._kept)):
+            self._panels.arrange()
+        if page is not before or page is self._spaces:
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _closed(self) -> None:
+        self.notices.clear()
+        if not self._session.replacing:
+            self.show_welcome()
+
+    def show_welcome(self) -> None:
+        if self.at_work:
+            self._kept = self._panels.state()
+        self._welcome.refresh()
+        self._panels.hide()
+        self.pages.setCurrentWidget(self._welcome)
+
+    # --- sizes ---
+
+    def fit_later(self) -> None:
+        self._fit_soon.start()
+
+    def fit(self) -> None:
+        if self.at_work:
+            self._panels.fit(self._window.size())
+            self.fitted.emit()
+
+    def arrange(self) -> None:
+        self._panels.arrange()
+        self.fit()
+
+    def zoomed(self) -> None:
+        self.fit()
+        self._limit_width()
+        self._panels.zoom()
+
+    def _limit_width(self) -> None:
+        """Limit the bytes view to the width that rows and fields need; the side panels get the rest."""
+        most = self._hex.full_width if self.pages.currentWidget() is self._hex and self._panels.sides else math.inf
+        limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
+        before = self.maximumWidth()
+        if limit == before:
+            return
+        self.setMaximumWidth(limit)
+        # Deferred: a request for a new layout is lost while docks are being hidden.
+        QTimer.singleShot(0, self, self.updateGeometry)
+        if before < limit and self._panels.sides and not self._hex.drawings.in_front:
+            self._panels.widen_bytes(limit - self.width())
+
+    # --- settings ---
+
+    def restore(self) -> None:
+        self._panels.arrange()
+        geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
+        if geometry is not None:
+            self._window.restoreGeometry(geometry)
+        if state is not None and self._panels.restore(state):
+            self._kept = state
+
+    def save(self) -> None:
+        if self.at_work:
+            self._kept = self._panels.state()
+        self._settings.set_layout("geometry", self._window.saveGeometry())
+        if self._kept is not None:
+            self._settings.set_layout("state", self._kept)
+
+
+def _visibility_changed(dock: _Dock, seen: bool) -> None:
     # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
-        still.part.setVisible(seen)
+        dock.frame.part.setVisible(seen)
 
 
 def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, int]:
@@ -510,7 +729,12 @@ def _free(dock: QDockWidget) -> None:
 
 
 def focused_in(window: QWidget) -> QWidget | None:
+    """Return the focused widget of a window: None is missing in the types of Qt."""
     return window.focusWidget()
+
+
+def _folded(size: QSize) -> QSize:
+    return QSize(size.width(), round(size.height() * FOLDED_SHARE))
 
 
 def _is_small(size: QSize) -> bool:

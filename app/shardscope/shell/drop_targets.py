@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt, QTimer
@@ -32,16 +32,19 @@ class DropTarget(Enum):
 
 
 class DropTargets(QWidget):
-    """Overlay while files are dragged over the window; `act` is called after the drop event has ended."""
+    """Overlay while files are dragged over the window; `acts` get the paths after the drop event has ended."""
 
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(
-        self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropTarget, tuple[str, ...]], object]
+        self,
+        window: QWidget,
+        has_shard: Callable[[], bool],
+        acts: Mapping[DropTarget, Callable[[tuple[str, ...]], object]],
     ) -> None:
         super().__init__(window)
         self._has_shard = has_shard
-        self._act = act
+        self._acts = acts
         self._several = False
         self._current: DropTarget | None = None
         self.setObjectName("dropPlaces")
@@ -87,7 +90,7 @@ class DropTargets(QWidget):
             return
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        QTimer.singleShot(0, self, lambda: self._act(place, paths))
+        QTimer.singleShot(0, self, lambda: self._acts[place](paths))
 
     # --- events ---
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PySide6.QtGui import QAction, QContextMenuEvent, QIcon, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
 from shardcore import Span
@@ -17,25 +17,23 @@ from shardcore.model.inside_path import inside_link
 from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
+from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.shell.bars import close_button, fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
-from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32
 """Characters of a title; longer titles are shortened in the middle."""
 
-_CROSS = 12
-
-_BUTTON = 18
+_CLOSE = QSize(18, 18)
 
 _LEAST = 100
 """Minimum width of the tab bar in pixels."""
@@ -56,6 +54,17 @@ def titles(documents: Sequence[Document]) -> list[str]:
             count += 1
         found.append(own[-1] if count == 1 else f"{own[-1]} — {own[-count]}")
     return found
+
+
+def window_title(session: Session) -> str:
+    shard, request = session.shard, session.request
+    if shard is None:
+        return "Shardscope[*]"
+    name = shard.source.name if shard.source is not None else Path(session.uri).name or session.uri
+    # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
+    name = shown(request.title if request.inside else name).replace("[*]", "[*][*]")
+    sandbox = QCoreApplication.translate("FileTabs", " (sandbox)") if request.sandbox else ""
+    return f"{name}[*]{sandbox} — Shardscope"
 
 
 def _parts(uri: str) -> tuple[str, ...]:
@@ -84,6 +93,7 @@ class FileTabs(QTabBar):
         session.documents_changed.connect(self.refresh)
         session.source_trouble.connect(lambda _: self.refresh())
         session.index_changed.connect(lambda _: self.refresh())
+        self._soon = Debounce(self, self.refresh)
         session.jobs.added.connect(self._job_changed)
         session.jobs.changed.connect(self._job_changed)
 
@@ -145,16 +155,10 @@ class FileTabs(QTabBar):
 
     def _job_changed(self, job: Job) -> None:
         if job.scope in self._shown and (job.state.ended or job.state is JobState.WAITING):
-            self.refresh()
+            self._soon.start()
 
     def _close_button(self, document: Document) -> QToolButton:
-        button = QToolButton(self)
-        button.setObjectName("closeFile")
-        button.setIcon(QIcon(str(resource_paths.path("icons/close.svg"))))
-        button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
-        button.setAutoRaise(True)
-        button.setFixedSize(px(_BUTTON), px(_BUTTON))
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button = close_button(self, "closeFile", _CLOSE)
         button.setToolTip(self.tr("Close (Ctrl+W)"))
         button.clicked.connect(lambda _: self._session.close_document(document))
         return button
@@ -228,39 +232,31 @@ class FileTabs(QTabBar):
 
 
 class FileTabBar(QToolBar):
+    """Bar of the tabs, shown if there are several; it also keeps the title of the window."""
+
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__("Tabs", window)
         self._session = session
         self._needed = False
         self.setObjectName("fileTabBar")
         self.setAccessibleName(self.tr("Tabs"))
-        self.setMovable(False)
-        self.setFloatable(False)
-        self.toggleViewAction().setEnabled(False)
-        self.toggleViewAction().setVisible(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        fix_bar(self)
         self.tabs = FileTabs(session, self)
         self.addWidget(self.tabs)
         self._keep_low()
         window.addToolBarBreak()
         window.addToolBar(self)
-        self.next = self._action(self.tr("Ne&xt tab"), lambda: session.step(1), "Ctrl+Tab")
-        self.previous = self._action(self.tr("&Previous tab"), lambda: session.step(-1), "Ctrl+Shift+Tab")
-        self.reopen = self._action(self.tr("Reopen c&losed tab"), session.reopen, "Ctrl+Shift+T")
+        session.opened.connect(lambda _: self._set_title())
+        session.closed.connect(lambda: None if session.replacing else self._set_title())
         session.documents_changed.connect(self._refresh)
+        self._set_title()
         self._refresh()
 
-    def _action(self, text: str, act: Callable[[], object], keys: str) -> QAction:
-        action = QAction(text, self.window())
-        action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(lambda _=False: act())
-        return action
+    def _set_title(self) -> None:
+        self.window().setWindowTitle(window_title(self._session))
 
     def _refresh(self) -> None:
         several = len(self._session.documents) > 1
-        self.next.setEnabled(several)
-        self.previous.setEnabled(several)
-        self.reopen.setEnabled(self._session.can_reopen)
         if several is not self._needed or several is self.isHidden():
             self._needed = several
             self.setVisible(several)
@@ -290,20 +286,15 @@ class TabMemory(QObject):
         self._session = session
         self._settings = settings
         self._notices = notices
-        self.chosen = QAction(self.tr("Restore &tabs at start"), parent)
-        self.chosen.setCheckable(True)
-        self.chosen.setChecked(settings.restores_tabs)
-        self.chosen.setToolTip(self.tr("The next start opens the files that are open when the window is closed"))
-        self.chosen.toggled.connect(self._choose)
 
-    def _choose(self, chosen: bool) -> None:
+    def choose(self, chosen: bool) -> None:
         self._settings.restores_tabs = chosen
         if not chosen:
             self._settings.tabs = []
 
     def save(self) -> None:
         """Save the open files; addresses with login or signature are left out."""
-        if not self.chosen.isChecked():
+        if not self._settings.restores_tabs:
             return
         entries = []
         for document in self._session.documents:
@@ -320,7 +311,7 @@ class TabMemory(QObject):
 
     def restore(self, *, behind: bool = False) -> None:
         """Open the saved files in a job; missing files are reported. With `behind`, none of them is shown."""
-        if not self.chosen.isChecked():
+        if not self._settings.restores_tabs:
             return
         entries = [entry for entry in self._settings.tabs[:MOST_OPEN] if _is_sound(entry)]
         if not entries:

@@ -1,31 +1,46 @@
-"""Stack of notices below the bytes: outcomes and errors, with their buttons."""
+"""Notices below the bytes: outcomes and errors, with their buttons; extractions in progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QAccessible, QDesktopServices
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QBoxLayout,
+    QDialog,
+    QDialogButtonBox,
     QFrame,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
+    QMessageBox,
     QProgressBar,
     QPushButton,
     QSizePolicy,
+    QTableWidget,
+    QTableWidgetItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from shardcore.model.text import shown_lines
+from shardcore import Remedy
+from shardcore.model.text import plural, shown, shown_lines
 from shardscope.session.display_text import cut_middle
+from shardscope.session.error_messages import ACTIONS
+from shardscope.session.extraction import Failure
+from shardscope.session.jobs import Job
+from shardscope.session.session import Session
+from shardscope.tasks.extract.extract_task import ExtractTask, Result
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
@@ -66,8 +81,27 @@ class Button(NamedTuple):
     closes: bool = True
 
 
+def question(window: QWidget, name: str, title: str, text: str, detail: str) -> QMessageBox:
+    """Return a box that asks before something is lost; add its buttons, and open it with `open()`."""
+    box = QMessageBox(window)
+    box.setObjectName(name)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setWindowTitle(title)
+    box.setText(text)
+    box.setInformativeText(detail)
+    return box
+
+
 class Notice(QFrame):
-    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard.
+
+    Attributes:
+        about: Subject; a new notice replaces that with the same one.
+        lasting: Whether it stays when the file is closed.
+        again: Shows it again with its document, or None.
+    """
 
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
@@ -77,7 +111,9 @@ class Notice(QFrame):
         self.setObjectName("notice")
         self.setAccessibleName(self.tr("Message"))
         self._tone = tone
-        self.text = ""
+        self.text = self.about = ""
+        self.lasting = False
+        self.again: Callable[[], object] | None = None
         self.sign = QLabel(tone.value, self)
         self.sign.setTextFormat(Qt.TextFormat.PlainText)
         self.label = WrapText()
@@ -116,25 +152,10 @@ class Notice(QFrame):
         return made
 
     def _lay_out(self) -> None:
-        said = QVBoxLayout()
-        said.setSpacing(_GAP)
-        said.addStretch(1)
-        said.addWidget(self.label)
-        said.addWidget(self.progress)
-        said.addStretch(1)
-        self._row = QBoxLayout(_ACROSS)
-        self._row.addStretch(1)
-        for button in self.buttons:
-            self._row.addWidget(button)
-        self._line = QBoxLayout(_ACROSS)
-        self._line.addLayout(said, 1)
-        self._line.addLayout(self._row)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 5, 8, 5)
-        row.setSpacing(10)
-        row.addWidget(self.sign)
-        row.addLayout(self._line, 1)
-        row.addWidget(self.dismiss)
+        said = lay(QVBoxLayout(), 1, self.label, self.progress, 1, spacing=_GAP)
+        self._row = lay(QBoxLayout(_ACROSS), 1, *self.buttons, spacing=-1)
+        self._line = lay(QBoxLayout(_ACROSS), (said, 1), self._row, spacing=-1)
+        lay(QHBoxLayout(self), self.sign, (self._line, 1), self.dismiss, margins=(12, 5, 8, 5), spacing=10)
 
     def set_text(self, text: str) -> None:
         self.text = shown_lines(text)
@@ -215,12 +236,7 @@ class Notices(QWidget):
         super().__init__(parent)
         self.setObjectName("notices")
         self.all: list[Notice] = []
-        self._about: dict[Notice, str] = {}
-        self._again: dict[Notice, Callable[[], object]] = {}
-        self._lasting: set[Notice] = set()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(_GAP, _GAP, _GAP, _GAP)
-        self._column.setSpacing(_GAP)
+        self._column = lay(QVBoxLayout(self), margins=(_GAP, _GAP, _GAP, _GAP), spacing=_GAP)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.hide()
         parent.installEventFilter(self)
@@ -256,54 +272,45 @@ class Notices(QWidget):
         first = [Button(action, do or (lambda: None))] if action else []
         notice = Notice(text, tone, [*first, *buttons], self)
         self.all.append(notice)
-        self._about[notice] = about or text
-        if lasting:
-            self._lasting.add(notice)
-        elif tone is not NoticeTone.SUCCESS:
-            again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
-            self._again[notice] = again
+        notice.about, notice.lasting = about or text, lasting
+        if not lasting and tone is not NoticeTone.SUCCESS:
+            notice.again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # A widget that was never shown has no height.
         self.show()
         notice.show()
-        self._fit()
+        self.fit()
         return notice
 
     def remove(self, notice: Notice) -> None:
         if notice in self.all:
             self.all.remove(notice)
-            del self._about[notice]
-            self._again.pop(notice, None)
-            self._lasting.discard(notice)
             self._column.removeWidget(notice)
             notice.hide()
             notice.deleteLater()
-            self._fit()
+            self.fit()
 
     def clear(self, about: str = "") -> None:
         """Remove the notices on a subject; without one, all that are not lasting."""
         for notice in list(self.all):
-            if self._about[notice] == about or (not about and notice not in self._lasting):
+            if notice.about == about or (not about and not notice.lasting):
                 self.remove(notice)
 
     def view_state(self) -> object:
         """Return callbacks that show the notices again with their document; successes are left out."""
-        return tuple(self._again[notice] for notice in self.all if notice in self._again)
+        return tuple(notice.again for notice in self.all if notice.again is not None)
 
     def restore_view_state(self, state: object) -> None:
         for restore in state if isinstance(state, tuple) else ():
             restore()
 
-    def fit(self) -> None:
-        self._fit()
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.parent() and event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
-            self._fit()
+            self.fit()
         return super().eventFilter(watched, event)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         parent = self.parentWidget()
         assert parent is not None
         width, high = parent.width() - 2 * _GAP, parent.height()
@@ -318,3 +325,114 @@ class Notices(QWidget):
                 height += notice.height() + _GAP
         self.setFixedHeight(height)
         self.setVisible(bool(self.all))
+
+
+class ExtractionNotices(QObject):
+    """Shows one notice per running extraction; a new one removes the outcome of the previous one."""
+
+    def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
+        self._extracting = extracting
+        self._session = session
+        self._notices = notices
+        self._window = parent
+        self._running: dict[Job, tuple[Result, Notice]] = {}
+        extracting.started.connect(self._started)
+        extracting.finished.connect(self._finished)
+        session.jobs.changed.connect(self._progressed)
+
+    def _started(self, result: Result) -> None:
+        for about in ("extraction", "open folder"):
+            self._notices.clear(about)
+        cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
+        about = f"extraction {result.job.number}"
+        notice = self._notices.add_notice(
+            self._progress_text(result), NoticeTone.NOTE, buttons=[cancel], about=about, lasting=True
+        )
+        self._running[result.job] = result, notice
+        self._progressed(result.job)
+
+    def _progressed(self, job: Job) -> None:
+        if job in self._running:
+            result, notice = self._running[job]
+            notice.set_text(self._progress_text(result))
+            notice.set_progress(job.done_amount, job.total_amount)
+            self._notices.fit()
+
+    def _progress_text(self, result: Result) -> str:
+        where = result.wanted.where
+        if not result.found.total:
+            return self.tr("Extracting to {0} …").format(where)
+        count = f"{result.found.files:,} of {plural(result.found.total, 'file')}"
+        return self.tr("Extracting to {0}: {1}").format(where, count)
+
+    def _finished(self, result: Result) -> None:
+        _, notice = self._running.pop(result.job)
+        self._notices.remove(notice)
+        found, where = result.found, result.wanted.where
+        buttons = []
+        if found.files or found.skipped:
+            buttons.append(Button(self.tr("Open folder"), partial(self._open_folder, where), closes=False))
+        if found.failures:
+            box = partial(failures_box, found.failures, found.failed, self._window)
+            buttons.append(Button(self.tr("Failures…"), lambda: box().open(), closes=False))
+        # Other remedies do not apply to an open file.
+        if found.remedy in (Remedy.DELETED, Remedy.XORBS):
+            buttons.append(Button(ACTIONS[found.remedy], partial(self._mend, result, found.remedy)))
+        if not found.complete:
+            early = found.stopped or found.cancelled
+            again = self.tr("Retry") if early else self.tr("Retry failed")
+            again = self.tr("Resume") if found.lost or (early and found.files) else again
+            buttons.append(Button(again, partial(self._extracting.retry, result), closes=False))
+        tone = NoticeTone.SUCCESS if found.complete else NoticeTone.WARNING if found.cancelled else NoticeTone.ERROR
+        if found.complete and not found.files:
+            tone = NoticeTone.NOTE
+        outcome = self._notices.add_notice(result.text, tone, buttons=buttons, about="extraction")
+        outcome.setToolTip(tip(f"{result.text}\n{where}"))
+
+    def _mend(self, result: Result, remedy: Remedy) -> None:
+        """Apply a remedy to the extracted file, which may be in another tab."""
+        if self._session.show_shard(result.wanted.shard):
+            self._session.remedy_wanted.emit(remedy)
+
+    def _open_folder(self, where: Path) -> None:
+        if not self.open_url(QUrl.fromLocalFile(str(where))):
+            text = self.tr("Cannot open a file manager. The files are in {0}").format(where)
+            self._notices.add_notice(text, NoticeTone.NOTE, about="open folder")
+
+
+def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
+    translate = partial(QCoreApplication.translate, "ExtractionNotices")
+    box = QDialog(parent)
+    box.setObjectName("extractFailures")
+    box.setWindowTitle(translate("Not extracted"))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    more = f"; the first {len(failures):,}:" if total > len(failures) else ""
+    head = plain_label(translate("{0} could not be written").format(plural(total, "file")) + more)
+    table = QTableWidget(len(failures), 2, box)
+    table.setObjectName("failureTable")
+    table.setAccessibleName(translate("Failures"))
+    table.setHorizontalHeaderLabels(["Object", "Reason"])
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setShowGrid(False)
+    table.setWordWrap(False)
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setTabKeyNavigation(False)
+    table.verticalHeader().hide()
+    for row, failure in enumerate(failures):
+        for column, text in enumerate((failure.name, failure.reason)):
+            item = QTableWidgetItem(shown(text))
+            item.setToolTip(tip(text))
+            table.setItem(row, column, item)
+    table.setColumnWidth(0, 240)
+    header = table.horizontalHeader()
+    header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
+    buttons.rejected.connect(box.reject)
+    lay(QVBoxLayout(box), head, (table, 1), buttons, margins=(18, 16, 18, 14), spacing=10)
+    box.resize(760, 360)
+    return box

@@ -28,7 +28,8 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
-from shardscope.startup.file_links import may_be_link, pasted_link
+from shardscope.startup.single_instance import may_be_link, pasted_link
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button
 
 
@@ -90,11 +91,7 @@ class OpenAsDialog(QDialog):
         self._form.add(self.tr("For&mat"), self.format)
         for field in self.fields.values():
             self._form.add(field.title, field)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(14)
-        column.addLayout(self._form, 1)
-        column.addWidget(self.buttons)
+        lay(QVBoxLayout(self), (self._form, 1), self.buttons, margins=(18, 16, 18, 14), spacing=14)
 
     def _asked(self) -> list[OptionField]:
         chosen = self._formats.get(self.format.currentData() or self._detected)

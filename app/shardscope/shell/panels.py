@@ -1,23 +1,26 @@
-"""Table of the panels around the bytes; docks, default layout, menus and `--show` are derived from `PANELS`."""
+"""Table of the panels around the bytes, and requests between panels.
+
+Docks, default layout, menus and `--show` are derived from `PANELS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import MappingProxyType
+from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Qt
 
+from shardcore import Shard
 from shardscope.learning.charts.panel import Charts
-from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.session import Session
-from shardscope.startup.settings import Settings
+from shardscope.shell.docks import Area, Panel, PanelDocks
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.panel import ObjectPanel
@@ -27,60 +30,8 @@ from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.activity import Transfers
 
-Area = Qt.DockWidgetArea
-
 _HIGH = 150
 """Height in pixels at 100 % below which a list or picture scrolls together with its tool bar."""
-
-LAYOUT_VERSION = 11
-"""Version of saved layouts; increment it when panels are added or removed. Other versions are ignored."""
-
-_NORMAL = 1600
-"""Window width in pixels up to which only the bytes get wider."""
-
-_EDGES = 10
-"""Width in pixels of the splitters between the sides and the bytes."""
-
-_NARROW_LISTS = 340
-"""Minimum width in pixels of the left side."""
-
-_WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (280, 480, 0.12)})
-
-
-def default_widths(window: int) -> dict[Area, int]:
-    """Return the default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
-    more = max(window - _NORMAL, 0)
-    widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
-    room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
-    widths[Area.LeftDockWidgetArea] = min(widths[Area.LeftDockWidgetArea], max(room, _NARROW_LISTS))
-    return widths
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Panel in a dock.
-
-    Attributes:
-        name: Name for `--show`; the object name of the dock is `<name>Dock`.
-        group: Panels of one group are tabs of one place, the first in front.
-        make: Creates the content, whose focus proxy gets the keyboard.
-        on_demand: Whether it is closed at first and has a close button on its tab.
-        high: Height in pixels at 100 % below which the content scrolls; 0 for never.
-    """
-
-    name: str
-    title: str
-    area: Area
-    group: str
-    shortcut: str
-    make: Callable[[Session, Settings], QWidget]
-    on_demand: bool = False
-    high: int = 0
-
-    @property
-    def shown_title(self) -> str:
-        return QCoreApplication.translate("Panels", self.title)
-
 
 _LEFT, _RIGHT, _BELOW = Area.LeftDockWidgetArea, Area.RightDockWidgetArea, Area.BottomDockWidgetArea
 
@@ -100,3 +51,103 @@ PANELS = (
     Panel("formatPage", "Format reference", _LEFT, "file", "Alt+9", lambda session, _: FormatPage(session), True),
     Panel("places", "Places", _LEFT, "file", "Alt+0", PlacesPanel, True),
 )
+
+
+class PanelLinks(QObject):
+    """Requests between panels: each shows the other panel, and passes the request on."""
+
+    def __init__(self, session: Session, docks: PanelDocks, bytes_: HexPanel) -> None:
+        super().__init__(docks)
+        self._session, self._docks, self._bytes = session, docks, bytes_
+        self._objects, self._trace = docks.panel(ObjectPanel), docks.panel(TracePanel)
+        tree, hits, notes = docks.panel(StructureTree), docks.panel(HitsTable), docks.panel(NotesPanel)
+        actions = bytes_.actions_
+        for signal, slot in (
+            (bytes_.look_up_wanted, self.look_up_key),
+            (bytes_.extract_wanted, self._extract_row),
+            (bytes_.search.hits_changed, hits.set_hits),
+            (bytes_.search.list_wanted, partial(docks.show, "hits")),
+            (bytes_.address.key_chosen, lambda _: docks.show("trace")),
+            (self._objects.actions_.trace_requested, self.look_up_key),
+            (self._objects.bytes_wanted, bytes_.drawings.to_bytes),
+            (tree.look_up_requested, self.look_up_key),
+            (tree.extract_requested, self._extract_row),
+            (docks.panel(PreviewPanel).volume.look_up_requested, self.look_up_key),
+            (docks.panel(Charts).filter_wanted, self._filter_objects),
+            (session.question_changed, self._question_changed),
+            (actions.note.triggered, lambda _: notes.ask()),
+            (actions.next_note.triggered, lambda _: notes.go()),
+            (actions.previous_note.triggered, lambda _: notes.go(backward=True)),
+            (session.notes.changed, self._enable_notes),
+            (session.opened, lambda _: self._enable_notes()),
+            (session.closed, self._enable_notes),
+        ):
+            signal.connect(slot)
+        bytes_.naming.keys = self._objects.model.loaded_keys
+        self._enable_notes()
+
+    def _question_changed(self, question: ReferenceQuery | None) -> None:
+        if question is not None:
+            self._docks.show("inspector")
+
+    def _enable_notes(self) -> None:
+        notes, actions = self._session.notes, self._bytes.actions_
+        actions.note.setEnabled(notes.can_change)
+        for action in (actions.next_note, actions.previous_note):
+            action.setEnabled(bool(notes.all))
+
+    # --- lookup ---
+
+    def look_up_key(self, key: str) -> None:
+        self._docks.show("trace")
+        self._session.look_up(key)
+
+    def look_up(self) -> None:
+        """Look up the key in the address field; else the selected object; else show the key field."""
+        if key := self._bytes.address.key:
+            self.look_up_key(key)
+        elif self._objects.actions_.trace.isEnabled():
+            self._objects.actions_.trace.trigger()
+        else:
+            self.to_trace()
+
+    def to_trace(self) -> None:
+        """Show *Lookup* and focus its key field; if the object table has the focus, look up the selected object."""
+        if self._objects.table.hasFocus() and self._objects.actions_.trace.isEnabled():
+            self._objects.actions_.trace.trigger()
+            return
+        self._docks.show("trace", focus=True)
+        self._trace.start()
+
+    # --- objects ---
+
+    def to_filter(self) -> None:
+        self._docks.show("objects")
+        self._objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._objects.filter.selectAll()
+
+    def _filter_objects(self, text: str) -> None:
+        self._docks.show("objects")
+        self._objects.show_only(text)
+
+    def find_file(self, paths: tuple[str, ...]) -> None:
+        self._docks.show("objects")
+        self._objects.seek(Path(paths[0]))
+
+    def _extract_row(self, row: int) -> None:
+        self._docks.show("objects")
+        self._session.select_row(row)
+        self._objects.table.follow(row)
+        self._objects.actions_.extract.trigger()
+
+    def preview_first(self) -> None:
+        def first(shard: Shard, _: object) -> int | None:
+            return next((one.row for one in shard.objects[:1]), None)
+
+        self._docks.show("preview")
+        self._session.ask(first, lambda row: self._session.select_row(row) if row is not None else None)
+
+    def show_lists(self) -> None:
+        """Raise structure and objects, and in a small window the inspector, which other panels may cover."""
+        for name in ("objects", "structure", "inspector")[: 2 + self._docks.folded]:
+            self._docks.raise_(name)

@@ -1,4 +1,4 @@
-"""Sandbox in the window: banner, frame, marks and menus, and the confirmation before changes are discarded."""
+"""Sandbox in the window: banner, frame and marks, and the question before changes are discarded."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QVBoxLayout
 
 from shardcore.model.text import plural
 from shardcore.operations.recover import Salvage
@@ -19,7 +18,7 @@ from shardscope.session.error_messages import failure
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.shell.notices import Notices, NoticeTone
+from shardscope.shell.notices import Notices, NoticeTone, question
 from shardscope.tasks.edit.actions import EditChip
 from shardscope.tasks.recover.dialog import RecoverTask
 from shardscope.views.hex.panel import HexPanel
@@ -76,30 +75,6 @@ class SandboxShell(QObject):
         request = self._session.request
         return (request.sandbox and not request.inside) or self.sandbox.leaving
 
-    # --- menus ---
-
-    def fill(self, menu: QMenu) -> None:
-        actions = self.actions
-        menu.addSeparator()
-        inside = menu.addMenu(self.tr("Sand&box"))
-        inside.setToolTipsVisible(True)
-        inside.addActions([actions.switch, actions.to_bits])
-        bits = inside.addMenu(self.tr("Flip &one bit"))
-        bits.addActions(list(reversed(actions.bits)))
-        inside.addActions([actions.cut, actions.cut_rest])
-        inside.addSeparator()
-        inside.addActions([actions.undo, actions.redo, actions.start_over])
-        inside.addSeparator()
-        inside.addAction(actions.save)
-        menu.addAction(actions.salvage)
-        menu.setToolTipsVisible(True)
-        menu.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
-            return watched.actionAt(event.pos()) is not self.actions.salvage
-        return super().eventFilter(watched, event)
-
     def connect_chip(self, chip: EditChip) -> None:
         sandbox = self.sandbox
         sandbox.changed.connect(lambda: chip.show_sandbox(sandbox.count if sandbox.on else None))
@@ -151,20 +126,13 @@ class SandboxShell(QObject):
         self.ask_discard(go)
         return False
 
-    def holds(self, go: Callable[[], object]) -> bool:
-        return not self._session.may_leave(None, go)
-
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
         if self._question is not None:
             self._question.reject()
-        box = self._question = QMessageBox(self._window)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setObjectName("discardSandbox")
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(self.tr("Discard the sandbox?"))
-        box.setText(self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change")))
-        box.setInformativeText(self.tr("The file on disk is unchanged. Save a copy to keep the changes."))
+        text = self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change"))
+        detail = self.tr("The file on disk is unchanged. Save a copy to keep the changes.")
+        box = question(self._window, "discardSandbox", self.tr("Discard the sandbox?"), text, detail)
+        self._question = box
         drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
         save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)

@@ -78,7 +78,7 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
         arrange(window, wanted)
     settle(window)
     if wanted.lesson is not None:
-        window.help.teaching.try_lesson(wanted.lesson, own=bool(wanted.uri))
+        window.teaching.try_lesson(wanted.lesson, own=bool(wanted.uri))
         settle(window)
     part, _, keys = wanted.show.partition(":")
     screen = lecture(window, int(keys) if keys.isdecimal() else 0) if part == LECTURE else window

@@ -20,7 +20,15 @@ from shardcore.writing.temporary import write_small
 
 MAX_RECENT = 12
 
-THEMES = ("system", "light", "dark", "light-safe", "dark-safe", "dark-room")
+THEMES = {
+    "system": "Follow system",
+    "light": "Light",
+    "dark": "Dark",
+    "light-safe": "Light, colour-blind safe",
+    "dark-safe": "Dark, colour-blind safe",
+    "dark-room": "Dark room",
+}
+"""Names of themes, with their entries in the menu."""
 
 T = TypeVar("T")
 

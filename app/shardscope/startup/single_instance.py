@@ -1,4 +1,6 @@
-"""Single window: a second start of the program passes its files to the running window, and ends.
+"""Input from outside the window: links into files, files of a second start, and signals of the system.
+
+A second start of the program passes its files to the running window, and ends.
 
 Only the same user can connect to the socket. A message is one line of JSON with paths, addresses and formats.
 Credentials are never sent: a start with credentials opens a window of its own.
@@ -9,22 +11,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QDir, QLockFile, QObject, QTimer, Signal
+from PySide6.QtCore import QDir, QLockFile, QObject, QSocketNotifier, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
 from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
-from shardcore.system import WINDOWS, is_own, user_mark
+from shardcore.system import WINDOWS, ending_signals, is_own, user_mark
 from shardscope.startup.settings import settings_file
+
+_COMMAND = "shardscope "
+_NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
+_LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?:-(?P<stop>{_NUMBER}))?", re.DOTALL)
 
 LONGEST = 64 * 1024
 """Maximum length of a message in bytes."""
@@ -57,6 +68,65 @@ class Handover:
     select: Span | None = None
 
 
+# --- links: `FILE#offset` and `FILE#start-stop` ---
+
+
+def pasted_link(text: str) -> tuple[str, Span | None]:
+    """Return the link in a pasted text or `shardscope` command line. Accesses the disk: call it in a job."""
+    if text.startswith(_COMMAND) and not _is_there(text):
+        with suppress(ValueError):
+            words = shlex.split(text)
+            text = words[1] if len(words) == 2 else text
+    return split_link(text)
+
+
+def may_be_link(text: str) -> bool:
+    """Return whether a text may contain more than a path or address; does not access the disk."""
+    return "#" in text or text.startswith(_COMMAND)
+
+
+def split_link(text: str) -> tuple[str, Span | None]:
+    """Return a path or address, and the bytes to select in it or None.
+
+    - `a.shard#72` selects the byte at 72, `a.shard#72-80` eight bytes
+    - `a.shard#@100-200:5` selects a byte of the bytes that 100 to 200 decode to
+    - `a.des#/2090#72` selects a byte of the object 2090
+
+    An existing file with such a name is opened itself. `file://` URLs are accepted. Accesses the disk.
+    """
+    if text.startswith("file://"):
+        url, mark, place = text.partition("#")
+        text = f"{local_path(url)}{mark}{place}"
+    found = _LINK.fullmatch(text)
+    if found is None or _is_there(text):
+        return text, None
+    if not is_address(text) and not _is_there(_file_of(found["file"])):
+        return text, None
+    start = int(found["start"], 0) if found["start"][:2].lower() == "0x" else int(found["start"])
+    last = found["stop"]
+    stop = start + 1 if last is None else int(last, 0) if last[:2].lower() == "0x" else int(last)
+    return found["file"], Span(found["source"] or "", start, max(stop, start))
+
+
+def _file_of(text: str) -> str:
+    try:
+        return split_inside(text)[0]
+    except UsageError:
+        return text
+
+
+def _is_there(text: str) -> bool:
+    if is_address(text):
+        return False
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
+# --- the message ---
+
+
 def socket_name() -> str:
     place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
     digest = hashlib.sha256("\n".join([*place, str(settings_file())]).encode(errors="surrogateescape")).hexdigest()[:12]
@@ -78,9 +148,6 @@ def may_be_sent(uri: str) -> bool:
     except UsageError:
         return False
     return not is_address(file) or shown_address(file) == file
-
-
-# --- the message ---
 
 
 def message_of(files: Sequence[Handover]) -> bytes:
@@ -151,15 +218,15 @@ def hand_over(name: str, message: bytes) -> bool:
     """Send a message; return whether a running window accepted it. Blocks up to `ANSWER_MILLISECONDS`."""
     if not message or not _is_own(name):
         return False
-    socket = QLocalSocket()
-    socket.connectToServer(name)
-    if not socket.waitForConnected(PATIENCE_MILLISECONDS):
+    guest = QLocalSocket()
+    guest.connectToServer(name)
+    if not guest.waitForConnected(PATIENCE_MILLISECONDS):
         return False
-    socket.write(message)
+    guest.write(message)
     answer = b""
-    while len(answer) < len(_OK) and socket.waitForReadyRead(ANSWER_MILLISECONDS):
-        answer += bytes(socket.readAll().data())
-    socket.disconnectFromServer()
+    while len(answer) < len(_OK) and guest.waitForReadyRead(ANSWER_MILLISECONDS):
+        answer += bytes(guest.readAll().data())
+    guest.disconnectFromServer()
     return answer == _OK
 
 
@@ -267,3 +334,35 @@ def claim(name: str, message: bytes) -> SingleWindow | None:
         return None if hand_over(name, message) else SingleWindow(name)
     finally:
         turn.unlock()
+
+
+# --- signals of the system ---
+
+
+class Interrupts(QObject):
+    """Calls `end` on Ctrl+C and `kill`; a socket wakes Qt, which runs no Python code while it waits."""
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        super().__init__()
+        self._end_window = end
+        self._reader, self._writer = socket.socketpair()
+        for side in (self._reader, self._writer):
+            side.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._read)
+        # The wake-up socket already reports the signal.
+        nothing = lambda number, frame: None  # noqa: E731
+        self._before = {number: signal.signal(number, nothing) for number in (signal.SIGINT, *ending_signals())}
+        self._old_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+
+    def _read(self) -> None:
+        self._reader.recv(64)
+        self._end_window()
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(self._old_wakeup)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()

@@ -1,10 +1,10 @@
-"""Key handling shared by views and windows."""
+"""Keys of lists."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QWidget
+from PySide6.QtWidgets import QAbstractItemView
 
 _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -17,13 +17,4 @@ def select_current(view: QAbstractItemView, event: QEvent) -> bool:
     if not index.isValid() or chosen.hasSelection():
         return False
     chosen.select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows)
-    return True
-
-
-def press_focused(window: QWidget, event: QKeyEvent) -> bool:
-    """Click the focused button on Return or Enter; return whether one was clicked."""
-    button = window.focusWidget()
-    if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or not isinstance(button, QAbstractButton):
-        return False
-    button.click()
     return True

@@ -1,9 +1,10 @@
-"""Playback speed, and reduced motion as a setting: Qt reports the setting of the desktop only since 6.12."""
+"""Playback speed with its menu, and reduced motion: Qt reports that setting of the desktop only since 6.12."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QApplication, QMenu, QToolButton
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0)
 """Playback speeds."""
@@ -50,3 +51,26 @@ def speed() -> float:
     application = QApplication.instance()
     found = application.property(_SPEED) if application is not None else None
     return float(found) if found else 1.0
+
+
+def offer_speeds(button: QToolButton) -> QMenu:
+    """Give a button a menu of the playback speed; there is one speed for the whole application."""
+    menu = QMenu(button)
+    menu.setObjectName("playSpeeds")
+    menu.setTitle(QCoreApplication.translate("Speed", "Speed"))
+    group = QActionGroup(menu)
+    for factor in SPEEDS:
+        action = menu.addAction(f"{factor:g}×")
+        action.setCheckable(True)
+        action.setData(factor)
+        action.triggered.connect(lambda _, factor=factor: set_speed(factor))
+        group.addAction(action)
+
+    def mark() -> None:
+        for action in menu.actions():
+            action.setChecked(action.data() == speed())
+
+    menu.aboutToShow.connect(mark)
+    button.setMenu(menu)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
+    return menu

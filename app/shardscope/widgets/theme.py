@@ -11,14 +11,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import product
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from string import Template
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QPalette, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
@@ -177,32 +175,16 @@ def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
 Rgb = tuple[float, float, float]
 """Red, green and blue in sRGB, each from 0 to 1."""
 
-_OKLAB_TO_LMS = np.array(
-    [[1.0, 0.3963377774, 0.2158037573], [1.0, -0.1055613458, -0.0638541728], [1.0, -0.0894841775, -1.2914855480]]
-)
-_LMS_TO_LINEAR = np.array(
-    [
-        [4.0767416621, -3.3077115913, 0.2309699292],
-        [-1.2684380046, 2.6097574011, -0.3413193965],
-        [-0.0041960863, -0.7034186147, 1.7076147010],
-    ]
-)
-
 
 @lru_cache(maxsize=1024)
 def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
     """Return the sRGB colour of a lightness (0 to 1), chroma (0 to 0.3, reduced if outside sRGB) and hue in degrees."""
     while True:
         linear = _linear(lightness, chroma, hue)
-        if chroma <= 0 or bool(np.all((linear >= -1e-6) & (linear <= 1 + 1e-6))):
-            red, green, blue = (encoded(min(max(part, 0.0), 1.0)) for part in linear.tolist())
+        if chroma <= 0 or all(-1e-6 <= part <= 1 + 1e-6 for part in linear):
+            red, green, blue = (encoded(min(max(part, 0.0), 1.0)) for part in linear)
             return red, green, blue
         chroma = max(chroma - 0.005, 0.0)
-
-
-def distance(one: Rgb, other: Rgb) -> float:
-    """Return the Euclidean distance in OKLab; 0.02 is just noticeable."""
-    return float(np.linalg.norm(_oklab(one) - _oklab(other)))
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
@@ -211,17 +193,16 @@ def contrast(one: Rgb, other: Rgb) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-def _linear(lightness: float, chroma: float, hue: float) -> NDArray[np.float64]:
-    angle = math.radians(hue)
-    lab = np.array([lightness, chroma * math.cos(angle), chroma * math.sin(angle)])
-    linear: NDArray[np.float64] = _LMS_TO_LINEAR @ (_OKLAB_TO_LMS @ lab) ** 3
-    return linear
-
-
-def _oklab(colour: Rgb) -> NDArray[np.float64]:
-    lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, np.array([decoded(part) for part in colour])))
-    lab: NDArray[np.float64] = np.linalg.solve(_OKLAB_TO_LMS, lms)
-    return lab
+def _linear(lightness: float, chroma: float, hue: float) -> Rgb:
+    a, b = chroma * math.cos(math.radians(hue)), chroma * math.sin(math.radians(hue))
+    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    return (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+    )
 
 
 def _luminance(colour: Rgb) -> float:
@@ -240,19 +221,12 @@ def decoded(part: float) -> float:
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
-_SURFACES = ("window", "base", "raised")
-_SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
+_applied: list[Palette] = []
+"""Palette of the application; empty before `apply`."""
 
-CONTRASTS: Mapping[tuple[str, str], float] = MappingProxyType(
-    {("text", ground): 7.0 for ground in _SURFACES}
-    | dict.fromkeys(product(_SIGNALS, _SURFACES), 4.5)
-    | {("faint", ground): 3.0 for ground in _SURFACES}
-    | {("base", "accent"): 4.5}
-    | {("text", "tint"): 4.5, ("text", "selected"): 4.5, ("zero", "tint"): 4.5, ("underline", "tint"): 3.0}
-)
-"""Minimum contrast of pairs of colours of `Palette`; `tint` is any background of bytes, `selected` of selected ones."""
+_themed: WeakKeyDictionary[QWidget, str] = WeakKeyDictionary()
+"""Windows with a theme of their own."""
 
-_PROPERTY = "shardscopeTheme"
 _UNLIMITED = (1 << 19) - 1
 
 _QUIET = 0.18
@@ -299,9 +273,9 @@ HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
 """Sections that are hatched everywhere; the others only on strips of the safe palettes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Palette:
-    """Colours of one theme; `safe` palettes are for colour-blind users.
+    """Colours of one theme; `safe` palettes are for colour-blind users. Returned colours are shared: copy to change.
 
     `zero` is for zero bytes and letters on tints, `faint` for borders of input fields and disabled text,
     `missing` for the hatch of bytes that are not loaded.
@@ -327,10 +301,13 @@ class Palette:
     ok: QColor
     missing: QColor
 
+    # Cached for the life of the program: there is one palette per theme, and painting requests thousands of tints.
+    @cache  # noqa: B019
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
         """Return the tint of a section; parity 1 is the stronger one."""
         return colour(*tint(self.name, role, parity))
 
+    @cache  # noqa: B019
     def field(self, role: FieldRole) -> QColor:
         """Return the background for a role in `UNDERLINED`: used for selected bytes and in drawings."""
         return colour(*tint(self.name, role, 0))
@@ -370,28 +347,85 @@ def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> Q
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
-@lru_cache(maxsize=len(NAMES))
+_LIGHT: dict[str, tuple[float, ...]] = {
+    "window": (0.965, 0.004, 260),
+    "base": (0.995, 0.001, 260),
+    "raised": (0.985, 0.002, 260),
+    "border": (0.875, 0.006, 260),
+    "text": (0.22, 0.015, 265),
+    "muted": (0.50, 0.015, 265),
+    "faint": (0.63, 0.010, 265),
+    "zero": (0.38, 0.010, 265),
+    "accent": (0.53, 0.17, 262),
+    "selection": (0.66, 0.18, 262, 0.42),
+    "hover": (0.45, 0.05, 262, 0.11),
+    "error": (0.55, 0.20, 27),
+    "warning": (0.55, 0.13, 60),
+    "note": (0.535, 0.10, 245),
+    "ok": (0.53, 0.12, 150),
+    "missing": (0.76, 0.006, 260),
+}
+"""Lightness, chroma, hue and alpha (default: 1) by field of `Palette`."""
+
+_DARK: dict[str, tuple[float, ...]] = {
+    "window": (0.235, 0.008, 265),
+    "base": (0.205, 0.008, 265),
+    "raised": (0.290, 0.010, 265),
+    "border": (0.345, 0.010, 265),
+    "text": (0.97, 0.004, 265),
+    "muted": (0.715, 0.010, 265),
+    "faint": (0.610, 0.012, 265),
+    "zero": (0.875, 0.010, 265),
+    "accent": (0.715, 0.135, 258),
+    "selection": (0.54, 0.17, 262, 0.42),
+    "hover": (0.95, 0.02, 262, 0.10),
+    "error": (0.70, 0.17, 25),
+    "warning": (0.79, 0.13, 75),
+    "note": (0.76, 0.09, 240),
+    "ok": (0.76, 0.13, 152),
+    "missing": (0.42, 0.008, 265),
+}
+
+_OWN: Mapping[str, dict[str, tuple[float, ...]]] = MappingProxyType(
+    {
+        "light-safe": {"text": (0.20, 0.015, 265), "zero": (0.345, 0.010, 265)},
+        "dark-safe": {"text": (0.985, 0.004, 265), "zero": (0.91, 0.010, 265)},
+        "dark-room": {
+            "window": (0.10, 0.004, 265),
+            "base": (0.08, 0.004, 265),
+            "raised": (0.19, 0.008, 265),
+            "border": (0.37, 0.010, 265),
+            "text": (0.99, 0.002, 265),
+            "muted": (0.83, 0.008, 265),
+            "faint": (0.70, 0.010, 265),
+            "zero": (0.90, 0.006, 265),
+            "accent": (0.78, 0.130, 250),
+        },
+    }
+)
+"""Differences from `_LIGHT` or `_DARK`."""
+
+
+@cache
 def palette(name: str) -> Palette:
     """Return the palette with a name; the light one for an unknown name."""
-    safe = name.endswith("-safe")
-    if name == "dark-room":
-        return _dark_room()
-    if name.startswith("dark"):
-        return _dark(name, safe)
-    return _light(name if name in NAMES else "light", safe)
+    if name not in NAMES:
+        return palette("light")
+    dark, safe = name.startswith("dark"), name.endswith("-safe")
+    values = (_DARK if dark else _LIGHT) | _OWN.get(name, {})
+    return Palette(name, dark, safe, **{role: colour(*value) for role, value in values.items()})
 
 
 def apply(application: QApplication, name: str) -> Palette:
     """Set the theme of the application; a change takes about half a second."""
-    chosen = palette(name)
-    sheet = _sheet(chosen)
+    chosen, sheet = palette(name), _sheet(palette(name))
     # Qt polishes every widget again even for the same style sheet, which takes half a second.
-    if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
+    if _applied == [chosen] and application.styleSheet() == sheet:
         return chosen
-    if application.property(_PROPERTY) is None:
+    if not _applied:
         # A new style also polishes every widget, so set it once.
         application.setStyle("Fusion")
-    application.setProperty(_PROPERTY, chosen.name)
+    _applied[:] = [chosen]
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
     # Removing the style sheet first is three times as fast as replacing it.
@@ -402,7 +436,10 @@ def apply(application: QApplication, name: str) -> Palette:
 
 def set_window_theme(window: QWidget, name: str) -> None:
     """Give one window its own theme; an empty name restores that of the application."""
-    window.setProperty(_PROPERTY, name)
+    if name:
+        _themed[window] = name
+    else:
+        _themed.pop(window, None)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
     # Set the palette last: a style sheet resets it, and children do not inherit that of the window.
     own = _qt_palette(palette(name)) if name else QPalette()
@@ -411,12 +448,10 @@ def set_window_theme(window: QWidget, name: str) -> None:
 
 
 def of(widget: QWidget) -> Palette:
-    if name := widget.window().property(_PROPERTY):
+    if _themed and (name := _themed.get(widget.window())):
         return palette(name)
-    application = QApplication.instance()
-    name = application.property(_PROPERTY) if application is not None else None
-    if isinstance(name, str):
-        return palette(name)
+    if _applied:
+        return _applied[-1]
     return palette("dark" if widget.palette().window().color().lightnessF() < 0.5 else "light")
 
 
@@ -439,8 +474,8 @@ def _scale(application: QApplication, ratio: float, before: float) -> None:
     widgets = application.allWidgets()
     own = [(widget, QFont(widget.font())) for widget in widgets if _has_font(widget)]
     fixed = [(widget, name, size) for widget in widgets for name, size in _fixed(widget)]
-    if isinstance(name := application.property(_PROPERTY), str):
-        apply(application, name)
+    if _applied:
+        apply(application, _applied[0].name)
     for widget, font in own:
         font.setPointSizeF(font.pointSizeF() * ratio)
         widget.setFont(font)
@@ -497,73 +532,16 @@ def system_name(application: QApplication) -> str:
 
 
 def fixed_font(size: float | None = None) -> QFont:
-    font = type_.mono()
+    """Return a copy of the monospaced font, at a size in points (default: that of other texts)."""
+    font = QFont(_mono(type_.zoom()))
     if size is not None:
         font.setPointSizeF(size)
     return font
 
 
-def _light(name: str, safe: bool) -> Palette:
-    return Palette(
-        name=name,
-        dark=False,
-        safe=safe,
-        window=colour(0.965, 0.004, 260),
-        base=colour(0.995, 0.001, 260),
-        raised=colour(0.985, 0.002, 260),
-        border=colour(0.875, 0.006, 260),
-        text=colour(0.20 if safe else 0.22, 0.015, 265),
-        muted=colour(0.50, 0.015, 265),
-        faint=colour(0.63, 0.010, 265),
-        zero=colour(0.345 if safe else 0.38, 0.010, 265),
-        accent=colour(0.53, 0.17, 262),
-        selection=colour(0.66, 0.18, 262, 0.42),
-        hover=colour(0.45, 0.05, 262, 0.11),
-        error=colour(0.55, 0.20, 27),
-        warning=colour(0.55, 0.13, 60),
-        note=colour(0.535, 0.10, 245),
-        ok=colour(0.53, 0.12, 150),
-        missing=colour(0.76, 0.006, 260),
-    )
-
-
-def _dark(name: str, safe: bool) -> Palette:
-    return Palette(
-        name=name,
-        dark=True,
-        safe=safe,
-        window=colour(0.235, 0.008, 265),
-        base=colour(0.205, 0.008, 265),
-        raised=colour(0.290, 0.010, 265),
-        border=colour(0.345, 0.010, 265),
-        text=colour(0.985 if safe else 0.97, 0.004, 265),
-        muted=colour(0.715, 0.010, 265),
-        faint=colour(0.610, 0.012, 265),
-        zero=colour(0.91 if safe else 0.875, 0.010, 265),
-        accent=colour(0.715, 0.135, 258),
-        selection=colour(0.54, 0.17, 262, 0.42),
-        hover=colour(0.95, 0.02, 262, 0.10),
-        error=colour(0.70, 0.17, 25),
-        warning=colour(0.79, 0.13, 75),
-        note=colour(0.76, 0.09, 240),
-        ok=colour(0.76, 0.13, 152),
-        missing=colour(0.42, 0.008, 265),
-    )
-
-
-def _dark_room() -> Palette:
-    return replace(
-        _dark("dark-room", safe=False),
-        window=colour(0.10, 0.004, 265),
-        base=colour(0.08, 0.004, 265),
-        raised=colour(0.19, 0.008, 265),
-        border=colour(0.37, 0.010, 265),
-        text=colour(0.99, 0.002, 265),
-        muted=colour(0.83, 0.008, 265),
-        faint=colour(0.70, 0.010, 265),
-        zero=colour(0.90, 0.006, 265),
-        accent=colour(0.78, 0.130, 250),
-    )
+@lru_cache(maxsize=1)
+def _mono(zoom: float) -> QFont:
+    return type_.mono()
 
 
 def _qt_palette(colours: Palette) -> QPalette:

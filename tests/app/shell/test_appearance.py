@@ -86,7 +86,7 @@ def test_an_offset_is_the_same_text_everywhere(
         ]
 
     assert [re.findall(r"\b(?:0x23b|571)\b", text)[0] for text in texts()] == ["0x23b"] * 7
-    window.actions_.decimal_offsets.setChecked(True)
+    window.actions_["decimal_offsets"].setChecked(True)
     assert window.settings.decimal_offsets
     assert [re.findall(r"\b(?:0x23b|571)\b", text)[0] for text in texts()] == ["571"] * 7
 
@@ -97,7 +97,7 @@ KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 @pytest.mark.thorough
 def test_nothing_moves_by_itself(qapp: QApplication, qtbot: QtBot, settings: Settings, small: MainWindow) -> None:
     """No caret blinks, no menu fades, *Play* goes one step; and the choice holds at the next start."""
-    trace, reduced = small.trace, small.actions_.reduced_motion
+    trace, reduced = small.trace, small.actions_["reduced_motion"]
     small.session.look_up(KEY)
     qtbot.waitUntil(lambda: trace.trace is not None)
     settle(small, 40)
@@ -120,7 +120,7 @@ def test_nothing_moves_by_itself(qapp: QApplication, qtbot: QtBot, settings: Set
     settle(small, 40)
     again = MainWindow(settings)
     qtbot.addWidget(again)
-    assert again.actions_.reduced_motion.isChecked()
+    assert again.actions_["reduced_motion"].isChecked()
     again.close()
     reduced.trigger()
     assert qapp.cursorFlashTime() == blink

@@ -52,7 +52,7 @@ def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     until(lambda: one.isActiveWindow() and QApplication.activeModalWidget() is None)
     yield one
     one.sandbox_shell.sandbox.drop()
-    one.byte_editing.typed.discard()
+    one.changing.typed.discard()
     one.session.close_all()
     settle(one, 20)
 
@@ -137,7 +137,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     window.hex.actions_.paste.trigger()
     assert opened(window)[1510:1521] == b"de ad be ef"
     at(window, 1600, 1610)
-    dialog = window.byte_editing.ask_fill()
+    dialog = window.changing.ask_fill()
     assert "10 bytes" in dialog.labelText()
     dialog.setTextValue("01 02 03")
     dialog.accept()
@@ -147,13 +147,13 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert "do not fit: only 2 left" in window.notices.text
 
     word = before[1700:1703]
-    assert window.byte_editing.ask_replace() is None
+    assert window.changing.ask_replace() is None
     window.hex.search.look_for("Hex", word.hex(" "))
     until(lambda: window.hex.search.hits.count > 0)
-    window.byte_editing.replace("00")
+    window.changing.replace("00")
     assert "cannot replace 3" in window.notices.text
     was = opened(window)
-    asked = window.byte_editing.ask_replace()
+    asked = window.changing.ask_replace()
     asked.setTextValue('"abc"')
     asked.accept()
     assert opened(window) == was.replace(word, b"abc")
@@ -178,7 +178,7 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
 @pytest.mark.thorough
 def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(window: MainWindow, file: Path) -> None:
     before = file.read_bytes()
-    actions, typed = window.changing.actions, window.byte_editing.typed
+    actions, typed = window.changing.actions, window.changing.typed
     actions.allow.trigger()
     at(window, 1500)
     keys(window, "deadbe")
@@ -239,8 +239,8 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     window.session.show(window.session.documents[0])
     at(window, seed)
     until(lambda: seen() == (9, "9", "9"))
-    for _ in range(window.byte_editing.typed.count):
-        window.byte_editing.typed.undo()
+    for _ in range(window.changing.typed.count):
+        window.changing.typed.undo()
     until(lambda: seen() == (7, "7", "7"))
     assert not window.isWindowModified()
     assert file.read_bytes() == before
@@ -255,17 +255,17 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     window.open(str(SAMPLE))
     until(lambda: window.session.uri == str(SAMPLE))
     assert window.findChild(QMessageBox, "discardTyped") is None
-    assert not window.byte_editing.typed.changes
+    assert not window.changing.typed.changes
     window.session.close_document(window.session.documents[0])
     assert window.session.uri == str(file)
     box = window.findChild(QMessageBox, "discardTyped")
     box.reject()
-    assert window.byte_editing.typed.count == 1
+    assert window.changing.typed.count == 1
     window.session.close()
     box = window.findChildren(QMessageBox, "discardTyped")[-1]
     press(box, "Discard")
     until(lambda: window.session.uri == str(SAMPLE))
-    assert not window.byte_editing.typed.changes
+    assert not window.changing.typed.changes
     assert len(window.session.documents) == 1
 
 

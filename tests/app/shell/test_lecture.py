@@ -41,7 +41,7 @@ def begun(window: MainWindow) -> LectureScreen:
 
 def press(screen: LectureScreen, window: MainWindow, *names: str) -> None:
     for name in names:
-        window.actions_.lecturing.all[name].trigger()
+        window.lecturing.all[name].trigger()
         settle(window, 20)
 
 
@@ -71,7 +71,7 @@ def test_a_lookup(shown: MainWindow, qtbot: QtBot) -> None:
     with qtbot.waitSignal(screen.left):
         press(screen, shown, "leave")
     assert (shown.session.selection.span, shown.session.walk.step, bytes(shown.panels.state().data())) == before
-    assert not any(action.isEnabled() for action in shown.actions_.lecturing.all.values())
+    assert not any(action.isEnabled() for action in shown.lecturing.all.values())
 
 
 @pytest.mark.thorough
@@ -98,7 +98,7 @@ def test_keys_and_clickers(shown: MainWindow, qtbot: QtBot) -> None:
 @pytest.mark.thorough
 def test_a_lesson(shown: MainWindow, settings: Settings) -> None:
     """A question is shown without its answer, which the next key reveals; the progress does not say *shown*."""
-    teaching = shown.help.teaching
+    teaching = shown.teaching
     teaching.player.start(lessons()[0])
     settle(shown, 60)
     screen = begun(shown)

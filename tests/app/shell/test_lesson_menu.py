@@ -68,7 +68,7 @@ def test_what_a_lesson_does_to_the_window(
     window.open(mine)
     qtbot.waitUntil(lambda: window.session.uri == mine)
     panel, drawings = window.panels.panel(LessonPanel), window.hex.drawings
-    player, teaching = panel.player, window.help.teaching
+    player, teaching = panel.player, window.teaching
 
     own.with_name("bad.md").write_text("# Bad\n\n## Step\n\n- ask: what?\n- answer colour: red\n")
     teaching.try_lesson(own.with_name("bad.md"), own=False)
@@ -139,14 +139,14 @@ def test_a_lesson_on_an_open_file_is_in_front(qtbot: QtBot, window: MainWindow, 
     with qtbot.waitSignal(window.session.opened):
         window.open(str(data / "swh/small.shard"))
     assert not window.panels.in_front("lessons")
-    window.help.teaching.try_lesson(own, own=True)
+    window.teaching.try_lesson(own, own=True)
     qtbot.waitUntil(lambda: window.panels.in_front("lessons"))
     assert window.panels.panel(LessonPanel).player.trying
 
 
 @pytest.mark.thorough
 def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    window.help.teaching.learn("swh")
+    window.teaching.learn()
     panel = window.panels.panel(LessonPanel)
     qtbot.waitUntil(lambda: panel.player.stage is not None and window.panels.in_front("lessons"))
     dock = window.panels.by_name["lessons"]
@@ -154,7 +154,7 @@ def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot,
     window.open(str(data / "swh/deleted.shard"))
     qtbot.waitUntil(lambda: window.session.uri.endswith("deleted.shard"))
     assert dock.isHidden()
-    window.help.teaching.all.trigger()
+    window.actions_["lessons"].trigger()
     qtbot.waitUntil(lambda: not dock.isHidden())
     window.open(str(data / "swh/small.shard"))
     qtbot.waitUntil(lambda: window.session.uri.endswith("small.shard"))

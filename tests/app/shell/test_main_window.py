@@ -408,7 +408,7 @@ def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> 
     small.resizeDocks([by_name["structure"]], [600], Qt.Orientation.Horizontal)
     settle(small, 100)
     assert docks(small) != before
-    small.actions_.default_layout.trigger()
+    small.actions_["default_layout"].trigger()
     settle(small, 100)
     assert docks(small) == before
     assert neighbours(small) == tabs

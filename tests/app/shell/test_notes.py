@@ -81,7 +81,7 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     QTest.keyClick(window, Qt.Key.Key_K, CONTROL | SHIFT)
-    dialog = window.noting.finding.dialog
+    dialog = window.finding.dialog
     QTest.keyClicks(dialog.key, "mine")
     dialog.where.setEditText(str(tmp_path / "files"))
     QTest.keyClick(dialog.key, Qt.Key.Key_Return)

@@ -156,7 +156,7 @@ def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> 
 @pytest.mark.thorough
 def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
     """Paste, choose keys, type them, test, open: all without a mouse; everything has a name; secrets are dots."""
-    window.actions_.open_address.trigger()
+    window.actions_["open_address"].trigger()
     (sheet,) = window.findChildren(AddressDialog)
     assert not sheet.open_button.isEnabled()
     assert sheet.focusWidget() is sheet.address
@@ -213,7 +213,7 @@ def test_no_secret_is_kept(
         window.session.uri,
         repr(window.session.request),
         tape.lines(),
-        *(action.text() for action in window.actions_.recent.actions()),
+        *(action.text() for action in window.opening.recent.actions()),
         *(place.where for place in window.places.model.places),
     ]
     for secret in (stored.key, stored.secret, "temporary-token", SIGNATURE[-32:]):

@@ -20,7 +20,7 @@ from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices
 from shardscope.shell.open_with import OpenAs, OpenAsDialog, guess_text
-from shardscope.startup.file_links import split_link
+from shardscope.startup.single_instance import split_link
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.widgets.option_fields import JsonField, json_problem

@@ -254,7 +254,7 @@ def test_permission_to_change_belongs_to_its_file(
     mine = tmp_path / "mine.shard"
     shutil.copy(small, mine)
     opened(window, qtbot, small, mine)
-    switch, typed = window.changing.switch, window.byte_editing.typed
+    switch, typed = window.changing.switch, window.changing.typed
     qtbot.waitUntil(lambda: not switch.edit_permission.why_not)
     switch.allow(True)
     typed.put([(3, b"!")])
@@ -318,7 +318,7 @@ def test_the_status_line_is_free_when_an_opening_ends(two: MainWindow, qtbot: Qt
 @pytest.mark.thorough
 def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, small: Path, tmp_path: Path) -> None:
     """The next window opens the same files, in order, the same in front, with the same bytes selected."""
-    assert not two.tab_memory.chosen.isChecked()
+    assert not two.actions_["restore_tabs"].isChecked()
     two.tab_memory.save()
     assert settings.tabs == []
     gone = tmp_path / "gone.shard"
@@ -327,7 +327,7 @@ def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, sm
     two.session.step(-1)
     settle(two, 20)
     two.session.select_span(Span("", 0x48, 0x50))
-    two.tab_memory.chosen.trigger()
+    two.actions_["restore_tabs"].trigger()
     two.tab_memory.save()
     gone.unlink()
     other = MainWindow(settings)
@@ -349,7 +349,7 @@ def test_no_secret_is_written_down(two: MainWindow, settings: Settings) -> None:
     option = OpenRequest("/a/b.shard", options={"xorbs": "https://user:SECRET@host/x", "deleted": True})
     for number, request in enumerate((signed, login, option)):
         two.session.documents.append(Document(request, number=number))
-    two.tab_memory.chosen.setChecked(True)
+    two.actions_["restore_tabs"].setChecked(True)
     two.tab_memory.save()
     del two.session.documents[2:]
     assert "SECRET" not in json.dumps(settings.tabs)
@@ -360,7 +360,7 @@ def test_no_secret_is_written_down(two: MainWindow, settings: Settings) -> None:
 def test_settings_that_others_wrote_are_passed_over(
     window: MainWindow, qtbot: QtBot, settings: Settings, small: Path
 ) -> None:
-    window.tab_memory.chosen.setChecked(True)
+    window.actions_["restore_tabs"].setChecked(True)
     entry = {"uri": "/a", "format": None, "options": {}, "offset": 0}
     wrong: tuple[dict[str, object], ...] = ({"uri": 5}, {"format": "nonsense"}, {"options": []}, {"offset": -1})
     for one in ({}, *(entry | each for each in wrong)):

@@ -18,7 +18,7 @@ from PySide6.QtGui import QImage
 from shardcore.teaching import resource_paths
 from shardscope.__main__ import main
 from shardscope.startup import desktop_files
-from shardscope.startup.file_links import split_link
+from shardscope.startup.single_instance import split_link
 
 TYPES = {
     "swh/small.shard": "application/x-swh-shard",

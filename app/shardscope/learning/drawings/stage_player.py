@@ -6,7 +6,7 @@ from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSignalBlocker, Qt, Q
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from shardscope.widgets import playback
-from shardscope.widgets.speed_menu import offer_speeds
+from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FRAME_MILLISECONDS = 17

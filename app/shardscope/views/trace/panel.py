@@ -45,7 +45,7 @@ from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import playback, theme
 from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import px
-from shardscope.widgets.speed_menu import offer_speeds
+from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"

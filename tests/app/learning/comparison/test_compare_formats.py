@@ -61,7 +61,7 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow) -> None:
 @pytest.mark.thorough
 def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     """A lesson opens it; arrows choose formats; Escape closes it, and its jobs end."""
-    window.help.teaching.player.wanted.emit(StepTarget(Show.PANEL, "comparison"))
+    window.teaching.player.wanted.emit(StepTarget(Show.PANEL, "comparison"))
     sheet = window.comparing.sheet
     qtbot.waitUntil(sheet.strips.hasFocus)
     for part, key, current in (

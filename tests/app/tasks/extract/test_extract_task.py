@@ -16,8 +16,7 @@ from shardcore.operations.extraction import Conflict
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
-from shardscope.shell.extraction_notices import ExtractionNotices
-from shardscope.shell.notices import Notices, NoticeTone
+from shardscope.shell.notices import ExtractionNotices, Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.extract_task import ExtractDialog
 from shardscope.tasks.extract.saved_choices import ASK, Choices

@@ -9,7 +9,7 @@ import pytest
 
 from shardcore import Span
 from shardcore.model.details import link_command
-from shardscope.startup.file_links import pasted_link, split_link
+from shardscope.startup.single_instance import pasted_link, split_link
 
 
 @pytest.mark.parametrize(

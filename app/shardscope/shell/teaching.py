@@ -1,25 +1,36 @@
-"""Lessons in the window: the menu *Learn*, welcome cards, and what a lesson requests from the window."""
+"""Lessons, lecture and help in the window: what they request from it, format reference, versions."""
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QFileSystemWatcher, QObject, Signal
+import PySide6
+from PySide6.QtCore import QCoreApplication, QEvent, QFileSystemWatcher, QObject, QSize, Qt, Signal, qVersion
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import delete
 
+import shardcore
+from shardcore.shards.registry import FORMATS
 from shardcore.teaching.lessons.lesson import Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions, read_lesson
 from shardcore.teaching.lessons.lesson_step import StepTarget
+from shardscope.learning.help.format_page import FormatPage
+from shardscope.learning.help.help_pages import GLOSSARY
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
-from shardscope.views.hex.drawing_tab import DrawingPlace
+from shardscope.shell.lecture import LectureActions, LectureScreen
+from shardscope.shell.notices import Notices
+from shardscope.startup.settings import Settings
+from shardscope.views.hex.panel import HexPanel
+from shardscope.views.inspector.panel import Inspector
 
 SOON_MILLISECONDS = 100
 """Delay in milliseconds, so that several writes by an editor count as one change."""
@@ -74,20 +85,29 @@ class LessonTrial(QObject):
 
 
 PANEL = "lessons"
+PAGE = "formatPage"
 COMPARISON = "comparison"
 """Name that a lesson uses to open *Compare formats*."""
 
 
 class Teaching(QObject):
-    refused = Signal(str)
-    comparison_wanted = Signal()
+    """Lessons and pages of help; `compare` opens *Compare formats*."""
 
-    def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
-        super().__init__(parent)
-        self._session, self._panels, self._drawings = session, panels, drawings
-        self._panel = panels.panel(LessonPanel)
-        self.all = QAction(self.tr("&Lessons"), self)
-        self.all.triggered.connect(self.show)
+    def __init__(
+        self,
+        session: Session,
+        panels: PanelDocks,
+        bytes_: HexPanel,
+        notices: Notices,
+        settings: Settings,
+        compare: Callable[[], object],
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._session, self._panels, self._bytes, self._notices = session, panels, bytes_, notices
+        self._settings, self._compare, self._window = settings, compare, window
+        self._panel, self._page = panels.panel(LessonPanel), panels.panel(FormatPage)
+        self.player: LessonPlayer = self._panel.player
         self._brought, self._dismissed = False, False
         panels.by_name[PANEL].installEventFilter(self)
         self._fronts: list[str] = []
@@ -95,23 +115,18 @@ class Teaching(QObject):
         self._own_trial = False
         self._refusal = ""
         self.trial = LessonTrial(session.jobs, self)
-        self.trial.read.connect(self._read)
-        self.trial.refused.connect(self._refuse)
-        self._panel.reload_wanted.connect(self.trial.reload)
-        self._panel.begun.connect(self._end_trial)
-        self._panel.player.wanted.connect(self._wanted)
-        self._panel.player.began.connect(self._began)
-        self._panel.player.left.connect(self._left)
-        drawings.item_chosen.connect(self._panel.player.choose_item)
-
-    @property
-    def player(self) -> LessonPlayer:
-        return self._panel.player
-
-    def fill(self, menu: QMenu, missions: QAction) -> None:
-        menu.addAction(self.all)
-        menu.addAction(missions)
-        missions.triggered.connect(lambda _=False: self.show_missions())
+        for signal, slot in (
+            (self.trial.read, self._read),
+            (self.trial.refused, self._refuse),
+            (self._panel.reload_wanted, self.trial.reload),
+            (self._panel.begun, self._end_trial),
+            (self.player.wanted, self._wanted),
+            (self.player.began, self._began),
+            (self.player.left, self._left),
+            (bytes_.drawings.item_chosen, self.player.choose_item),
+            (panels.panel(Inspector).page_wanted, self.show_page),
+        ):
+            signal.connect(slot)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Close, QEvent.Type.Show):
@@ -126,26 +141,47 @@ class Teaching(QObject):
 
     def show_missions(self) -> None:
         if self._session.shard is None:
-            self._panel.player.start(missions()[0])
+            self.player.start(missions()[0])
         else:
             self._panel.show_missions()
         self._panels.show(PANEL, focus=True)
 
-    def learn(self, format: str) -> bool:
-        found = lessons_of(format)
+    def learn(self) -> None:
+        """Begin the first lesson on the format of the open shard; without one, show its page."""
+        shard = self._session.shard
+        found = lessons_of(shard.format) if shard is not None else ()
         if found:
             self._panel.begin(found[0])
-        return bool(found)
+            self.opened()
+        else:
+            self._panels.show(PAGE)
+
+    def show_page(self) -> None:
+        self._page.show_page_of_file()
+        self._panels.show(PAGE, focus=True)
+
+    def show_glossary(self) -> None:
+        self._page.show_page(GLOSSARY)
+        self._panels.show(PAGE, focus=True)
+
+    def start_lecture(self, actions: LectureActions, zooms: Sequence[QAction], *, full: bool = True) -> LectureScreen:
+        """Open the projector screen; with `full`, it covers the display."""
+        pages = self._bytes.pages
+        screen = LectureScreen(self._session, pages, self._settings, self.player, actions, self._window)
+        screen.addActions(zooms)
+        screen.resize(self._window.size())
+        screen.begin(full=full)
+        return screen
 
     def try_lesson(self, path: Path, *, own: bool) -> None:
         self._own_trial, self._trying = own, None
         self.trial.start(path)
 
     def _read(self, lesson: Lesson) -> None:
-        player = self._panel.player
+        player = self.player
         if self._refusal:
             self._refusal = ""
-            self.refused.emit("")
+            self._notices.clear("lesson")
         if player.trying and player.lesson is not None and player.lesson.name == lesson.name:
             player.replace(lesson)
         elif not self._own_trial:
@@ -159,11 +195,11 @@ class Teaching(QObject):
 
     def _refuse(self, why: str) -> None:
         self._refusal = why
-        self.refused.emit(why)
+        self._notices.add_notice(why, about="lesson")
 
     def _try_here(self, lesson: Lesson) -> None:
         self._trying = None
-        self._panel.player.start(replace(lesson, sample=""), trying=True)
+        self.player.start(replace(lesson, sample=""), trying=True)
 
     def _began(self) -> None:
         self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
@@ -185,19 +221,19 @@ class Teaching(QObject):
     def _put_away(self) -> None:
         if self._brought:
             self._brought = False
-            self._drawings.hide()
+            self._bytes.drawings.hide()
 
     def opened(self, *, front: bool = True) -> None:
         if self._refusal:
-            self.refused.emit(self._refusal)  # opening a file clears the bar; there is no text yet
+            self._refuse(self._refusal)  # opening a file removed the notice
         if self._trying is not None:
             self._try_here(self._trying)
-        if self._panel.player.lesson is not None and front and not self._dismissed:
+        if self.player.lesson is not None and front and not self._dismissed:
             self._panels.show(PANEL)
 
     def _wanted(self, shown: StepTarget) -> None:
         if shown.kind is Show.PANEL and shown.name == COMPARISON:
-            self.comparison_wanted.emit()
+            self._compare()
         elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
@@ -206,7 +242,37 @@ class Teaching(QObject):
         elif shown.kind is Show.DRAWING and not shown.name:
             self._put_away()
         elif shown.kind is Show.DRAWING:
-            self._brought = self._brought or not self._drawings.in_front
+            self._brought = self._brought or not self._bytes.drawings.in_front
             values = dict(shown.values)
             item = values.pop("item", "")
-            self._drawings.show(shown.name, values, item)
+            self._bytes.drawings.show(shown.name, values, item)
+
+
+def versions() -> list[str]:
+    # Imported late: it takes long, and the start does not need it.
+    from importlib import metadata
+
+    return [
+        f"Formats: {', '.join(FORMATS)}",
+        f"Python {platform.python_version()} ({platform.system()} {platform.machine()})",
+        f"Qt {qVersion()}, PySide6 {PySide6.__version__}",
+        *(f"{name} {metadata.version(name)}" for name in ("NumPy", "pyqtgraph")),
+    ]
+
+
+def about_box(window: QWidget, reference: QAction) -> QMessageBox:
+    """Return the box; open it with `open()`, which does not block."""
+    box = QMessageBox(window)
+    box.setTextFormat(Qt.TextFormat.RichText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
+    box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))
+    about = QCoreApplication.translate("About", "Explorer for shard files: bytes, fields, objects, lookups.")
+    licence = QCoreApplication.translate("About", "MIT licence.")
+    box.setText(f"<b>Shardscope {shardcore.__version__}</b><br>{about}<br>{licence}")
+    box.setInformativeText("<br>".join(versions()))
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    box.addButton(QMessageBox.StandardButton.Close)
+    docs = box.addButton(QCoreApplication.translate("About", "&Documentation"), QMessageBox.ButtonRole.HelpRole)
+    docs.clicked.connect(reference.trigger)
+    return box

@@ -1,27 +1,42 @@
-"""Typing, pasting, filling and replacing bytes: in a sandbox, or in a file with editing allowed."""
+"""Editing of the open file: objects, typing, pasting, filling and replacing bytes, and the notices about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
-from shardcore import ShardError, UsageError
+from shardcore import ShardError, Span, UsageError
 from shardcore.model.text import plural, short
+from shardcore.writing.journal import Journal
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.display_text import offset_words
 from shardscope.session.error_messages import error_text
 from shardscope.session.open_request import OpenRequest
+from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.session import Session
-from shardscope.shell.edit_shell import EditShell
+from shardscope.shell.bars import StatusLine
+from shardscope.shell.notices import Notices, NoticeTone, question
+from shardscope.tasks.edit.actions import EditActions, EditChip
+from shardscope.tasks.edit.dialog import LEAST, EditDialog
+from shardscope.tasks.edit.edit_switch import EditSwitch
+from shardscope.tasks.edit.editor import Editor, EditOutcome
+from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.hex_state import ByteEdits
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
+
+GAP = 12
+_TYPED = "typed bytes"
+"""Subject of the notice about typed bytes that are not written yet."""
+
 
 MOST_TYPED = 1 << 20
 """Maximum number of bytes written at once."""
@@ -54,11 +69,8 @@ MOST_FILLED = 16 << 20
 """Maximum number of bytes filled at once."""
 
 
-class ByteEditing(QObject):
-    """Connects the bytes view to the target of edits: the sandbox if it is on, else the typed bytes of the file."""
-
-    allowed = Signal(str)
-    """Editing became possible; carries the text of an earlier refusal, so that its notice can be removed."""
+class EditShell(QObject):
+    """Editing of the open file, and of the sandbox while it is on."""
 
     def __init__(
         self,
@@ -66,42 +78,144 @@ class ByteEditing(QObject):
         bytes_: HexPanel,
         objects: ObjectPanel,
         sandbox: Sandbox,
-        changing: EditShell,
+        notices: Notices,
+        line: StatusLine,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)
-        self._session, self._bytes, self._window = session, bytes_, window
-        self._sandbox, self._changing = sandbox, changing
+        self._session, self._bytes, self._sandbox = session, bytes_, sandbox
+        self._notices, self._window = notices, window
+        self._top = 0
+        self._typed_shown = False
+        self._from: tuple[str, int] | None = None
         self._refused: set[str] = set()
-        self.typed: TypedBytes = changing.typed
+        self.switch = EditSwitch(session, self)
+        self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
+        self.typed = TypedBytes(session, self.switch, self)
+        self.actions = EditActions(self.switch, self.editor, self.typed, window)
+        self.rekeying = RekeyTask(session, self.switch, window)
+        self.chip = EditChip(self.switch, self.actions, line)
+        line.add_sign(self.chip)
+        self.chip.setVisible(False)
         self._leave = session.may_leave
         session.may_leave = self._may_leave
         session.add_unsaved(lambda: bool(self.typed.changes))
-        session.keep_view("permission", changing.switch)
+        session.keep_view("permission", self.switch)
         session.keep_view("typed", self.typed)
-        actions = bytes_.actions_
-        actions.paste.triggered.connect(lambda _: self.paste())
-        actions.fill.triggered.connect(lambda _: self.ask_fill())
-        actions.replace.triggered.connect(lambda _: self.ask_replace())
-        bytes_.state.read_only.connect(self._show_read_only)
-        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), objects.table)
+        self._connect()
+        self._add_to_table(objects)
+        self._update()
+
+    def _connect(self) -> None:
+        session, state, actions = self._session, self._bytes.state, self._bytes.actions_
+        for signal, slot in (
+            (self.editor.opened, self._place),
+            (self.editor.proposed, self._show),
+            (self.editor.place_wanted, self._reveal),
+            (self.editor.reloading, self.typed.discard),
+            (self.editor.reloading, self._keep_place),
+            (self.editor.reloaded, lambda: state.scroll_to(self._top)),
+            (self.editor.news, self._show_news),
+            (self.rekeying.news, self._show_news),
+            (self.actions.rekey.triggered, lambda _: self.rekeying.ask()),
+            (self.switch.interrupted, self._show_interrupted),
+            (self.switch.changed, lambda: self.chip.setVisible(session.shard is not None)),
+            (self.typed.changed, self._typed_changed),
+            (self.typed.place_wanted, state.move_caret),
+            (actions.paste.triggered, lambda _: self.paste()),
+            (actions.fill.triggered, lambda _: self.ask_fill()),
+            (actions.replace.triggered, lambda _: self.ask_replace()),
+            (state.read_only, lambda: self._refuse(self._why_not())),
+            (session.closed, lambda: self.actions.set_selected(0)),
+        ):
+            signal.connect(slot)
+        for changed in (self._sandbox.changed, self.typed.changed, self.switch.changed, session.closed):
+            changed.connect(self._update)
+        for done in (self.editor.opened, self.editor.proposed, session.opened):
+            done.connect(lambda _: self._update())
+
+    def _add_to_table(self, objects: ObjectPanel) -> None:
+        table, edits = objects.table, self.actions.for_objects
+        table.selectionModel().selectionChanged.connect(lambda *_: self.actions.set_selected(table.selected_count()))
+        line_before = QAction(table)
+        line_before.setSeparator(True)
+        table.insertActions(objects.hide_unused, [line_before, *edits])
+        self.switch.changed.connect(lambda: line_before.setVisible(any(one.isVisible() for one in edits)))
+        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), table)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(self._delete)
-        sandbox.changed.connect(self._update)
-        self.typed.changed.connect(self._update)
-        changing.editor.opened.connect(lambda _: self._update())
-        changing.editor.proposed.connect(lambda _: self._update())
-        changing.switch.changed.connect(self._update)
-        session.opened.connect(lambda _: self._update())
-        session.closed.connect(self._update)
-        self._update()
+
+    # --- the bytes ---
+
+    def _place(self, sheet: EditDialog) -> None:
+        self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
+        bytes_, screen = self._bytes, self._window.screen().availableGeometry()
+        window = self._window.frameGeometry()
+        corner = bytes_.mapToGlobal(QPoint(0, 0))
+        before, after = corner.x() - screen.left(), screen.right() - corner.x() - bytes_.width()
+        most = (self._window.size() - QSize(2 * GAP, 2 * GAP)).boundedTo(screen.size())
+        width, height = sheet.size().boundedTo(most).toTuple()
+        if max(before, after) >= LEAST + GAP:
+            width = min(width, max(before, after) - GAP)
+        left = corner.x() + bytes_.width() + GAP // 2 if after > before else corner.x() - GAP // 2 - width
+        left = max(min(left, screen.right() - width), screen.left())
+        top = min(window.bottom(), screen.bottom()) - GAP - height
+        sheet.setGeometry(left, max(top, screen.top()), width, height)
+
+    def _show(self, proposed: Proposed | None) -> None:
+        self._bytes.state.set_proposed(proposed or (self.typed.proposed if self.editor.sheet is None else None))
+        if proposed is None and self._from is not None and self.editor.sheet is None:
+            # The edit changed a file beside the shard; return to the source shown before.
+            (name, top), self._from = self._from, None
+            if self._bytes.state.name != name:
+                self._bytes.show_source(name)
+                self._bytes.state.scroll_to(top)
+
+    def _reveal(self, span: Span) -> None:
+        state = self._bytes.state
+        if span.source == state.name:
+            state.reveal(span.start)
+        else:
+            self._bytes.show_source(span.source, Span(span.source, span.start, span.start + 1))
+
+    def _keep_place(self) -> None:
+        self._top = max(self._bytes.state.visible_bytes[0], 0)
+
+    # --- what became of it ---
+
+    def _typed_changed(self) -> None:
+        typed, shown = self.typed, self._typed_shown
+        self._typed_shown = bool(typed.changes)
+        if typed.changes and not shown:
+            words = self.tr("Typed bytes are not written yet. {0} writes them, {1} discards them.")
+            keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
+            text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
+            self._notices.add_notice(
+                text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
+            )
+        elif shown and not typed.changes:
+            self._notices.clear(_TYPED)
+
+    def _show_news(self, news: EditOutcome) -> None:
+        self._notices.add_notice(
+            news.text, NoticeTone.ERROR if news.bad else NoticeTone.SUCCESS, action=news.action, do=news.do
+        )
+
+    def _show_interrupted(self, uri: str, journal: Journal) -> None:
+        name = f"{Path(uri).name} ({journal.what})" if journal.what else Path(uri).name
+        text = self.tr("An edit of {0} was interrupted: the file may be partly changed.").format(name)
+        action = self.tr("Undo") if journal.kept else self.tr("Finish")
+        put_back = partial(self.editor.put_back, uri, journal)
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=put_back)
+
+    # --- typed bytes ---
 
     @property
     def edits(self) -> ByteEdits | None:
         """Target of edits; None if the file is read-only."""
         if self._sandbox.on:
             return self._sandbox
-        return self.typed if self.typed.possible and self._changing.editor.sheet is None else None
+        return self.typed if self.typed.possible and self.editor.sheet is None else None
 
     def _update(self) -> None:
         state, edits = self._bytes.state, self.edits
@@ -110,21 +224,18 @@ class ByteEditing(QObject):
             self._session.documents_changed.emit()
         state.set_edits(edits)
         while edits is not None and self._refused:
-            self.allowed.emit(self._refused.pop())
+            self._notices.clear(self._refused.pop())
         actions = self._bytes.actions_
         for action in (actions.paste, actions.fill, actions.replace):
             action.setEnabled(edits is not None)
             action.setToolTip(tip("" if edits is not None else self._why_not()))
-        if self._changing.editor.sheet is None:
+        if self.editor.sheet is None:
             shown = proposed_bytes(self._sandbox.pending) if self._sandbox.on else self.typed.proposed
             if shown != state.proposed:
                 state.set_proposed(shown)
 
     def _why_not(self) -> str:
         return self.tr("Read-only: choose Tools > Sandbox > Use sandbox, or Edit > Allow changes to this file")
-
-    def _show_read_only(self) -> None:
-        self._refuse(self._why_not())
 
     def _refuse(self, why: str) -> None:
         self._refused.add(why)
@@ -135,7 +246,7 @@ class ByteEditing(QObject):
     def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
         edits = self.edits
         if edits is None or self._bytes.state.name:
-            self._show_read_only()
+            self._refuse(self._why_not())
             return
         try:
             pieces, what = make()
@@ -229,13 +340,13 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        there = [action for action in self._changing.actions.for_objects if action.isVisible()]
+        there = [action for action in self.actions.for_objects if action.isVisible()]
         if not there:
             self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
         elif there[0].isEnabled():
             there[0].trigger()
         else:
-            self._refuse(self._changing.switch.why_not or self.tr("Select objects in the table first"))
+            self._refuse(self.switch.why_not or self.tr("Select objects in the table first"))
 
     # --- leaving ---
 
@@ -243,14 +354,8 @@ class ByteEditing(QObject):
         """Return True if no typed bytes are lost; else ask, and call `go` after *Discard*."""
         if not self.typed.changes:
             return self._leave(request, go)
-        box = QMessageBox(self._window)
-        box.setObjectName("discardTyped")
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(self.tr("Discard typed bytes?"))
-        box.setText(self.tr("The typed bytes will be lost."))
-        box.setInformativeText(self.tr("The file has not been changed."))
+        title, text = self.tr("Discard typed bytes?"), self.tr("The typed bytes will be lost.")
+        box = question(self._window, "discardTyped", title, text, self.tr("The file has not been changed."))
         drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
         write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
@@ -262,6 +367,6 @@ class ByteEditing(QObject):
             go()
 
         drop.clicked.connect(lambda _=False: dropped())
-        write.clicked.connect(lambda _=False: self._changing.editor.ask_bytes(self.typed.changes))
+        write.clicked.connect(lambda _=False: self.editor.ask_bytes(self.typed.changes))
         box.open()
         return False

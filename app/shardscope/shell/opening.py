@@ -1,0 +1,391 @@
+"""Opening of files: dialogs, menus of recent files and samples, errors and their remedies; quitting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
+
+from shardcore import (
+    CredentialsRefused,
+    DataSet,
+    FormatError,
+    NoSuchObject,
+    NotAShard,
+    Remedy,
+    RemoteError,
+    RemoteOptions,
+    Shard,
+    ShardError,
+    Span,
+)
+from shardcore.errors import LargeRead, LayerUnchosen
+from shardcore.model.text import shown, size_text
+from shardcore.sources.remote.address import is_address
+from shardcore.teaching import resource_paths
+from shardcore.teaching.lessons.lesson_step import is_fresh
+from shardscope.session.connections import LoginKind, login_kind_of
+from shardscope.session.display_text import cut_middle, grouped, sentence, short_name
+from shardscope.session.error_messages import ACTIONS, error_text, failure
+from shardscope.session.jobs import Job, JobState
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import OpenFailure, Session
+from shardscope.shell.notices import Button, Notices, NoticeTone, question
+from shardscope.shell.open_with import OpenAs, no_fit
+from shardscope.startup.settings import Settings
+from shardscope.tasks.connect.connect_task import ConnectTask
+from shardscope.tasks.new_shard.new_shards import NewShardDialog
+from shardscope.widgets.file_dialogs import ask_files, ask_folder
+from shardscope.widgets.plain_text import tip
+
+if TYPE_CHECKING:
+    from shardscope.startup.single_instance import Handover
+
+LONGEST_ENTRY = 90
+"""Characters of a path in a menu; longer paths are shortened in the middle."""
+
+
+class Opening(QObject):
+    """Opens the files of menus, pages, drops, the command line and a second start of the program.
+
+    Attributes:
+        recent: Menu of the latest files.
+        samples: Menu of the sample of each format.
+    """
+
+    opened = Signal(object)
+    """A shard was opened; not emitted when a parked document is shown again."""
+    recent_changed = Signal()
+
+    def __init__(self, session: Session, settings: Settings, connecting: ConnectTask, window: QWidget) -> None:
+        super().__init__(window)
+        self._session, self._settings, self._connecting, self._window = session, settings, connecting, window
+        self._next: tuple[str, Callable[[], object]] | None = None
+        self.recent = QMenu(self.tr("Open &recent"), window)
+        self.samples = QMenu(self.tr("Open &sample"), window)
+        for sample in resource_paths.main_samples():
+            self._add_entry(self.samples, sample.title, str(sample.path))
+        self.samples.setEnabled(not self.samples.isEmpty())
+        self._fill_recent()
+        session.may_show = self._may_show
+        session.tab_wanted.connect(session.open_tab)
+
+    def open(
+        self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
+    ) -> None:
+        """Open a path or address; show the address dialog first if keys, store or layer must be chosen."""
+        request = OpenRequest(uri, format, remote=remote)
+        if remote is None and self._connecting.has_to_ask(uri):
+            self._connecting.ask(request)
+        else:
+            self._session.open_tab(request, select)
+
+    def open_files(
+        self,
+        files: Sequence[tuple[str, Span | None]],
+        format: str | None = None,
+        remote: RemoteOptions | None = None,
+    ) -> None:
+        if len(files) == 1:
+            self.open(files[0][0], format, remote, files[0][1])
+        else:
+            self._session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
+
+    def open_paths(self, paths: Sequence[str]) -> None:
+        self.open_files([(path, None) for path in paths])
+
+    def open_then(self, uri: str, then: Callable[[], object]) -> None:
+        """Open a path, and call `then` once it is open and shown."""
+        self._next, before = (uri, then), self._session.document
+        self.open(uri)
+        if self._session.shard is not None and self._session.uri == uri and self._session.document is not before:
+            # It was open already, and is only shown.
+            self._go_on()
+
+    def take_over(self, files: Sequence[Handover]) -> None:
+        """Open the files of a second start of the program, and raise the window."""
+        # While a dialog is open, its document stays shown; the files are opened in the background.
+        front = self._session.may_show()
+        for one in files[: int(front)]:
+            self.open(one.uri, one.format, None, one.select)
+        self._session.open_tabs([(OpenRequest(one.uri, one.format), one.select) for one in files[int(front) :]], -1)
+        states, window = Qt.WindowState, self._window
+        window.setWindowState(window.windowState() & ~states.WindowMinimized | states.WindowActive)
+        window.show()
+        window.raise_()
+        window.activateWindow()
+
+    def _may_show(self) -> bool:
+        """Return whether an opened document may be shown: not while a modal dialog is about the current one."""
+        dialog = QApplication.activeModalWidget()
+        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
+
+    def announce(self, shard: Shard) -> None:
+        """Emit `opened`; call it when all parts of the window show the shard."""
+        if self._session.switching:
+            return
+        if not is_fresh(self._session.uri):
+            self._settings.add_recent(self._session.uri)
+            self._fill_recent()
+        self.opened.emit(shard)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        after, self._next = self._next, None
+        if after is not None and after[0] == self._session.uri:
+            after[1]()
+
+    # --- dialogs ---
+
+    def ask_files(self) -> None:
+        ask_files(self._window, self.tr("Open shards"), self.open_paths, start=self._start)
+
+    def ask_folder(self) -> None:
+        ask_folder(self._window, self.tr("Open a folder of shards"), self.open, start=self._start)
+
+    def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
+        ask_folder(self._window, self.tr("Choose the folder that holds the xorbs"), chosen, start=self._start)
+
+    @property
+    def _start(self) -> str:
+        paths = (Path(uri) for uri in self._settings.recent if not is_address(uri))
+        own = resource_paths.resources()
+        return next((str(path.parent) for path in paths if not path.is_relative_to(own)), "")
+
+    # --- menus ---
+
+    def clear_recent(self) -> None:
+        self._settings.clear_recent()
+        self._fill_recent()
+
+    def _fill_recent(self) -> None:
+        names = self._settings.recent
+        self.recent.clear()
+        for name in names:
+            self._add_entry(self.recent, name, name)
+        self.recent.setEnabled(bool(names))
+        if names:
+            self.recent.addSeparator()
+            self.recent.addAction(self.tr("Clear")).triggered.connect(self.clear_recent)
+        self.recent_changed.emit()
+
+    def _add_entry(self, menu: QMenu, text: str, uri: str) -> None:
+        """Add an entry with an untrusted text (path, title): shortened, escaped, without mnemonic."""
+        action = menu.addAction(shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&"))
+        action.setToolTip(tip(uri))
+        action.triggered.connect(lambda _: self.open(uri))
+
+
+class ErrorNotices(QObject):
+    """Notices of outcomes and errors of opening and reading, each with the button of its remedy."""
+
+    def __init__(
+        self,
+        session: Session,
+        notices: Notices,
+        ways: OpenAs,
+        connecting: ConnectTask,
+        opening: Opening,
+        to_bytes: Callable[[], object],
+        pack: Callable[[tuple[str, ...]], object],
+        salvage: QAction,
+    ) -> None:
+        super().__init__(opening)
+        self._session = session
+        self._notices = notices
+        self._ways = ways
+        self._connecting = connecting
+        self._opening = opening
+        self._to_bytes = to_bytes
+        self._pack = pack
+        self._salvage = salvage
+        self._shown_damage: ShardError | None = None
+        # If the user is asked, an error is only shown after a refusal.
+        session.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
+        session.declined.connect(self._failed)
+        session.source_trouble.connect(self._source_trouble)
+        session.troubled.connect(self._troubled)
+        session.member_damaged.connect(self._member_damaged)
+        session.remedy_wanted.connect(self._mend)
+        session.jobs.trouble.connect(lambda job: self._troubled(error_text(job.error), None))
+        session.succeeded.connect(lambda text: notices.add_notice(text, NoticeTone.SUCCESS))
+        opening.opened.connect(self._show_damage)
+        # Loading the index may detect damage that opening did not.
+        session.index_changed.connect(lambda _: None if session.switching else self._show_damage())
+
+    def _troubled(self, text: str, remedy: Remedy | None) -> None:
+        helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
+        tone = NoticeTone.WARNING if helps else NoticeTone.ERROR
+        do = partial(self._mend, helps) if helps else None
+        self._notices.add_notice(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+
+    def _member_damaged(self, name: str, error: FormatError) -> None:
+        """Offer to open a damaged shard of a data set on its own, where its intact parts are shown."""
+        shard = self._session.shard
+        if not isinstance(shard, DataSet):
+            return
+        uri, remote = f"{shard.folder.uri.rstrip('/')}/{name}", self._session.request.remote
+        request = OpenRequest(uri, format=shard.format, remote=remote)
+        text = self.tr("{0} is damaged: {1}. Open the file to see the rest and to recover objects.")
+        self._notices.add_notice(
+            text.format(name, error_text(error)),
+            NoticeTone.WARNING,
+            action=self.tr("Open file"),
+            do=partial(self._session.open_tab, request),
+            about="damage",
+        )
+
+    def _mend(self, remedy: Remedy) -> None:
+        request = self._session.request
+        if remedy is Remedy.DELETED:
+            self._again(request.with_deleted())
+        elif remedy is Remedy.XORBS:
+            self._opening.ask_xorbs(lambda folder: self._again(request.with_xorbs(folder)))
+
+    def _again(self, request: OpenRequest) -> None:
+        if self._session.shard is not None and request.uri == self._session.request.uri:
+            self._session.open(request, select=self._session.selection.span)
+
+    def _failed(self, failed: OpenFailure) -> None:
+        error = failed.error
+        text = failure(self.tr("Cannot open {0}").format(short_name(failed.uri)), error, failed.uri)
+        text += self._closest(error)
+        action: str
+        do: Callable[[], object]
+        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
+            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failed.request)
+        elif isinstance(error, LayerUnchosen):
+            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failed.request)
+        elif isinstance(error, NotAShard) and not is_address(failed.uri):
+            # Files are always shown, so this is a folder that is not a data set.
+            action, do = self.tr("Pack it…"), partial(self._pack, (failed.uri,))
+        else:
+            action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
+        # One notice per file that cannot be opened.
+        self._notices.add_notice(text, action=action, do=do, about=f"open {failed.uri}")
+
+    def _closest(self, error: BaseException) -> str:
+        found = error.candidates if isinstance(error, NotAShard) else ()
+        return self.tr(" Closest match: {0}.").format("; ".join(found)) if found else ""
+
+    def _way_out(
+        self, request: OpenRequest, error: BaseException, again: Callable[[], object]
+    ) -> tuple[str, Callable[[], object]]:
+        if isinstance(error, LargeRead):
+            words = self.tr("Fetch {0}").format(size_text(error.size))
+            return words, partial(self._session.open_tab, request, agreed=True)
+        remedy = error.remedy if isinstance(error, RemoteError) else None
+        denied = (Remedy.RIGHTS, Remedy.PAYER)
+        if request.is_remote and remedy in denied and login_kind_of(request.remote) is not LoginKind.ANONYMOUS:
+            return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
+        if request.is_remote and remedy in (Remedy.PROFILE, *denied):
+            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, LoginKind.PROFILE)
+        if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
+            return ACTIONS[remedy], partial(self._connecting.ask, request)
+        if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
+            return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(
+                self._connecting.ask, request
+            )
+        return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
+
+    def _show_damage(self, *_: object) -> None:
+        """Show the damage of the open shard, once per damage."""
+        shard = self._session.shard
+        damage = shard.damage if shard is not None else None
+        if shard is None or damage is None or damage is self._shown_damage:
+            return
+        if self._session.request.sandbox:
+            return  # the sandbox reports what its changes do
+        self._shown_damage = damage
+        if self._ways.fits_not(shard):
+            text = f"{no_fit()}: {grouped(damage.placed)}."
+            change = Button(self.tr("Change…"), self._ways.change)
+            self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
+            return
+        buttons = []
+        if shard.source is not None and not shard.source.size:
+            text = self.tr("The file is empty (0 bytes).")
+        elif isinstance(damage, NotAShard):
+            other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
+            known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
+            text = self.tr("{0} Showing raw bytes.").format(sentence(error_text(damage)) if other else known)
+            buttons.append(Button(self.tr("Choose format…"), self._ways.change))
+        else:
+            text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
+        if damage.span is not None:
+            buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
+        if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
+            buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
+        self._notices.add_notice(text, buttons=buttons, about="damage")
+
+    def _show(self, damage: ShardError) -> None:
+        if damage.span is not None:
+            self._session.select_span(damage.span)
+            self._to_bytes()
+
+    def _source_trouble(self, error: BaseException | None) -> None:
+        if error is None:
+            self._notices.clear("source")
+            return
+        action = ACTIONS[Remedy.REOPEN]
+        do: Callable[[], object] = self._session.reload
+        if isinstance(error, RemoteError):
+            text = self.tr("{0} What was loaded is still shown.").format(sentence(error_text(error)))
+            action, do = self._way_out(self._session.request, error, self._session.reload)
+        else:
+            text = self.tr("{0} The view may be out of date.").format(sentence(error_text(error)))
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=do, about="source")
+
+
+class Quitting(QObject):
+    """Closing of the window: asks about unsaved changes, and about jobs that write files."""
+
+    def __init__(self, session: Session, window: QWidget) -> None:
+        super().__init__(window)
+        self._session, self._window = session, window
+        self._ends = False
+
+    def end(self) -> None:
+        """Close the window without asking; jobs that write files are cancelled."""
+        self._ends = True
+        self._window.close()
+
+    def may_close(self) -> bool:
+        """Return whether the window may be closed now; else the user is asked."""
+        session = self._session
+        if not self._ends and (unsaved := session.unsaved_document) is not None:
+            session.show(unsaved)
+        if not session.may_leave(None, self._window.close):
+            return False
+        writing = [job for job in session.jobs.open_jobs if job.lasting and job.title and not job.state.ended]
+        if self._ends or not writing or not self._window.isVisible():
+            return True
+        self._ask(writing)
+        return False
+
+    def _ask(self, writing: Sequence[Job]) -> None:
+        """Ask whether to cancel jobs that write files; close the window if all of them finish meanwhile."""
+        text = self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3]))
+        detail = self.tr("Quitting cancels them. Complete files are kept.")
+        box = question(self._window, "quitWhileWriting", self.tr("Quit?"), text, detail)
+        leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
+        stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(stay)
+        box.setEscapeButton(stay)
+        leave.clicked.connect(lambda _: self.end())
+
+        def written(_: Job) -> None:
+            if all(job.state.ended for job in writing):
+                box.reject()
+                if all(job.state is JobState.DONE for job in writing):
+                    self._window.close()
+
+        jobs = self._session.jobs
+        jobs.changed.connect(written)
+        box.finished.connect(lambda _: jobs.changed.disconnect(written))
+        box.open()
