@@ -20,7 +20,10 @@ PAUSE_MILLISECONDS = 900.0
 
 
 class StagePlayback(QObject):
-    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1."""
+    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1.
+
+    It is `held` before the first stage while a question is open, and `led` while a lecture goes through the stages.
+    """
 
     changed = Signal()
     """The stage or its share changed, or playback started or stopped."""
@@ -32,6 +35,7 @@ class StagePlayback(QObject):
         self.share = 1.0
         self.playing = False
         self.held = False
+        self.led = False
         self._waits = 0.0
         self._clock = QElapsedTimer()
         self.timer = QTimer(self)
@@ -132,7 +136,7 @@ class PlaybackBar(QWidget):
 
     def _refresh(self) -> None:
         walk = self._walk
-        self.setVisible(bool(walk.stages) and not walk.held)
+        self.setVisible(bool(walk.stages) and not (walk.held or walk.led))
         self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
         self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
         self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))
