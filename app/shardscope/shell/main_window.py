@@ -36,7 +36,7 @@ from shardcore.model.text import shown
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.learning.charts.panel import Charts
-from shardscope.learning.comparison.window import CompareFormats
+from shardscope.learning.comparison import CompareFormats
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.display_text import set_decimal
 from shardscope.session.highlights import ReferenceQuery
