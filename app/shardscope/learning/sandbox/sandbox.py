@@ -260,6 +260,7 @@ class Sandbox(QObject):
 
     def _opened(self, shard: Shard) -> None:
         self._listen(isinstance(shard, DataSet))
+        self._member = self.member
         if self._session.switching:
             return
         request = self._session.request
