@@ -38,8 +38,15 @@ from shardcore.model.drawing import Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import Colours, tip_of
-from shardscope.learning.drawings.colours import Fonts, colours_of
-from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.learning.drawings.paint import (
+    Fonts,
+    colours_of,
+    paint_arriving,
+    paint_grip,
+    paint_picture,
+    polygon_of,
+    rect_of,
+)
 from shardscope.learning.drawings.stage_player import StagePlayback
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped, span_words
