@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from shardscope.learning.parts import boxed, made
 from shardscope.widgets import playback
 from shardscope.widgets.speed_menu import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
@@ -116,29 +117,22 @@ class PlaybackBar(QWidget):
         super().__init__(parent)
         self.setObjectName("walkBar")
         self._walk = walk
-        self.play = QToolButton()
-        self.play.setObjectName("walkPlay")
+        self.play, self.following = made(QToolButton(), "walkPlay"), made(QToolButton(), "walkNext")
         self.play.clicked.connect(walk.play)
         self.speeds = offer_speeds(self.play)
-        self.following = QToolButton()
-        self.following.setObjectName("walkNext")
         self.following.clicked.connect(lambda: walk.go(0 if walk.ended else walk.stage + 1))
-        self.sentence = WrapText(tone="muted")
-        self.sentence.setObjectName("walkSentence")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(6)
-        for widget in (self.play, self.following):
-            row.addWidget(widget)
-        row.addWidget(self.sentence, 1, Qt.AlignmentFlag.AlignVCenter)
+        self.sentence = made(WrapText(tone="muted"), "walkSentence")
+        sentence = self.sentence, 1, Qt.AlignmentFlag.AlignVCenter
+        boxed(QHBoxLayout(self), self.play, self.following, sentence, margins=(12, 4, 12, 4), spacing=6)
         walk.changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
         walk = self._walk
         self.setVisible(bool(walk.stages) and not (walk.held or walk.led))
-        self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
-        self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
+        sign, words = ("❚❚", self.tr("Pause")) if walk.playing else ("▶", self.tr("Play"))
+        self.play.setText(f"{sign} {words}")
+        self.play.setAccessibleName(words)
         self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))
         with QSignalBlocker(self.sentence):
             ahead = self.tr("What comes next?")
