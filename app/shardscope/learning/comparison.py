@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
@@ -24,14 +23,15 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QHeaderView,
     QSizePolicy,
-    QTableView,
+    QTableWidget,
+    QTableWidgetItem,
     QToolTip,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import SectionRole
-from shardcore.model.text import plural, size_text, without_marks
+from shardcore.model.text import plural, shown, size_text, without_marks
 from shardcore.teaching.comparison import (
     BYTES_PER_MS,
     HEADINGS,
@@ -56,7 +56,6 @@ from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, paint_swatch
-from shardscope.widgets.table_model import Index, TableModel
 
 _SIDE = 10.0
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter
@@ -368,85 +367,73 @@ _MEANINGS = (
 )
 
 
-class CompareModel(TableModel):
-    titles = tuple(heading.capitalize() for heading in HEADINGS)
-    things: tuple[FormatRow, ...] = ()
-
-    def show_rows(self, rows: Sequence[FormatRow]) -> None:
-        if [row.format for row in rows] != [row.format for row in self.things]:
-            self.show_things(tuple(rows))
-        else:
-            self.things = tuple(rows)
-            self.change()
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.ToolTipRole and orientation is Qt.Orientation.Horizontal:
-            return tip(self.tr(_MEANINGS[section]))
-        return super().headerData(section, orientation, role)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        return super().data(index, role)
-
-    def text(self, row: int, column: int) -> str:
-        return grouped(cells(self.things[row])[column])
-
-    def tip(self, row: int, column: int) -> str:
-        found, one = self.things[row], self.things[row].lookup
-        if column == 0:
-            return f"{found.title}: {found.purpose}"
-        if found.error or one is None or column == _LAST:
-            return grouped(found.error) or found.cannot
-        if column == 1:
-            return "\n".join([plural(found.size, "byte"), *found.notes])
-        if column == 2:
-            return plural(found.overhead, "byte")
-        return (
-            f"{plural(one.opening, 'request')} to open it, {one.requests - one.opening:,} more to find and read "
-            f"one {one.kind} of {plural(one.size, 'byte')}: {plural(one.bytes, 'byte')} in "
-            f"{plural(one.rounds, 'round trip')}."
-        )
+def _cell_tip(row: FormatRow, column: int) -> str:
+    one = row.lookup
+    if column == 0:
+        return f"{row.title}: {row.purpose}"
+    if row.error or one is None or column == _LAST:
+        return grouped(row.error) or row.cannot
+    if column == 1:
+        return "\n".join([plural(row.size, "byte"), *row.notes])
+    if column == 2:
+        return plural(row.overhead, "byte")
+    return (
+        f"{plural(one.opening, 'request')} to open it, {one.requests - one.opening:,} more to find and read "
+        f"one {one.kind} of {plural(one.size, 'byte')}: {plural(one.bytes, 'byte')} in "
+        f"{plural(one.rounds, 'round trip')}."
+    )
 
 
-class CompareTable(QTableView):
+class CompareTable(QTableWidget):
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.rows_ = CompareModel(self)
-        self.setModel(self.rows_)
+        super().__init__(0, len(HEADINGS), parent)
         made(
             self,
             "compareTable",
             accessibleName=self.tr("Costs of each format"),
             selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
             selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
+            editTriggers=QAbstractItemView.EditTrigger.NoEditTriggers,
             showGrid=False,
             alternatingRowColors=True,
             tabKeyNavigation=False,
             horizontalScrollMode=QAbstractItemView.ScrollMode.ScrollPerPixel,
             styleSheet=f"QTableView::item {{ padding: {_PADDING}px 4px; }}",
         )
+        self.rows_ = self.model()
         rows, header = self.verticalHeader(), self.horizontalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         rows.setDefaultSectionSize(_LINES * self.fontMetrics().lineSpacing() + 2 * _PADDING)
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | _MIDDLE)
+        for column, (heading, meaning) in enumerate(zip(HEADINGS, _MEANINGS, strict=True)):
+            item = QTableWidgetItem(self.tr(heading.capitalize()))
+            item.setToolTip(tip(self.tr(meaning)))
+            self.setHorizontalHeaderItem(column, item)
         for column, digits in enumerate(_WIDTHS):
             header.resizeSection(column, digits * self.fontMetrics().horizontalAdvance("0"))
-        self.selectionModel().currentRowChanged.connect(self._row_changed)
+        self.currentCellChanged.connect(self._row_changed)
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
-        self.rows_.show_rows(rows)
+        self.setRowCount(len(rows))
+        for number, row in enumerate(rows):
+            for column, text in enumerate(cells(row)):
+                if (item := self.item(number, column)) is None:
+                    item = QTableWidgetItem()
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+                    self.setItem(number, column, item)
+                item.setText(shown(grouped(text)))
+                item.setToolTip(tip(_cell_tip(row, column)))
         high = len(rows) * self.verticalHeader().defaultSectionSize()
         self.setMinimumHeight(high + self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth() + 14)
 
     def choose(self, format: str) -> None:
-        for number, row in enumerate(self.rows_.things):
-            if row.format == format and self.currentIndex().row() != number:
-                self.setCurrentIndex(self.rows_.index(number, 0))
+        names = [self.item(row, 0).text() for row in range(self.rowCount())]
+        if format in names:
+            self.setCurrentCell(names.index(format), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -454,9 +441,9 @@ class CompareTable(QTableView):
         taken = sum(header.sectionSize(column) for column in range(_LAST))
         header.resizeSection(_LAST, max(self.viewport().width() - taken, _LEAST_LAST))
 
-    def _row_changed(self, now: QModelIndex, _: QModelIndex) -> None:
-        if now.isValid():
-            self.chosen.emit(self.rows_.things[now.row()].format)
+    def _row_changed(self, row: int, column: int, before: int, _: int) -> None:
+        if row >= 0 and row != before:
+            self.chosen.emit(self.item(row, 0).text())
 
 
 class CompareWindow(QDialog):
