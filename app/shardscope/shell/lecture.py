@@ -1,14 +1,16 @@
-"""Lecture: a full-screen view for a projector with a drawing, one sentence, and its bytes."""
+"""Lecture: the drawing panel and the bytes with one sentence, on a full screen for a projector."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
+    QColor,
     QGuiApplication,
     QKeySequence,
     QMouseEvent,
@@ -17,17 +19,21 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from shardcore import Section, Shard, Span
-from shardcore.model.drawing import Drawing
+from shardcore import Section, Shard, ShardError, Span
+from shardcore.model.drawing import Drawing, Item, Sketch, StaticSketch
+from shardcore.shards.trace import Trace
+from shardcore.teaching.lessons.lesson import Show
+from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
-from shardscope.learning.drawings.view import DrawingView
+from shardscope.learning.drawings.drawing_request import DrawingRequest
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.byte_pages import PageCache
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
 from shardscope.session.highlights import Highlight
-from shardscope.session.jobs import alive
+from shardscope.session.jobs import Job, alive
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
@@ -42,11 +48,8 @@ BEAT_MILLISECONDS = 2600
 IDLE_MILLISECONDS = 2500
 """Milliseconds without mouse movement after which the cursor is hidden."""
 
-_LETTERS = 25
-"""Number of text lines that would fill the screen; determines the font size."""
-
-_BYTES = 26
-"""Number of rows of bytes that would fill the screen; determines their zoom."""
+_LETTERS, _BYTES = 25, 26
+"""Number of text lines and of rows of bytes that would fill the screen; determines their font sizes."""
 
 _READABLE = 4 / 3
 """Scale of a drawing that must be scrolled, relative to the minimum scale of one that fits."""
@@ -57,6 +60,28 @@ _LEAST = 15
 _SENTENCE = 0.34
 """Fraction of the screen height for the sentence and its choices."""
 
+_SLIDE = "slide"
+"""Name of the tab with the drawing of the slide."""
+
+_Act = Callable[["LectureScreen"], object]
+
+_KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
+    {
+        "next": ("Lecture: next", ("Right", "Space", "PgDown"), lambda screen: screen.go_on()),
+        "back": ("Lecture: back", ("Left", "PgUp", "Backspace"), lambda screen: screen.go_back()),
+        "first": ("Lecture: first step", ("Home",), lambda screen: screen.show_slide(0)),
+        "last": ("Lecture: last step", ("End",), lambda screen: screen.show_slide(screen.count - 1)),
+        "play": ("Lecture: play", ("P",), lambda screen: screen.toggle_play()),
+        "speed": ("Lecture: speed", ("S",), lambda screen: screen.next_speed()),
+        "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
+        "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
+        "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
+        "up": ("Lecture: scroll drawing up", ("Up",), lambda screen: screen.scroll(-1)),
+        "down": ("Lecture: scroll drawing down", ("Down",), lambda screen: screen.scroll(1)),
+        "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
+    }
+)
+
 
 class LectureActions(QObject):
     """Actions with the keys of a lecture; enabled only while its screen is shown."""
@@ -65,23 +90,13 @@ class LectureActions(QObject):
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
-        self._window = window
-        self.all = {
-            "next": self._action(self.tr("Lecture: next"), "Right", "Space", "PgDown"),
-            "back": self._action(self.tr("Lecture: back"), "Left", "PgUp", "Backspace"),
-            "first": self._action(self.tr("Lecture: first step"), "Home"),
-            "last": self._action(self.tr("Lecture: last step"), "End"),
-            "play": self._action(self.tr("Lecture: play"), "P"),
-            "speed": self._action(self.tr("Lecture: speed"), "S"),
-            "blank": self._action(self.tr("Lecture: blank screen"), "B", "."),
-            "ring": self._action(self.tr("Lecture: pointer ring"), "L"),
-            "dark": self._action(self.tr("Lecture: dark room"), "D"),
-            "up": self._action(self.tr("Lecture: scroll drawing up"), "Up"),
-            "down": self._action(self.tr("Lecture: scroll drawing down"), "Down"),
-            "leave": self._action(self.tr("Lecture: leave"), "Esc", "F11"),
-        }
-        for name, action in self.all.items():
+        self.all: dict[str, QAction] = {}
+        for name, (text, keys, _) in _KEYS.items():
+            action = self.all[name] = QAction(self.tr(text), self)
+            action.setProperty("group", self.tr("Lecture"))
+            action.setShortcuts([QKeySequence(key) for key in keys])
             action.triggered.connect(partial(self._press, name))
+        self.enable(False)
 
     def enable(self, enabled: bool) -> None:
         for action in self.all.values():
@@ -89,13 +104,6 @@ class LectureActions(QObject):
 
     def _press(self, name: str, checked: bool = False) -> None:
         self.pressed.emit(name)
-
-    def _action(self, text: str, *keys: str) -> QAction:
-        action = QAction(text, self)
-        action.setProperty("group", self.tr("Lecture"))
-        action.setShortcuts([QKeySequence(key) for key in keys])
-        action.setEnabled(False)
-        return action
 
 
 class _Overlay(QWidget):
@@ -109,32 +117,33 @@ class _Overlay(QWidget):
         self.place = QPoint(-1, -1)
         self.hide()
 
-    def refresh(self) -> None:
+    def toggle(self, name: str) -> None:
+        setattr(self, name, not getattr(self, name))
+        self.move_ring(self.cursor().pos())
         self.setVisible(self.blank or self.ring)
         self.raise_()
+
+    def move_ring(self, pointer: QPoint) -> None:
+        self.place = self.mapFromGlobal(pointer)
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         if self.blank:
             painter.fillRect(self.rect(), Qt.GlobalColor.black)
-        elif self.rect().contains(self.place):
+        else:
+            radius, colour = self.height() * _RING, theme.of(self).warning
+            inside = QColor(colour)
+            inside.setAlphaF(0.12)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            radius = self.height() * _RING
-            colour = theme.of(self).warning
             painter.setPen(QPen(colour, radius / 7))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(QPointF(self.place), radius, radius)
-            painter.setOpacity(0.12)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour)
+            painter.setBrush(inside)
             painter.drawEllipse(QPointF(self.place), radius, radius)
         painter.end()
 
 
 class LectureScreen(QWidget):
     left = Signal()
-    shown = Signal()
 
     def __init__(
         self,
@@ -154,18 +163,71 @@ class LectureScreen(QWidget):
         self.setAutoFillBackground(True)
         self._session, self._pages, self._settings = session, pages, settings
         self._player, self._actions, self._window = player, actions, parent
-        self._slides: tuple[Slide, ...] = ()
         self._of_lesson = player.lesson is not None and not player.astray
-        self._from_end = False
-        self._staged: object = None
+        self._stage: LessonStage | None = None
+        self._slides: tuple[Slide, ...] = ()
+        self._sketches: tuple[Sketch, ...] = ()
         self.slide: Slide | None = None
         self.at, self.beat = 0, 0
+        self._from_end = self._hidden_cursor = False
         self._drawn: Drawing | None = None
+        self._front = _SLIDE
+        self._reached: tuple[int | None, str] = None, ""
+        self._idle = Debounce(self, self._hide_cursor, IDLE_MILLISECONDS)
+        self._play = Debounce(self, self._tick, BEAT_MILLISECONDS)
         self._build()
-        self._idle = self._timer(IDLE_MILLISECONDS, self._hide_cursor)
-        self._play = self._timer(BEAT_MILLISECONDS, self._tick)
-        self._hidden_cursor = False
-        self._connect()
+        actions.enable(True)
+        self.addActions(list(actions.all.values()))
+        actions.pressed.connect(self._act)
+        self.drawings.drawn.connect(self._reach)
+        self.drawings.item_chosen.connect(self._item_chosen)
+        if self._of_lesson:
+            player.changed.connect(self._lesson_changed)
+        session.opened.connect(self._file_changed)
+        session.closed.connect(self._file_changed)
+        for widget in (self, *self.findChildren(QWidget)):
+            widget.setMouseTracking(True)
+            widget.installEventFilter(self)
+
+    def _build(self) -> None:
+        from shardscope.learning.drawings.panel import DrawingPanel
+
+        self.sentence = self._label("lectureSentence", self.tr("Explanation"))
+        self.choices = self._label("lectureChoices", self.tr("Choices"))
+        self.drawings = DrawingPanel(self._session, self)
+        self.drawings.tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.drawing = self.drawings.view
+        self.drawing.fits = True
+        self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.bytes = HexView(self._pages, self)
+        self.bytes.setObjectName("lectureBytes")
+        self.bytes.set_column(False)
+        self.bytes.state.set_row_width(16)
+        self.bytes.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for view in (self.drawing, self.bytes):
+            view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
+        self.counter = QLabel()
+        self.counter.setObjectName("lectureCounter")
+        self.counter.setTextFormat(Qt.TextFormat.PlainText)
+        column = self._column = QVBoxLayout(self)
+        column.addWidget(self.sentence)
+        column.addWidget(self.choices)
+        column.addWidget(self.drawings, 1)
+        column.addStretch(0)
+        column.addWidget(self.bytes)
+        column.addWidget(self.counter, 0, Qt.AlignmentFlag.AlignRight)
+        self.overlay = _Overlay(self)
+
+    def _label(self, name: str, spoken: str) -> QLabel:
+        label = QLabel()
+        label.setObjectName(name)
+        label.setAccessibleName(spoken)
+        label.setTextFormat(Qt.TextFormat.MarkdownText)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
+        label.setWordWrap(True)
+        label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        return label
 
     # --- beginning and end ---
 
@@ -182,12 +244,18 @@ class LectureScreen(QWidget):
         trace = self._session.walk.trace
         if self._of_lesson:
             self._lesson_changed()
-        elif trace is not None:
-            self._take(trace_slides(trace), max(self._session.walk.step, 0))
         else:
-            self._session.ask(
-                lambda shard, _: section_slides(shard), self._take, failed=self._failed, key=("lecture", self)
-            )
+            at = max(self._session.walk.step, 0) if trace is not None else 0
+
+            def take(slides: tuple[Slide, ...]) -> None:
+                self._slides = slides
+                self.show_slide(at)
+
+            self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
+
+    def _file_changed(self, opened: Shard | None = None) -> None:
+        if not self._of_lesson or (opened is None and not self._session.replacing):
+            self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._idle.stop()
@@ -201,28 +269,29 @@ class LectureScreen(QWidget):
 
     # --- slides ---
 
-    @property
-    def count(self) -> int:
-        lesson = self._player.lesson
-        return len(lesson.steps) if self._of_lesson and lesson is not None else len(self._slides)
+    def _ask(
+        self,
+        make: Callable[[Shard], tuple[Slide, ...]],
+        trace: Trace | None,
+        take: Callable[[tuple[Slide, ...]], object],
+    ) -> None:
+        """Compute slides in a job, and the drawings of the file, which are the other tabs of the panel."""
 
-    def _take(self, slides: tuple[Slide, ...], at: int = 0) -> None:
-        self._slides = slides
-        self._show_slide(at)
+        def work(shard: Shard, _: Job) -> tuple[tuple[Slide, ...], tuple[Sketch, ...]]:
+            slides = make(shard)
+            try:
+                return slides, tuple(shard.sketches(trace))
+            except ShardError:
+                return slides, ()
 
-    def _show_slide(self, at: int, *, from_end: bool = False) -> None:
-        if not 0 <= at < self.count:
-            return
-        self._from_end = from_end
-        if self._of_lesson:
-            self._player.go(at)
-        else:
-            self._show(at, self._slides[at])
+        def done(found: tuple[tuple[Slide, ...], tuple[Sketch, ...]]) -> None:
+            slides, self._sketches = found
+            take(slides)
 
-    def _show(self, at: int, slide: Slide) -> None:
-        self.at, self.slide = at, slide
-        self.beat = len(slide.beats) - 1 if self._from_end else 0
-        self._refresh()
+        self._session.ask(work, done, failed=self._failed, key=("lecture", self))
+
+    def _failed(self, error: BaseException) -> None:
+        self._show(self.at, Slide(self.tr("Not shown"), (Beat(error_text(error)),)))
 
     def _lesson_changed(self) -> None:
         player = self._player
@@ -232,52 +301,58 @@ class LectureScreen(QWidget):
         stage, number = player.stage, player.number
         if player.trouble and stage is None:
             self._show(number, Slide(player.lesson.steps[number].title, (Beat(player.trouble),)))
-        if stage is None or stage is self._staged:
-            return
-        self._staged = stage
-        self._session.ask(
-            lambda shard, _: lesson_slide(stage),
-            lambda slide: self._show(number, slide),
-            failed=self._failed,
-            key=("lecture", self),
-        )
+        if stage is not None and stage is not self._stage:
+            self._stage = stage
+            show = partial(self._show, number)
+            self._ask(lambda _: (lesson_slide(stage),), stage.scene.trace, lambda slides: show(slides[0]))
 
-    def _failed(self, error: BaseException) -> None:
-        self._show(self.at, Slide(self.tr("Not shown"), (Beat(error_text(error)),)))
+    @property
+    def count(self) -> int:
+        lesson = self._player.lesson
+        return len(lesson.steps) if self._of_lesson and lesson is not None else len(self._slides)
 
-    def _session_opened(self, _: Shard) -> None:
-        if not self._of_lesson:
-            self.close()
+    def show_slide(self, at: int, *, from_end: bool = False) -> None:
+        if 0 <= at < self.count:
+            self._from_end = from_end
+            if self._of_lesson:
+                self._player.go(at)
+            else:
+                self._show(at, self._slides[at])
 
-    def _session_closed(self) -> None:
-        if not self._of_lesson or not self._session.replacing:
-            self.close()
+    def _show(self, at: int, slide: Slide) -> None:
+        self.at, self.slide = at, slide
+        self.beat = len(slide.beats) - 1 if self._from_end else 0
+        self._refresh()
 
     # --- keys ---
 
+    def _act(self, name: str) -> None:
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+        _KEYS[name][2](self)
+
     def go_on(self) -> None:
-        if self._overlay.blank:
-            self._blank()
+        if self.overlay.blank:
+            self.overlay.toggle("blank")
         elif self.slide is not None and self.beat + 1 < len(self.slide.beats):
             self.beat += 1
             self._refresh()
         elif self.at + 1 < self.count:
-            self._show_slide(self.at + 1)
+            self.show_slide(self.at + 1)
         else:
             self._play.stop()
             self._show_counter()
 
     def go_back(self) -> None:
         self._play.stop()
-        if self._overlay.blank:
-            self._blank()
+        if self.overlay.blank:
+            self.overlay.toggle("blank")
         elif self.beat > 0:
             self.beat -= 1
             self._refresh()
         else:
-            self._show_slide(self.at - 1, from_end=True)
+            self.show_slide(self.at - 1, from_end=True)
 
-    def _toggle_play(self) -> None:
+    def toggle_play(self) -> None:
         if self._play.isActive():
             self._play.stop()
         else:
@@ -292,71 +367,82 @@ class LectureScreen(QWidget):
         self._show_counter()
 
     def _wait(self) -> None:
-        last = self.slide is not None and self.at + 1 >= self.count and self.beat + 1 >= len(self.slide.beats)
-        asks = self.slide is not None and self.slide.beats[self.beat].asks
-        if not last and not asks:
+        beats = self.slide.beats if self.slide is not None else ()
+        last = self.at + 1 >= self.count and self.beat + 1 >= len(beats)
+        if not last and not beats[self.beat].asks:
             self._play.start(round(BEAT_MILLISECONDS / playback.speed()))
 
-    def _next_speed(self) -> None:
+    def next_speed(self) -> None:
         speeds = playback.SPEEDS
         playback.set_speed(speeds[(speeds.index(playback.speed()) + 1) % len(speeds)])
         self._settings.play_speed = playback.speed()
         self._show_counter()
 
-    def _scroll(self, steps: int) -> None:
+    def scroll(self, steps: int) -> None:
         bar = self.drawing.verticalScrollBar()
         bar.setValue(bar.value() + steps * bar.pageStep() // 3)
 
-    def _blank(self) -> None:
-        self._overlay.blank = not self._overlay.blank
-        self._overlay.refresh()
-
-    def _toggle_ring(self) -> None:
-        self._overlay.ring = not self._overlay.ring
-        self._overlay.place = self.mapFromGlobal(self.cursor().pos())
-        self._overlay.refresh()
-
-    def _toggle_dark(self) -> None:
+    def toggle_dark(self) -> None:
         self._settings.lecture_dark = not self._settings.lecture_dark
         self._apply_style()
 
-    # --- the current beat ---
+    def _apply_style(self) -> None:
+        theme.set_window_theme(self, DARK_ROOM if self._settings.lecture_dark else "")
 
-    def _so_far(self, slide: Slide) -> tuple[Beat, ...]:
-        return slide.beats[: self.beat + 1][::-1]
+    # --- the current beat ---
 
     def _refresh(self) -> None:
         slide = self.slide
         if slide is None:
             return
-        before = self._so_far(slide)
-        beat = before[0]
-        drawing = next((one.drawing for one in before if one.drawing is not None), slide.drawing)
-        stage = next((one.stage for one in before if one.stage is not None), None)
-        own = any(one.drawing is not None for one in before)
-        if drawing is not self._drawn:
-            self._drawn = drawing
-            self.drawing.show_drawing(drawing)
-        self.drawing.setVisible(drawing is not None)
-        walk = self.drawing.walk
-        walk.go(len(walk.stages) if stage is None or own else stage)
-        self._point_out(beat.item, stage or 0)
-        self._say(beat)
-        self._show_bytes(next((one.spans for one in before if one.spans), slide.spans))
-        self._show_counter()
-        self.shown.emit()
-
-    def _point_out(self, name: str, stage: int) -> None:
-        items = self._drawn.items if self._drawn is not None else ()
-        lit = frozenset(at for at, item in enumerate(items) if name and item.name == name)
-        self.drawing.highlight(lit)
-        self.drawing.show_items(lit or frozenset(at for at, item in enumerate(items) if stage and item.stage == stage))
-
-    def _say(self, beat: Beat) -> None:
+        so_far = slide.beats[: self.beat + 1][::-1]
+        beat, own = so_far[0], next((one.drawing for one in so_far if one.drawing is not None), None)
+        stage = next((one.stage for one in so_far if one.stage is not None), None)
+        self._reached = (stage if own is None else None), beat.item
+        self._show_drawing(slide, own)
         self.sentence.setText(without_resources(beat.text))
         self.choices.setText(without_resources("\n\n".join(beat.choices)))
         self.choices.setVisible(bool(beat.choices))
         self._fit()
+        self._show_bytes(next((one.spans for one in so_far if one.spans), slide.spans))
+        self._show_counter()
+
+    def _show_drawing(self, slide: Slide, answer: Drawing | None) -> None:
+        """Show the drawing of the slide or of its answer; one of the file is shown in its tab, with its controls."""
+        drawing = answer or slide.drawing
+        self.drawings.setVisible(drawing is not None)
+        if drawing is None or drawing is self._drawn:
+            self._drawn = drawing
+            self._reach()
+            return
+        self._drawn = drawing
+        stage = self._stage if self._of_lesson else None
+        targets = () if stage is None else stage.shown if answer is None else stage.revealed
+        shown = next((one for one in reversed(targets) if one.kind is Show.DRAWING), None)
+        if shown is not None and shown.name in [sketch.name for sketch in self._sketches]:
+            self._front = shown.name
+            self.drawings.show_sketches(self._sketches, shown.name)
+            self.drawings.fulfil(DrawingRequest(shown.name, dict(shown.values)))
+        else:
+            self._front = _SLIDE
+            self.drawings.show_sketches((StaticSketch(_SLIDE, slide.title, drawing), *self._sketches), _SLIDE)
+
+    def _reach(self) -> None:
+        """Show the drawing up to the stage of the beat, and highlight the item that it is about."""
+        walk, drawing = self.drawing.walk, self.drawings.drawing
+        walk.led = self.drawings.name == self._front
+        stage, name = self._reached if walk.led else (None, "")
+        walk.go(len(walk.stages) if stage is None else stage)
+        items = drawing.items if drawing is not None else ()
+        named = frozenset(at for at, item in enumerate(items) if name and item.name == name)
+        self.drawing.highlight(named)
+        self.drawing.show_items(
+            named or frozenset(at for at, item in enumerate(items) if stage and item.stage == stage)
+        )
+
+    def _item_chosen(self, item: Item) -> None:
+        if item.spans:
+            self._show_bytes(item.spans)
 
     def _show_counter(self) -> None:
         slide = self.slide
@@ -394,89 +480,11 @@ class LectureScreen(QWidget):
 
         self._pages.describe(name, done, key=("lecture bytes", id(self)))
 
-    # --- the widgets ---
-
-    def _build(self) -> None:
-        self.drawing = DrawingView(self)
-        self.drawing.fits = True
-        self.drawing.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.sentence = self._label("lectureSentence", self.tr("Explanation"))
-        self.choices = self._label("lectureChoices", self.tr("Choices"))
-        self.counter = QLabel()
-        self.counter.setObjectName("lectureCounter")
-        self.counter.setTextFormat(Qt.TextFormat.PlainText)
-        self.bytes = HexView(self._pages, self)
-        self.bytes.setObjectName("lectureBytes")
-        self.bytes.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.bytes.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.bytes.set_column(False)
-        self.bytes.state.set_row_width(16)
-        column = self._column = QVBoxLayout(self)
-        column.addWidget(self.sentence)
-        column.addWidget(self.choices)
-        column.addWidget(self.drawing, 1)
-        column.addStretch(0)
-        column.addWidget(self.bytes)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self.counter)
-        column.addLayout(row)
-        self._overlay = _Overlay(self)
-
-    def _label(self, name: str, spoken: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(name)
-        label.setAccessibleName(spoken)
-        label.setTextFormat(Qt.TextFormat.MarkdownText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        label.setWordWrap(True)
-        label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        return label
-
-    def _timer(self, milliseconds: int, act: Callable[[], None]) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(milliseconds)
-        timer.timeout.connect(act)
-        return timer
-
-    def _connect(self) -> None:
-        self._acts: dict[str, Callable[[], object]] = {
-            "next": self.go_on,
-            "back": self.go_back,
-            "first": partial(self._show_slide, 0),
-            "last": lambda: self._show_slide(self.count - 1),
-            "play": self._toggle_play,
-            "speed": self._next_speed,
-            "blank": self._blank,
-            "ring": self._toggle_ring,
-            "dark": self._toggle_dark,
-            "up": partial(self._scroll, -1),
-            "down": partial(self._scroll, 1),
-            "leave": self.close,
-        }
-        self._actions.enable(True)
-        self.addActions(list(self._actions.all.values()))
-        self._actions.pressed.connect(self._act)
-        if self._of_lesson:
-            self._player.changed.connect(self._lesson_changed)
-        self._session.opened.connect(self._session_opened)
-        self._session.closed.connect(self._session_closed)
-        for widget in (self, *self.findChildren(QWidget)):
-            widget.setMouseTracking(True)
-            widget.installEventFilter(self)
-
-    def _act(self, name: str) -> None:
-        self._acts[name]()
-
-    def _apply_style(self) -> None:
-        theme.set_window_theme(self, DARK_ROOM if self._settings.lecture_dark else "")
+    # --- sizes ---
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._overlay.setGeometry(self.rect())
+        self.overlay.setGeometry(self.rect())
         self._fit()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -485,34 +493,36 @@ class LectureScreen(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        size, zoom = self.size(), fonts.zoom()
+        size = self.size()
         edge = round(min(size.width(), size.height()) * 0.035)
         self._column.setContentsMargins(edge, edge, edge, edge // 2)
         self._column.setSpacing(edge // 2)
-        pixels = size.height() / _LETTERS * zoom
+        pixels = size.height() / _LETTERS * fonts.zoom()
         room = QSize(max(size.width() - 2 * edge, 1), round(size.height() * _SENTENCE))
-        while pixels > _LEAST and self._texts_height(pixels, room.width()) > room.height():
+        while (
+            (heights := self._text_heights(pixels, room.width())) and sum(heights) > room.height() and pixels > _LEAST
+        ):
             pixels -= 1
-        self._texts_height(pixels, room.width(), keep=True)
+        for label, height in zip((self.sentence, self.choices), heights, strict=True):
+            label.setFixedHeight(height)
+        small = fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False)
+        for widget in (self.counter, self.drawings.tabs, self.drawings.controls):
+            widget.setFont(small)
         drawing, least = self.drawing, size.height() / 800
         drawing.least, drawing.scrolled, drawing.most = least, least * _READABLE, size.height() / 330
-        self.counter.setFont(fonts.sized(self.font(), max(pixels * 0.55, 11.0), zoomed=False))
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
         if (wide := state.grid.width + state.grid.cell) > room.width():
             state.set_zoom(state.zoom * room.width() / wide)
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
-    def _texts_height(self, pixels: float, width: int, *, keep: bool = False) -> int:
-        height = 0
+    def _text_heights(self, pixels: float, width: int) -> list[int]:
+        heights = []
         for label, share in ((self.sentence, 1.0), (self.choices, 0.8)):
             label.setFont(fonts.sized(self.font(), pixels * share, zoomed=False))
             label.setMinimumHeight(0)  # else a label is never lower than it was before
-            own = max(label.heightForWidth(width), 0) if label.text() else 0
-            if keep:
-                label.setFixedHeight(own)
-            height += own
-        return height
+            heights.append(max(label.heightForWidth(width), 0) if label.text() else 0)
+        return heights
 
     # --- the pointer ---
 
@@ -520,9 +530,8 @@ class LectureScreen(QWidget):
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
             self._show_cursor()
             self._idle.start()
-            if self._overlay.ring:
-                self._overlay.place = self.mapFromGlobal(event.globalPosition().toPoint())
-                self._overlay.update()
+            if self.overlay.ring:
+                self.overlay.move_ring(event.globalPosition().toPoint())
         return False
 
     def _hide_cursor(self) -> None:

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import QMainWindow
 
 from shardcore import Depth
 from shardcore.teaching import resource_paths
-from shardscope.learning.comparison.window import CompareFormats
+from shardscope.learning.comparison import CompareFormats
 from shardscope.learning.help.shortcuts import show_shortcuts
-from shardscope.learning.sandbox.actions import SandboxActions
+from shardscope.learning.sandbox.sandbox import SandboxActions
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session

@@ -135,3 +135,19 @@ def test_dark_and_played(shown: MainWindow, settings: Settings) -> None:
     press(screen, shown, "play")
     assert not screen.counter.text().endswith("×")
     press(screen, shown, "leave")
+
+
+@pytest.mark.thorough
+def test_the_drawings_of_the_file(shown: MainWindow, qtbot: QtBot) -> None:
+    """The panel has the drawings of the file with their controls; the next slide brings its own drawing back."""
+    screen = begun(shown)
+    panel = screen.drawings
+    assert panel.tabs.tabText(0) == screen.slide.title == "header"
+    panel.choose("parking")
+    qtbot.waitUntil(lambda: not screen.drawing.walk.led)
+    assert panel.controls.isVisible()
+    press(screen, shown, "next")
+    assert (panel.name, panel.tabs.tabText(0), panel.controls.isVisible()) == ("slide", "padding", False)
+    qtbot.mouseClick(screen.drawing.viewport(), Qt.MouseButton.LeftButton, pos=screen.drawing.place_of(0))
+    item = panel.drawing.items[0]
+    qtbot.waitUntil(lambda: screen.bytes.state.selection.span == item.spans[0])

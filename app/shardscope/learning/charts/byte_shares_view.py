@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -21,6 +21,7 @@ from shardcore import SectionRole
 from shardcore.model.section import SECTION_LETTERS
 from shardcore.model.text import grouped_digits, plural, shown
 from shardcore.model.usage import USE_OF_SECTION, Share, Use
+from shardscope.learning.parts import made
 from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
@@ -84,12 +85,13 @@ class BudgetDelegate(QStyledItemDelegate):
         assert isinstance(view, QTableView)
         assert isinstance(model, BudgetModel)
         colours = theme.of(view)
-        place = QRectF(option.rect)
+        place, text = QRectF(option.rect), str(index.data())
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        ink = option.palette.highlightedText().color() if chosen else colours.text
+        left = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        painter.save()
         if chosen:
             painter.fillRect(place, option.palette.highlight())
-        painter.save()
-        ink = option.palette.highlightedText().color() if chosen else colours.text
         if index.column() == 0:
             swatch = QRectF(place.left() + 6, place.center().y() - SWATCH / 2 + 1, SWATCH, SWATCH - 2)
             paint_ground(painter, colours, ROLES[share.use], swatch)
@@ -99,19 +101,16 @@ class BudgetDelegate(QStyledItemDelegate):
             painter.setFont(option.font)
             painter.setPen(ink)
             room = place.adjusted(SWATCH + 14, 0, -4, 0)
-            text = option.fontMetrics.elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, int(room.width()))
-            painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+            text = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(room.width()))
         else:
-            words = str(index.data())
             wide = option.fontMetrics.horizontalAdvance("100.0 %") + 10
             most = max(place.width() - wide - 8, 0.0)
             width = max(most * share.size / model.largest, 2.0) if model.largest else 0.0
             bar = QRectF(place.left() + 4, place.center().y() - 6, width, 13)
             paint_ground(painter, colours, ROLES[share.use], bar)
             painter.setPen(ink if chosen else colours.muted)
-            left = min(bar.right() + 6, place.right() - wide + 4)
-            text_room = QRectF(left, place.top(), wide, place.height())
-            painter.drawText(text_room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words)
+            room = QRectF(min(bar.right() + 6, place.right() - wide + 4), place.top(), wide, place.height())
+        painter.drawText(room, left, text)
         painter.restore()
 
 
@@ -121,26 +120,34 @@ class BudgetView(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.shares = BudgetModel(self)
-        self.setObjectName("budgetView")
-        self.setAccessibleName(self.tr("Byte budget"))
         self.setModel(self.shares)
         self.setItemDelegate(BudgetDelegate(self))
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(ROW)
-        header = self.horizontalHeader()
+        made(
+            self,
+            "budgetView",
+            accessibleName=self.tr("Byte budget"),
+            selectionBehavior=QAbstractItemView.SelectionBehavior.SelectRows,
+            selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
+            showGrid=False,
+            wordWrap=False,
+            tabKeyNavigation=False,
+            horizontalScrollBarPolicy=Qt.ScrollBarPolicy.ScrollBarAlwaysOff,
+        )
+        rows, header = self.verticalHeader(), self.horizontalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(ROW)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionsClickable(False)
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.setMinimumSize(0, 60)
         self.clicked.connect(self._choose)
+        self.activated.connect(self._choose)
+
+    def show_shares(self, shares: tuple[Share, ...]) -> None:
+        self.shares.show_things(shares)
+        self.fit()
 
     def sizeHint(self) -> QSize:
         return QSize(320, 240)
@@ -159,12 +166,6 @@ class BudgetView(QTableView):
         names = max(min(names, room - numbers - bars, max(room // 2, 120)), 60)
         for column, width in enumerate((names, numbers, max(room - names - numbers, 0))):
             self.setColumnWidth(column, width)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._choose(self.currentIndex())
-        else:
-            super().keyPressEvent(event)
 
     def _choose(self, index: QModelIndex) -> None:
         share = index.data(THING_ROLE)

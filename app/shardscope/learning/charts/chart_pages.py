@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -36,6 +36,7 @@ from shardcore.teaching.charts import (
 )
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.plot import Plot
+from shardscope.learning.parts import boxed, made
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped
 from shardscope.session.error_messages import error_text
@@ -123,8 +124,6 @@ def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
 
 
 def _many(noun: str) -> str:
-    from shardcore.model.text import plural
-
     return plural(2, noun).partition(" ")[2]
 
 
@@ -177,9 +176,7 @@ def spread_target(chart: Chart, first: int, last: int) -> BinTarget:
     low, high = int(chart.edges[first]), int(chart.edges[last]) - 1
     count = int(chart.values[first:last].sum())
     amount = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    ideal = ""
-    if chart.ideal is not None:
-        ideal = f"; {chart.ideal_name} {chart.ideal[first:last].sum():,.1f}"
+    ideal = f"; {chart.ideal_name} {chart.ideal[first:last].sum():,.1f}" if chart.ideal is not None else ""
     return BinTarget(f"{amount} {chart.x}: {count:,} {chart.y}{ideal}")
 
 
@@ -200,49 +197,45 @@ class ChartPages(QWidget):
         self._agreed: set[tuple[ChartKind, str]] = set()
         self._by_number: bool | None = None
         self._soon = Debounce(self, self._count)
-        self._make()
-        self._lay_out()
+        self._build()
         session.opened.connect(self._forget)
         session.closed.connect(self._forget)
         session.index_loaded.connect(self._forget_counts)
-        session.index_changed.connect(self._index_changed)
+        session.index_changed.connect(lambda _: self._show())
         session.notation_changed.connect(self._show)
-        self._show()
 
-    # --- making ---
-
-    def _make(self) -> None:
-        self.kinds = QComboBox(self)
-        self.kinds.setObjectName("chartKind")
-        self.kinds.setAccessibleName(self.tr("Charts"))
-        kinds = {
-            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("Use of the bytes of the file")),
-            ChartKind.SIZES: (self.tr("Sizes"), self.tr("Sizes of the objects")),
-            ChartKind.LOAD: (self.tr("Load"), self.tr("Number of objects per slot, minishard, xorb or file")),
-        }
-        for number, (kind, (name, meaning)) in enumerate(kinds.items()):
+    def _build(self) -> None:
+        self.kinds = made(QComboBox(), "chartKind", accessibleName=self.tr("Charts"))
+        for number, (kind, name, meaning) in enumerate(
+            (
+                (ChartKind.BUDGET, self.tr("Bytes"), self.tr("Use of the bytes of the file")),
+                (ChartKind.SIZES, self.tr("Sizes"), self.tr("Sizes of the objects")),
+                (ChartKind.LOAD, self.tr("Load"), self.tr("Number of objects per slot, minishard, xorb or file")),
+            )
+        ):
             self.kinds.addItem(name, kind)
             self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
-        self.choice = QComboBox(self)
-        self.choice.setObjectName("chartChoice")
-        self.choice.setAccessibleName(self.tr("Chart data"))
+        self.choice = made(QComboBox(), "chartChoice", accessibleName=self.tr("Chart data"))
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.turn = QToolButton(self)
-        self.turn.setObjectName("chartTurn")
-        self.turn.setCheckable(True)
-        self.turn.setText(self.tr("Spread"))
-        self.turn.setToolTip(self.tr("Number of slots or shards by load, and the numbers expected by chance"))
-        self.title = WrapText(bold=True)
-        self.note = WrapText(tone="muted")
-        self.why = WrapText(tone="muted")
-        self.budget = BudgetView(self)
-        self.plot = Plot(self)
-        self.pages = QStackedWidget(self)
-        self.read_out = Elided(greedy=True, parent=self)
-        self.read_out.setObjectName("chartReadOut")
-        self.more = QPushButton(self)
-        self.more.setObjectName("chartMore")
+        turns = self.tr("Number of slots or shards by load, and the numbers expected by chance")
+        self.turn = made(QToolButton(), "chartTurn", checkable=True, text=self.tr("Spread"), toolTip=turns)
+        self.title, self.note, self.why = WrapText(bold=True), WrapText(tone="muted"), WrapText(tone="muted")
+        self.budget, self.plot, empty = BudgetView(), Plot(), QWidget()
+        self.read_out = made(Elided(greedy=True), "chartReadOut")
+        self.more = made(QPushButton(), "chartMore")
+        boxed(QVBoxLayout(empty), self.why, 1, margins=(0, 8, 0, 8))
+        self.pages = QStackedWidget()
+        self.pages.setMinimumSize(0, 0)
+        for page in (self.budget, self.plot, empty):
+            self.pages.addWidget(page)
+        self.choices = QWidget()
+        boxed(QHBoxLayout(self.choices), (self.choice, 1), self.turn, spacing=6)
+        head = boxed(QHBoxLayout(), self.kinds, (self.choices, 1), 0, spacing=6)
+        more = (self.more, 0, Qt.AlignmentFlag.AlignLeft)
+        column = head, self.title, (self.pages, 1), self.read_out, self.note, more
+        boxed(QVBoxLayout(self), *column, margins=(10, 6, 10, 6), spacing=6)
+        self.setFocusProxy(self.kinds)
         self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)
         self.turn.toggled.connect(self._turn_round)
@@ -250,37 +243,6 @@ class ChartPages(QWidget):
         self.budget.chosen.connect(self._go_to_share)
         self.plot.pointed.connect(self._point)
         self.plot.chosen.connect(self._go_to_bins)
-        self.setFocusProxy(self.kinds)
-
-    def _lay_out(self) -> None:
-        empty = QWidget(self)
-        column = QVBoxLayout(empty)
-        column.setContentsMargins(0, 8, 0, 8)
-        column.addWidget(self.why)
-        column.addStretch(1)
-        for page in (self.budget, self.plot, empty):
-            self.pages.addWidget(page)
-        self.pages.setMinimumSize(0, 0)
-        self.choices = QWidget(self)
-        row = QHBoxLayout(self.choices)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
-        row.addWidget(self.choice, 1)
-        row.addWidget(self.turn)
-        head = QHBoxLayout()
-        head.setSpacing(6)
-        head.addWidget(self.kinds)
-        head.addWidget(self.choices, 1)
-        head.addStretch(0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 6, 10, 6)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self.title)
-        column.addWidget(self.pages, 1)
-        column.addWidget(self.read_out)
-        column.addWidget(self.note)
-        column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -290,7 +252,7 @@ class ChartPages(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(240, 120)
 
-    # --- what is counted ---
+    # --- counting ---
 
     @property
     def kind(self) -> ChartKind:
@@ -303,9 +265,7 @@ class ChartPages(QWidget):
     @property
     def chart(self) -> Chart | None:
         found = self.found
-        if found is None:
-            return None
-        return found.second if found.second is not None and self._counts_places(found) else found.chart
+        return None if found is None else found.second if self._counts_places(found) else found.chart
 
     def _counts_places(self, found: ChartData) -> bool:
         if found.second is None or found.chart is None:
@@ -313,19 +273,18 @@ class ChartPages(QWidget):
         return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
 
     def _forget(self, *_: object) -> None:
-        self._found.clear()
         self._wanted.clear()
         self._agreed.clear()
         self._by_number = None
-        self._show()
-        self._count()
+        self._forget_counts(anew=False)
 
-    def _forget_counts(self) -> None:
-        self._found = {}
+    def _forget_counts(self, *, anew: bool = True) -> None:
+        self._found.clear()
         self._show()
-        self._count(anew=True)
+        self._count(anew=anew)
 
-    def _index_changed(self, _: IndexState) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         self._show()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -339,13 +298,12 @@ class ChartPages(QWidget):
         self._count()
 
     def _count(self, *, anew: bool = False) -> None:
-        if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
-            return
-        if not anew and self._session.jobs.newest(("chart", self.kind, self)) is not None:
-            return
         kind, chosen = self.kind, self._wanted.get(self.kind, "")
-        remote = self._session.request.is_remote
-        agreed = (kind, chosen) in self._agreed
+        if self.visibleRegion().isEmpty() or self._session.shard is None or kind in self._found:
+            return
+        if not anew and self._session.jobs.newest(("chart", kind, self)) is not None:
+            return
+        remote, agreed = self._session.request.is_remote, (kind, chosen) in self._agreed
 
         def work(shard: Shard, job: Job) -> ChartData:
             if kind is ChartKind.BUDGET:
@@ -375,91 +333,73 @@ class ChartPages(QWidget):
             self._agreed.discard((kind, chosen))
             self._count()
 
-    # --- what is shown ---
+    # --- showing ---
 
     def _show(self) -> None:
-        found, is_open = self.found, self._session.shard is not None
-        chart = self.chart
+        if not self.isVisible():
+            return
+        found, chart, shard = self.found, self.chart, self._session.shard
         shares = found.shares if found is not None else ()
-        self.why.set_text(grouped(self._why(found, is_open=is_open)))
-        self._show_choices(found)
+        why = found.why if found is not None else self.tr("Counting …")
+        self.why.set_text(grouped(why) if shard is not None else self.tr("Open a shard to see the use of its bytes."))
+        title = note = ""
         if shares:
-            total = sum(share.size for share in shares)
-            self.title.set_text(self.tr("{0} by use").format(plural(total, "byte")))
-            self.note.set_text(self.tr("Click a row to go to its bytes, or to the first of several ranges."))
-            self.budget.shares.show_things(shares)
-            self.budget.fit()
-            self.pages.setCurrentWidget(self.budget)
+            title = self.tr("{0} by use").format(plural(sum(share.size for share in shares), "byte"))
+            note = self.tr("Click a row to go to its bytes, or to the first of several ranges.")
+            self.budget.show_shares(shares)
         elif chart is not None:
-            self.title.set_text(grouped(shown(chart.title)))
-            dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
-            self.note.set_text(grouped(chart.note) + dashed)
+            title, note = grouped(shown(chart.title)), grouped(chart.note)
+            note += self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
+        self.title.set_text(title)
+        self.note.set_text(note)
+        if not shares:
             self.plot.show_chart(chart)
-            self.pages.setCurrentWidget(self.plot)
-        else:
-            self.plot.show_chart(None)
-            self.pages.setCurrentIndex(2)
-        self._make_room(drawn=bool(shares) or chart is not None)
+        self.pages.setCurrentIndex(0 if shares else 1 if chart is not None else 2)
         self.read_out.setText(self._hint())
-        self._show_more(found)
+        self.read_out.setVisible(chart is not None)
+        self._make_room()
+        self._show_choices(found)
+        self._show_more(found, shard)
 
-    def _make_room(self, *, drawn: bool | None = None) -> None:
-        found = self.found
-        there = drawn if drawn is not None else found is not None and not found.why
-        low = self.height() < LOW
+    def _make_room(self) -> None:
+        low, there = self.height() < LOW, bool(self.title.text)
         for part in (self.title, self.note):
             part.setVisible(there and not low)
-        self.read_out.setVisible(self.chart is not None)
         self.budget.horizontalHeader().setVisible(not low)
         self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
-
-    def _why(self, found: ChartData | None, *, is_open: bool) -> str:
-        if not is_open:
-            return self.tr("Open a shard to see the use of its bytes.")
-        if found is None:
-            return self.tr("Counting …")
-        return found.why
 
     def _hint(self) -> str:
         return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
 
     def _show_choices(self, found: ChartData | None) -> None:
-        choices = found.choices if found is not None else ()
-        names = [name for name, _ in choices]
+        choices = dict(found.choices) if found is not None else {}
+        names, second = list(choices), found is not None and found.second is not None
         if [self.choice.itemData(n) for n in range(self.choice.count())] != names:
             self.choice.clear()
-            for name, title in choices:
+            for name, title in choices.items():
                 self.choice.addItem(shown(title), name)
         if found is not None and found.chosen in names:
             self.choice.setCurrentIndex(names.index(found.chosen))
         self.choice.setVisible(bool(choices))
-        second = found is not None and found.second is not None
         self.turn.setVisible(second)
-        self.turn.blockSignals(True)
-        self.turn.setChecked(second and found is not None and self._counts_places(found))
-        self.turn.blockSignals(False)
+        with QSignalBlocker(self.turn):
+            self.turn.setChecked(found is not None and self._counts_places(found))
         self.choices.setVisible(bool(choices) or second)
 
-    def _show_more(self, found: ChartData | None) -> None:
-        loading = self._session.index_state is IndexState.LOADING
-        waits = self.kind is ChartKind.SIZES or (self.kind is ChartKind.BUDGET and found is not None and not found.cost)
-        shard = self._session.shard
+    def _show_more(self, found: ChartData | None, shard: Shard | None) -> None:
+        loading, text = False, ""
         if found is not None and found.lost:
-            self.more.setText(self.tr("Retry"))
-            self.more.setEnabled(True)
-            self.more.setVisible(True)
-        elif waits and shard is not None and not shard.loaded and found is not None and found.why:
-            self.more.setText(self.tr("The index is being read …") if loading else self.tr("Load index"))
-            self.more.setEnabled(not loading)
-            self.more.setVisible(True)
+            text = self.tr("Retry")
         elif found is not None and found.cost:
-            self.more.setText(self.tr("Read and count ({0})").format(size_text(found.cost)))
-            self.more.setEnabled(True)
-            self.more.setVisible(True)
-        else:
-            self.more.setVisible(False)
+            text = self.tr("Read and count ({0})").format(size_text(found.cost))
+        elif found is not None and found.why and self.kind is not ChartKind.LOAD and shard and not shard.loaded:
+            loading = self._session.index_state is IndexState.LOADING
+            text = self.tr("The index is being read …") if loading else self.tr("Load index")
+        self.more.setText(text)
+        self.more.setEnabled(not loading)
+        self.more.setVisible(bool(text))
 
-    # --- what somebody does ---
+    # --- choosing ---
 
     def _choose(self, number: int) -> None:
         self._wanted[self.kind] = str(self.choice.itemData(number))
@@ -472,27 +412,25 @@ class ChartPages(QWidget):
         self._show()
 
     def _read_more(self) -> None:
-        found, shard = self.found, self._session.shard
-        if found is None or shard is None:
+        found, kind = self.found, self.kind
+        if found is None or self._session.shard is None:
             return
+
+        def again() -> None:
+            self._found.pop(kind, None)
+            self._show()
+            self._count(anew=True)
+
+        def agreed() -> None:
+            self._agreed.add((kind, self._wanted.get(kind, "")))
+            again()
+
         if found.lost:
-            self._found.pop(self.kind, None)
-            self._show()
-            self._count(anew=True)
-            return
-        if not found.cost:
+            again()
+        elif found.cost:
+            self._session.with_consent(found.why.partition(":")[0], found.cost, agreed)
+        else:
             self._session.want_index()
-            return
-        what = found.why.partition(":")[0]
-        mark = (self.kind, self._wanted.get(self.kind, ""))
-
-        def go() -> None:
-            self._agreed.add(mark)
-            self._found.pop(mark[0], None)
-            self._show()
-            self._count(anew=True)
-
-        self._session.with_consent(what, found.cost, go)
 
     def _target(self, first: int, last: int) -> BinTarget | None:
         found, chart = self.found, self.chart

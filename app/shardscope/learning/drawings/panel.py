@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QMimeData, QPoint, QRect, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QMimeData, QPoint, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QImage, QIntValidator, QPainter
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -31,11 +30,11 @@ from shardcore.model.text import shown
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
 from shardcore.teaching.drawing.svg import LIGHT, svg
-from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
-from shardscope.learning.drawings.paint import paint_picture
+from shardscope.learning.drawings.paint import Fonts, colours_of, paint_picture
 from shardscope.learning.drawings.stage_player import PlaybackBar
 from shardscope.learning.drawings.view import DrawingView
+from shardscope.learning.parts import boxed, made
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
@@ -123,6 +122,9 @@ _TEXT_WIDTH = 180
 _PAD = 24
 _MOST = 2**31 - 1
 
+Put = Callable[[Any], object]
+"""Shows a value in the widget of a control."""
+
 
 class Controls(QWidget):
     changed = Signal(str, object)
@@ -133,10 +135,10 @@ class Controls(QWidget):
         super().__init__(parent)
         self.setObjectName("drawingControls")
         self._controls: tuple[Control, ...] = ()
-        self._set: dict[str, Callable[[Any], None]] = {}
+        self._put: dict[str, Put] = {}
         self._parts: list[QWidget] = []
-        self.reset = QPushButton(self.tr("Reset"))
-        self.reset.setObjectName("drawingReset")
+        self._showing = False
+        self.reset = made(QPushButton(self.tr("Reset")), "drawingReset")
         self.reset.setToolTip(self.tr("Restore the values of the file"))
         self.reset.clicked.connect(self.reset_wanted)
         self._row = FlowLayout(self)
@@ -145,135 +147,96 @@ class Controls(QWidget):
         self.hide()
 
     def show_controls(self, controls: Sequence[Control], values: Mapping[str, Any]) -> None:
+        shapes = [_shape(one) for one in controls]
+        rebuilds = shapes != [_shape(one) for one in self._controls]
         self._controls = tuple(controls)
-        if [_shape(one) for one in controls] != [part.property("shape") for part in self._parts]:
+        if rebuilds:
             self._rebuild()
-        self.show_values(values)
+        self._showing = True
+        for control in controls:
+            self._put[control.name](values.get(control.name, control.value))
+        self._showing = False
+        self.reset.setEnabled(any(values.get(one.name, one.value) != one.value for one in controls))
         self.setVisible(bool(controls))
-
-    def show_values(self, values: Mapping[str, Any]) -> None:
-        for control in self._controls:
-            self._set[control.name](values.get(control.name, control.value))
-        self.reset.setEnabled(any(values.get(one.name, one.value) != one.value for one in self._controls))
 
     def _rebuild(self) -> None:
         for part in self._parts:
             self._row.removeWidget(part)
             discard(part)
         self._row.removeWidget(self.reset)
-        self._parts, self._set = [], {}
+        self._parts, self._put = [], {}
         for control in self._controls:
-            part = self._made(control)
-            part.setProperty("shape", _shape(control))
+            part = QWidget(self)
+            widgets, self._put[control.name] = self._built(control)
+            boxed(QHBoxLayout(part), *widgets, spacing=6)
             self._row.addWidget(part)
             self._parts.append(part)
             part.show()
         self._row.addWidget(self.reset)
         self.updateGeometry()
 
-    def _made(self, control: Control) -> QWidget:
-        part = QWidget(self)
-        line = QHBoxLayout(part)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(6)
-        make = {
-            ControlKind.SLIDER: self._slider,
-            ControlKind.SWITCH: self._switch,
-            ControlKind.CHOICE: self._choice,
-            ControlKind.TEXT: self._text,
-        }[control.kind]
-        widgets = make(control)
+    def _built(self, control: Control) -> tuple[list[QWidget], Put]:
+        name, words = control.name, shown(control.label)
+        emit = partial(self._emit, name)
+        widgets: list[QWidget]
+        put: Put
+        if control.kind is ControlKind.SWITCH:
+            switch = made(TickBox(words), f"switch_{name}")
+            switch.toggled.connect(emit)
+            widgets, put = [switch], switch.setChecked
+        elif control.kind is ControlKind.CHOICE:
+            choice = made(QComboBox(), f"choice_{name}")
+            for one in control.choices:
+                choice.addItem(shown(one), one)
+            choice.currentIndexChanged.connect(lambda _: emit(choice.currentData()))
+            widgets, put = [choice], lambda value: choice.setCurrentIndex(choice.findData(value))
+        elif control.kind is ControlKind.TEXT:
+            line = made(QLineEdit(), f"text_{name}")
+            line.setFont(theme.fixed_font())
+            line.setMinimumWidth(_TEXT_WIDTH)
+            line.textEdited.connect(emit)
+            widgets, put = [line], lambda value: line.text() == value or line.setText(str(value))
+        else:
+            widgets, put = self._slider(control, emit)
+        for widget in widgets:
+            widget.setAccessibleName(words)
+            widget.setAccessibleDescription(shown(control.doc))
         if control.kind is not ControlKind.SWITCH:
-            label = QLabel(shown(control.label))
-            label.setTextFormat(Qt.TextFormat.PlainText)
+            label = made(QLabel(words), textFormat=Qt.TextFormat.PlainText)
             label.setBuddy(widgets[-1])
-            widgets = (label, *widgets)
+            widgets.insert(0, label)
         for widget in widgets:
             widget.setToolTip(tip(control.doc))
-            if not isinstance(widget, QLabel):
-                widget.setAccessibleName(shown(control.label))
-                widget.setAccessibleDescription(shown(control.doc))
-            line.addWidget(widget)
-        return part
+        return widgets, put
 
-    def _slider(self, control: Control) -> tuple[QWidget, ...]:
-        slider, number = QSlider(Qt.Orientation.Horizontal), QLineEdit()
+    def _slider(self, control: Control, emit: Callable[[Any], None]) -> tuple[list[QWidget], Put]:
+        slider = made(QSlider(Qt.Orientation.Horizontal), f"slider_{control.name}")
+        number = made(QLineEdit(), f"number_{control.name}", alignment=Qt.AlignmentFlag.AlignRight)
         low, high = max(control.low, -_MOST), min(control.high, _MOST)
         slider.setRange(low, high)
         slider.setFixedWidth(_SLIDER_WIDTH)
-        slider.setObjectName(f"slider_{control.name}")
-        number.setObjectName(f"number_{control.name}")
         number.setValidator(QIntValidator(low, high, number))
-        number.setAlignment(Qt.AlignmentFlag.AlignRight)
         number.setFixedWidth(number.fontMetrics().horizontalAdvance(str(high)) + _PAD)
 
         def put(value: Any) -> None:
-            with QSignalBlocker(slider):
-                slider.setValue(min(max(int(value), low), high))
+            slider.setValue(min(max(int(value), low), high))
             if not number.hasFocus() or number.text() != str(value):
                 number.setText(str(value))
 
-        def typed(text: str) -> None:
-            if number.hasAcceptableInput():
-                self.changed.emit(control.name, int(text))
+        slider.valueChanged.connect(emit)
+        number.textEdited.connect(lambda text: number.hasAcceptableInput() and emit(int(text)))
+        return [slider, number], put
 
-        slider.valueChanged.connect(lambda value: self.changed.emit(control.name, value))
-        number.textEdited.connect(typed)
-        self._set[control.name] = put
-        return slider, number
-
-    def _switch(self, control: Control) -> tuple[QWidget, ...]:
-        box = TickBox(shown(control.label))
-        box.setObjectName(f"switch_{control.name}")
-
-        def put(value: Any) -> None:
-            with QSignalBlocker(box):
-                box.setChecked(bool(value))
-
-        box.toggled.connect(lambda value: self.changed.emit(control.name, value))
-        self._set[control.name] = put
-        return (box,)
-
-    def _choice(self, control: Control) -> tuple[QWidget, ...]:
-        box = QComboBox()
-        box.setObjectName(f"choice_{control.name}")
-        for choice in control.choices:
-            box.addItem(shown(choice), choice)
-
-        def put(value: Any) -> None:
-            with QSignalBlocker(box):
-                box.setCurrentIndex(box.findData(value))
-
-        box.currentIndexChanged.connect(lambda _: self.changed.emit(control.name, box.currentData()))
-        self._set[control.name] = put
-        return (box,)
-
-    def _text(self, control: Control) -> tuple[QWidget, ...]:
-        line = QLineEdit()
-        line.setObjectName(f"text_{control.name}")
-        line.setFont(theme.fixed_font())
-        line.setMinimumWidth(_TEXT_WIDTH)
-
-        def put(value: Any) -> None:
-            if line.text() != value:
-                with QSignalBlocker(line):
-                    line.setText(str(value))
-
-        line.textEdited.connect(lambda value: self.changed.emit(control.name, value))
-        self._set[control.name] = put
-        return (line,)
+    def _emit(self, name: str, value: Any) -> None:
+        if not self._showing:
+            self.changed.emit(name, value)
 
 
 def _shape(control: Control) -> tuple[Any, ...]:
     return (control.name, control.label, control.kind.value, control.low, control.high, control.choices, control.doc)
 
 
-_SVG = "image/svg+xml"
 _SCALE = 2
-
-
-def svg_of(drawing: Drawing, width: float) -> str:
-    return svg(placed(drawing, width), LIGHT)
 
 
 def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
@@ -285,32 +248,6 @@ def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
     paint_picture(painter, picture, colours, fonts)
     painter.end()
     return image
-
-
-def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
-    fonts = Fonts()
-    data = QMimeData()
-    data.setData(_SVG, QByteArray(svg_of(drawing, width).encode()))
-    data.setImageData(image_of(placed(drawing, width, fonts.measure), palette, fonts))
-    QGuiApplication.clipboard().setMimeData(data)
-
-
-def ask_save(
-    parent: QWidget, drawing: Drawing, width: float, name: str, report: Callable[[str, bool], object]
-) -> QFileDialog:
-    text = svg_of(drawing, width)
-
-    def save(path: str) -> None:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError:
-            refused = QCoreApplication.translate("Drawings", "Cannot write {0}. Choose another folder.")
-            report(refused.format(path), True)
-        else:
-            report(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
-
-    title = QCoreApplication.translate("Drawings", "Save drawing")
-    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
@@ -345,49 +282,41 @@ class DrawingPanel(QWidget):
         self._sketches: tuple[Sketch, ...] = ()
         self._values: dict[str, dict[str, Any]] = {}
         self._known: dict[str, dict[str, Control]] = {}
-        self._grabbed: dict[str, Any] = {}
+        self._grabbed: tuple[Control, Any] | None = None
         self._item_wanted = ""
         self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
-        self.tabs = QTabBar()
-        self.tabs.setObjectName("drawingTabs")
-        self.tabs.setAccessibleName(self.tr("Drawings"))
-        self.tabs.setDrawBase(False)
+        self.tabs = made(
+            QTabBar(), "drawingTabs", accessibleName=self.tr("Drawings"), drawBase=False, usesScrollButtons=True
+        )
         self.tabs.setExpanding(False)
-        self.tabs.setUsesScrollButtons(True)
-        self.controls = Controls()
-        self.notice = WrapText(tone="error")
-        self.notice.setObjectName("drawingNotice")
+        self.controls, self.view = Controls(), DrawingView()
+        self.notice = made(WrapText(tone="error"), "drawingNotice")
         self.notice.setContentsMargins(12, 4, 12, 4)
         self.notice.hide()
-        self.view = DrawingView()
-        self.copy = self._action(self.tr("&Copy drawing"), self._copy)
-        self.save = self._action(self.tr("&Save drawing…"), self._save)
+        self.copy, self.save = QAction(self.tr("&Copy drawing"), self), QAction(self.tr("&Save drawing…"), self)
         self.setFocusProxy(self.view)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.tabs)
-        column.addWidget(self.controls)
-        column.addWidget(self.notice)
-        column.addWidget(PlaybackBar(self.view.walk))
-        column.addWidget(self.view, 1)
-        self._connect()
-
-    def _connect(self) -> None:
-        self.tabs.currentChanged.connect(self._tab_changed)
-        self.controls.changed.connect(self._set_value)
-        self.controls.reset_wanted.connect(self._reset)
-        self.view.pointed.connect(self._pointed)
-        self.view.chosen.connect(self._chosen)
-        self.view.activated.connect(self._activated)
-        self.view.drag_began.connect(self._drag_began)
-        self.view.dragged.connect(self._dragged)
-        self.view.menu_wanted.connect(self._open_menu)
-        WhileVisible(self._session.selection_changed, self, self._selected)
-        self._session.open_question.changed.connect(lambda: self.view.walk.hold(self._session.open_question.is_open))
-        self._session.notation_changed.connect(self._show_drawing)
+        bar = PlaybackBar(self.view.walk)
+        boxed(QVBoxLayout(self), self.tabs, self.controls, self.notice, bar, (self.view, 1), spacing=0)
+        question = session.open_question
+        for signal, slot in (
+            (self.tabs.currentChanged, self._tab_changed),
+            (self.controls.changed, self.set_value),
+            (self.controls.reset_wanted, self._reset),
+            (self.view.pointed, self._pointed),
+            (self.view.chosen, self._chosen),
+            (self.view.activated, self._activated),
+            (self.view.drag_began, self._drag_began),
+            (self.view.dragged, self._dragged),
+            (self.view.menu_wanted, self._open_menu),
+            (self.copy.triggered, self._copy),
+            (self.save.triggered, self._save),
+            (question.changed, lambda: self.view.walk.hold(question.is_open)),
+            (session.notation_changed, self._show_drawing),
+        ):
+            signal.connect(slot)
+        WhileVisible(session.selection_changed, self, self._selected)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
@@ -401,18 +330,15 @@ class DrawingPanel(QWidget):
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
         self._sketches = tuple(sketches)
         names = [sketch.name for sketch in self._sketches]
-        blocked = self.tabs.blockSignals(True)
-        while self.tabs.count() > len(names):
-            self.tabs.removeTab(self.tabs.count() - 1)
-        for number, sketch in enumerate(self._sketches):
-            title = shown(sketch.title).replace("&", "&&")
-            if number < self.tabs.count():
-                self.tabs.setTabText(number, title)
-            else:
-                self.tabs.addTab(title)
         front = next((name for name in (wanted, self.name) if name in names), names[0] if names else "")
-        self.tabs.setCurrentIndex(names.index(front) if front else -1)
-        self.tabs.blockSignals(blocked)
+        with QSignalBlocker(self.tabs):
+            while self.tabs.count() > len(names):
+                self.tabs.removeTab(self.tabs.count() - 1)
+            while self.tabs.count() < len(names):
+                self.tabs.addTab("")
+            for number, sketch in enumerate(self._sketches):
+                self.tabs.setTabText(number, shown(sketch.title).replace("&", "&&"))
+            self.tabs.setCurrentIndex(names.index(front) if front else -1)
         self.tabs.setVisible(len(names) > 1)
         if front != self.name:
             self._show_front(front)
@@ -471,9 +397,6 @@ class DrawingPanel(QWidget):
         return {name: value for name, value in self._values.get(self.name, {}).items() if name in names}
 
     def set_value(self, name: str, value: Any) -> None:
-        self._set_value(name, value)
-
-    def _set_value(self, name: str, value: Any) -> None:
         self._values.setdefault(self.name, {})[name] = value
         self._draw()
 
@@ -569,11 +492,10 @@ class DrawingPanel(QWidget):
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)
-        if item is None:
-            return
-        if item.spans:
+        if item is not None and item.spans:
             self._session.select_span(item.spans[0], self)
-        self.item_chosen.emit(item)
+        if item is not None:
+            self.item_chosen.emit(item)
 
     def _activated(self, number: int) -> None:
         item = self.item(number)
@@ -583,50 +505,53 @@ class DrawingPanel(QWidget):
 
     def _drag_began(self, name: str) -> None:
         control = next((one for one in (self._sketch.controls if self._sketch else ()) if one.name == name), None)
-        self._grabbed = {}
+        self._grabbed = None
         if control is not None and control.kind is ControlKind.SLIDER:
-            self._grabbed = {"control": control, "value": self.values.get(name, control.value)}
+            self._grabbed = control, self.values.get(name, control.value)
 
     def _dragged(self, name: str, units: int) -> None:
-        if not self._grabbed or self._grabbed["control"].name != name:
-            return
-        control = self._grabbed["control"]
-        value = min(max(self._grabbed["value"] + units, control.low), control.high)
-        if value != self.values.get(name, control.value):
-            self._set_value(name, value)
+        control, begin = self._grabbed or (None, 0)
+        if control is not None and control.name == name:
+            value = min(max(begin + units, control.low), control.high)
+            if value != self.values.get(name, control.value):
+                self.set_value(name, value)
 
-    # --- keeping ---
+    # --- menu ---
 
     def _open_menu(self, place: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setObjectName("drawingMenu")
-        item = self.item(self.view.item_at(self.view.viewport().mapFromGlobal(place)))
+        menu = made(QMenu(self), "drawingMenu")
+        number = self.view.item_at(self.view.viewport().mapFromGlobal(place))
+        item = self.item(number)
         if item is not None and item.spans:
-            go = menu.addAction(self.tr("Show its &bytes"))
-            go.triggered.connect(partial(self._go_to, item))
+            menu.addAction(self.tr("Show its &bytes"), partial(self._activated, number))
             menu.addSeparator()
         menu.addActions([self.copy, self.save])
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(place)
 
-    def _go_to(self, item: Item, checked: bool = False) -> None:
-        self._session.select_span(item.spans[0], self)
-        self.bytes_wanted.emit()
+    def _svg(self, drawing: Drawing) -> tuple[str, float]:
+        width = self.view.picture.width if self.view.picture is not None else LEAST_WIDTH
+        return svg(placed(drawing, width), LIGHT), width
 
     def _copy(self) -> None:
         if self.drawing is not None:
-            copy_drawing(self.drawing, self._width, theme.of(self).name)
+            (text, width), fonts, data = self._svg(self.drawing), Fonts(), QMimeData()
+            data.setData("image/svg+xml", QByteArray(text.encode()))
+            data.setImageData(image_of(placed(self.drawing, width, fonts.measure), theme.of(self).name, fonts))
+            QGuiApplication.clipboard().setMimeData(data)
             self._session.message.emit(self.tr("Drawing copied, as SVG and as a picture"))
 
     def _save(self) -> None:
-        if self.drawing is not None:
-            ask_save(self, self.drawing, self._width, f"{self.name}.svg", self._session.say)
+        if self.drawing is None:
+            return
+        text, _ = self._svg(self.drawing)
 
-    @property
-    def _width(self) -> float:
-        return self.view.picture.width if self.view.picture is not None else LEAST_WIDTH
+        def save(path: str) -> None:
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except OSError:
+                self._session.say(self.tr("Cannot write {0}. Choose another folder.").format(path), failed=True)
+            else:
+                self._session.say(self.tr("Drawing saved: {0}").format(path))
 
-    def _action(self, text: str, act: Callable[[], None]) -> QAction:
-        action = QAction(text, self)
-        action.triggered.connect(lambda _=False: act())
-        return action
+        ask_target(self, self.tr("Save drawing"), save, name=f"{self.name}.svg", kinds={"SVG (*.svg)": "svg"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from shardscope.learning.parts import boxed, made
 from shardscope.widgets import playback
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
@@ -20,7 +21,10 @@ PAUSE_MILLISECONDS = 900.0
 
 
 class StagePlayback(QObject):
-    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1."""
+    """Position of the playback: the current stage, and the share of it that has appeared, from 0 to 1.
+
+    It is `held` before the first stage while a question is open, and `led` while a lecture goes through the stages.
+    """
 
     changed = Signal()
     """The stage or its share changed, or playback started or stopped."""
@@ -32,6 +36,7 @@ class StagePlayback(QObject):
         self.share = 1.0
         self.playing = False
         self.held = False
+        self.led = False
         self._waits = 0.0
         self._clock = QElapsedTimer()
         self.timer = QTimer(self)
@@ -112,29 +117,22 @@ class PlaybackBar(QWidget):
         super().__init__(parent)
         self.setObjectName("walkBar")
         self._walk = walk
-        self.play = QToolButton()
-        self.play.setObjectName("walkPlay")
+        self.play, self.following = made(QToolButton(), "walkPlay"), made(QToolButton(), "walkNext")
         self.play.clicked.connect(walk.play)
         self.speeds = offer_speeds(self.play)
-        self.following = QToolButton()
-        self.following.setObjectName("walkNext")
         self.following.clicked.connect(lambda: walk.go(0 if walk.ended else walk.stage + 1))
-        self.sentence = WrapText(tone="muted")
-        self.sentence.setObjectName("walkSentence")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(6)
-        for widget in (self.play, self.following):
-            row.addWidget(widget)
-        row.addWidget(self.sentence, 1, Qt.AlignmentFlag.AlignVCenter)
+        self.sentence = made(WrapText(tone="muted"), "walkSentence")
+        sentence = self.sentence, 1, Qt.AlignmentFlag.AlignVCenter
+        boxed(QHBoxLayout(self), self.play, self.following, sentence, margins=(12, 4, 12, 4), spacing=6)
         walk.changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
         walk = self._walk
-        self.setVisible(bool(walk.stages) and not walk.held)
-        self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
-        self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
+        self.setVisible(bool(walk.stages) and not (walk.held or walk.led))
+        sign, words = ("❚❚", self.tr("Pause")) if walk.playing else ("▶", self.tr("Play"))
+        self.play.setText(f"{sign} {words}")
+        self.play.setAccessibleName(words)
         self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))
         with QSignalBlocker(self.sentence):
             ahead = self.tr("What comes next?")

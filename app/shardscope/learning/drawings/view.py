@@ -38,9 +38,17 @@ from shardcore.model.drawing import Drawing, Table
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import Colours, tip_of
-from shardscope.learning.drawings.colours import Fonts, colours_of
-from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.learning.drawings.paint import (
+    Fonts,
+    colours_of,
+    paint_arriving,
+    paint_grip,
+    paint_picture,
+    polygon_of,
+    rect_of,
+)
 from shardscope.learning.drawings.stage_player import StagePlayback
+from shardscope.learning.parts import made
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped, span_words
 from shardscope.widgets import fonts as type_
@@ -98,23 +106,22 @@ _MOST_PIXELS = 24_000_000
 """Maximum number of pixels of a cached picture; a larger one is painted each time."""
 
 
-class _Page(QGraphicsItem):
-    def __init__(self, parent: QGraphicsItem | None = None) -> None:
-        super().__init__(parent)
-        self._picture: Picture | None = None
-        self._colours: Colours | None = None
+class Paper(QGraphicsItem):
+    """A picture up to a stage, with highlighted items and a frame around the one that has the keyboard focus."""
 
-    def boundingRect(self) -> QRectF:
-        return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
-
-
-class Paper(_Page):
     def __init__(self) -> None:
         super().__init__()
-        self._fonts = Fonts()
+        self.lit: frozenset[int] = frozenset()
+        self.hover = NO_ITEM
+        self.stop: Stop | None = None
+        self._picture: Picture | None = None
+        self._colours, self._fonts = colours_of("light"), Fonts()
         self._kept: QPixmap | None = None
         self._stage: int | None = None
         self._share = 1.0
+
+    def boundingRect(self) -> QRectF:
+        return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
         self.prepareGeometryChange()
@@ -123,6 +130,7 @@ class Paper(_Page):
         self.update()
 
     def reach(self, stage: int | None, share: float) -> None:
+        """Show items up to a stage only, of which a share has appeared; None for all stages."""
         before = self._arrived
         self._stage, self._share = stage, share
         if self._arrived != before:
@@ -134,90 +142,46 @@ class Paper(_Page):
         return self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        if self._picture is None or self._colours is None:
+        picture, colours, fonts = self._picture, self._colours, self._fonts
+        if picture is None:
             return
         scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
-        size = QSize(ceil(self._picture.width * scale), ceil(self._picture.height * scale))
+        size = QSize(ceil(picture.width * scale), ceil(picture.height * scale))
         if size.width() * size.height() > _MOST_PIXELS:
-            paint_picture(painter, self._picture, self._colours, self._fonts, self._arrived)
-            return
-        if self._kept is None or self._kept.size() != size:
-            self._kept = QPixmap(size)
-            self._kept.fill(QColor(self._colours.base))
-            kept = QPainter(self._kept)
-            kept.scale(scale, scale)
-            paint_picture(kept, self._picture, self._colours, self._fonts, self._arrived)
-            kept.end()
-        painter.drawPixmap(
-            QRectF(0, 0, size.width() / scale, size.height() / scale), self._kept, QRectF(self._kept.rect())
-        )
-        if self._stage is not None and self._share < 1.0:
-            paint_arriving(painter, self._picture, self._colours, self._fonts, self._stage, self._share)
+            paint_picture(painter, picture, colours, fonts, self._arrived)
+        else:
+            if self._kept is None or self._kept.size() != size:
+                self._kept = QPixmap(size)
+                self._kept.fill(QColor(colours.base))
+                kept = QPainter(self._kept)
+                kept.scale(scale, scale)
+                paint_picture(kept, picture, colours, fonts, self._arrived)
+                kept.end()
+            place = QRectF(0, 0, size.width() / scale, size.height() / scale)
+            painter.drawPixmap(place, self._kept, QRectF(self._kept.rect()))
+            if self._stage is not None and self._share < 1.0:
+                paint_arriving(painter, picture, colours, fonts, self._stage, self._share)
+        self._paint_marks(painter, picture, colours)
 
-
-class HighlightLayer(_Page):
-    def __init__(self) -> None:
-        super().__init__()
-        self.paper = Paper()
-        self.setZValue(1)
-        self._lit: frozenset[int] = frozenset()
-        self._hover = NO_ITEM
-        self._stop: Stop | None = None
-        self._stage: int | None = None
-
-    def reach(self, stage: int | None, share: float) -> None:
-        """Show highlights up to a stage only; None for all stages."""
-        self._stage = stage
-        self.paper.reach(stage, share)
-        self.update()
-
-    def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
-        self.prepareGeometryChange()
-        self._picture, self._colours = picture, colours
-        self.paper.show_picture(picture, colours, fonts)
-        self.update()
-
-    def highlight(self, items: frozenset[int]) -> None:
-        if items != self._lit:
-            self._lit = items
-            self.update()
-
-    def hover(self, item: int) -> None:
-        self._hover = item
-        self.update()
-
-    def mark(self, stop: Stop | None) -> None:
-        self._stop = stop
-        self.update()
-
-    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        picture, colours = self._picture, self._colours
-        if picture is None or colours is None:
-            return
+    def _paint_marks(self, painter: QPainter, picture: Picture, colours: Colours) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        accent = QColor(colours.inks[Ink.ACCENT])
+        accent, stop = QColor(colours.inks[Ink.ACCENT]), self.stop
         for area in picture.areas:
-            if area.item not in self._lit and area.item != self._hover:
-                continue
-            if self._stage is not None and picture.items[area.item].stage > self._stage:
-                continue
-            inside = QColor(accent)
-            inside.setAlphaF(_LIT if area.item in self._lit else _HOVER)
-            painter.setBrush(inside)
-            painter.setPen(QPen(accent, 1.5) if area.item in self._lit else Qt.PenStyle.NoPen)
-            painter.drawPolygon(polygon_of(area.points))
-        if self._stop is not None:
-            self._paint_stop(painter, accent, QColor(colours.base))
-
-    def _paint_stop(self, painter: QPainter, accent: QColor, base: QColor) -> None:
-        stop = self._stop
+            lit = area.item in self.lit
+            here = self._stage is None or picture.items[area.item].stage <= self._stage
+            if here and (lit or area.item == self.hover):
+                inside = QColor(accent)
+                inside.setAlphaF(_LIT if lit else _HOVER)
+                painter.setBrush(inside)
+                painter.setPen(QPen(accent, 1.5) if lit else Qt.PenStyle.NoPen)
+                painter.drawPolygon(polygon_of(area.points))
         if stop is None:
             return
         if stop.grip is not None:
             paint_grip(painter, stop.grip, accent, wide=4.0)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         # A line in the page colour beside the frame makes it visible on any tint.
-        for grown, colour, width in ((2.0, base, 1.5), (3.5, accent, 2.0)):
+        for grown, colour, width in ((2.0, QColor(colours.base), 1.5), (3.5, accent, 2.0)):
             painter.setPen(QPen(colour, width))
             painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)
 
@@ -259,9 +223,7 @@ class DrawingView(QGraphicsView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("drawingView")
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        made(self, "drawingView", focusPolicy=Qt.FocusPolicy.StrongFocus, frameShape=QFrame.Shape.NoFrame)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -270,29 +232,25 @@ class DrawingView(QGraphicsView):
         self.zoom = 1.0
         self.fits = False
         self.least, self.scrolled, self.most = ZOOMS[0], 1.0, ZOOMS[-1]
-        self.lit: frozenset[int] = frozenset()
         self._drawing: Drawing | None = None
         self._fonts = Fonts()
-        self._sheet = HighlightLayer()
+        self._paper = Paper()
         self._areas: list[tuple[QPolygonF, int]] = []
         self._stops: tuple[Stop, ...] = ()
         self._stop = -1
-        self._hover = NO_ITEM
         self._drag: tuple[Grip, float] | None = None
         self._pressed = NO_ITEM
         self._by_keyboard = False
         scene = QGraphicsScene(self)
-        scene.addItem(self._sheet.paper)
-        scene.addItem(self._sheet)
+        scene.addItem(self._paper)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
         self.walk = StagePlayback(self)
         self.walk.changed.connect(self._reach)
 
     @property
-    def handle(self) -> str:
-        stop = self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None
-        return stop.grip.control if stop is not None and stop.grip is not None else ""
+    def _current(self) -> Stop | None:
+        return self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None
 
     # --- what is shown ---
 
@@ -302,20 +260,25 @@ class DrawingView(QGraphicsView):
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
 
+    @property
+    def lit(self) -> frozenset[int]:
+        return self._paper.lit
+
     def highlight(self, items: frozenset[int]) -> None:
-        self.lit = items
-        self._sheet.highlight(items)
+        if items != self.lit:
+            self._paper.lit = items
+            self._paper.update()
 
     def show_items(self, items: frozenset[int]) -> None:
         areas = [area for area in self.picture.areas if area.item in items] if self.picture is not None else []
         for area in areas[::-1]:
-            self.ensureVisible(QPolygonF([QPointF(*point) for point in area.points]).boundingRect(), 0, 20)
+            self.ensureVisible(polygon_of(area.points).boundingRect(), 0, 20)
 
     def _place(self) -> None:
         drawing = self._drawing
         if drawing is None:
             self.picture, self._areas, self._stops, self._stop = None, [], (), -1
-            self._sheet.show_picture(None, colours_of("light"), self._fonts)
+            self._paper.show_picture(None, colours_of("light"), self._fonts)
             return
         picture, scale = self._fitting(drawing) if self.fits else self._as_wide(drawing)
         self.picture = picture
@@ -324,7 +287,7 @@ class DrawingView(QGraphicsView):
         self._find_areas()
         colours = colours_of(theme.of(self).name)
         self.setBackgroundBrush(QColor(colours.base))
-        self._sheet.show_picture(self.picture, colours, self._fonts)
+        self._paper.show_picture(self.picture, colours, self._fonts)
         self.setSceneRect(QRectF(0, 0, self.picture.width, self.picture.height))
         if self._by_keyboard and self._stop < 0:
             self._go_to(0)
@@ -353,16 +316,14 @@ class DrawingView(QGraphicsView):
         if picture is None:
             return
         seen = [area for area in picture.areas if picture.items[area.item].stage <= stage]
-        self._areas = sorted(
-            ((QPolygonF([QPointF(*point) for point in area.points]), area.item) for area in seen),
-            key=lambda pair: pair[0].boundingRect().width() * pair[0].boundingRect().height(),
-        )
+        seen.sort(key=lambda area: area.bounds.w * area.bounds.h)
+        self._areas = [(polygon_of(area.points), area.item) for area in seen]
         self._stops = tuple(stop for stop in stops_of(picture) if picture.items[stop.item].stage <= stage)
         self._stop = min(self._stop, len(self._stops) - 1)
 
     def _reach(self) -> None:
         walk = self.walk
-        self._sheet.reach(walk.stage if walk.stages else None, walk.share)
+        self._paper.reach(walk.stage if walk.stages else None, walk.share)
         if walk.share in (0.0, 1.0):
             self._find_areas()
             self._mark_stop()
@@ -459,9 +420,9 @@ class DrawingView(QGraphicsView):
         return super().viewportEvent(event)
 
     def _point(self, item: int) -> None:
-        if item != self._hover:
-            self._hover = item
-            self._sheet.hover(item)
+        if item != self._paper.hover:
+            self._paper.hover = item
+            self._paper.update()
             self.pointed.emit(item)
 
     # --- keyboard ---
@@ -501,7 +462,7 @@ class DrawingView(QGraphicsView):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key, stop = Qt.Key(event.key()), self._stops[self._stop] if self._stop >= 0 else None
+        key, stop = Qt.Key(event.key()), self._current
         if zoom := _zoom_of(event):
             self.set_zoom(type_.zoomed(self.zoom, larger=zoom == "larger") if zoom != "reset" else 1.0)
         elif stop is not None and stop.grip is not None and key in _ARROWS:
@@ -540,7 +501,8 @@ class DrawingView(QGraphicsView):
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
 
     def _mark_stop(self) -> None:
-        self._sheet.mark(self._stops[self._stop] if self.hasFocus() and self._stop >= 0 else None)
+        self._paper.stop = self._current if self.hasFocus() else None
+        self._paper.update()
 
 
 def _holds(area: QPolygonF, point: QPointF) -> bool:

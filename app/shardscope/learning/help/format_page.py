@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextFormat,
     QTextFrameFormat,
     QTextLength,
     QTextTable,
@@ -23,10 +24,12 @@ from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QVBoxLayou
 
 from shardcore import Node, Shard
 from shardscope.learning.help.help_pages import GLOSSARY, HelpPage, find_field, page, titles
+from shardscope.learning.parts import boxed, made
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, mono, points
 from shardscope.widgets.plain_text import ResourceFreeText
 
@@ -36,19 +39,12 @@ class PageView(ResourceFreeText):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("pageText")
-        self.setAccessibleName(self.tr("Page"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setOpenLinks(False)
+        made(self, "pageText", accessibleName=self.tr("Page"), frameShape=QFrame.Shape.NoFrame, openLinks=False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._page: HelpPage | None = None
-        self._made: QTextDocument | None = None
+        self.page: HelpPage | None = None
+        self._document: QTextDocument | None = None
         self._lit: tuple[QTextTable, int] | None = None
         self.anchorClicked.connect(lambda url: self.chosen.emit(url.toString()))
-
-    @property
-    def page(self) -> HelpPage | None:
-        return self._page
 
     @property
     def lit(self) -> str:
@@ -58,8 +54,8 @@ class PageView(ResourceFreeText):
         return " ".join(_cell_text(table, row, column) for column in range(min(table.columns(), 2)))
 
     def show_page(self, page: HelpPage) -> None:
-        self._page = page
-        self._render()
+        self.page = page
+        self._render(page)
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
@@ -89,21 +85,17 @@ class PageView(ResourceFreeText):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and getattr(self, "_page", None):
-            place = self.verticalScrollBar().value()
-            lit = self._lit
-            number = None if lit is None else (_tables(self.document()).index(lit[0]), lit[1])
-            self._render()
-            if number is not None:
-                self._lit = (_tables(self.document())[number[0]], number[1])
+        page = getattr(self, "page", None)  # the base class changes before the parts of this class exist
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and page is not None:
+            place, lit = self.verticalScrollBar().value(), self._lit
+            number = _tables(self.document()).index(lit[0]) if lit is not None else -1
+            self._render(page)
+            if lit is not None:
+                self._lit = _tables(self.document())[number], lit[1]
                 self._tint(theme.of(self).selection)
             self.verticalScrollBar().setValue(place)
 
-    # --- making ---
-
-    def _render(self) -> None:
-        if self._page is None:
-            return
+    def _render(self, page: HelpPage) -> None:
         self._lit = None
         # Style the document before it is shown: each later change would lay it out again.
         document = QTextDocument(self)
@@ -111,14 +103,14 @@ class PageView(ResourceFreeText):
         document.setDocumentMargin(12)
         document.setIndentWidth(18)
         document.setUndoRedoEnabled(False)
-        document.setMarkdown(self._page.markdown, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
+        document.setMarkdown(page.markdown, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
         edit = QTextCursor(document)
         edit.beginEditBlock()
         self._dress_text(document)
         for table in _tables(document):
             self._dress_table(table)
         edit.endEditBlock()
-        old, self._made = self._made, document
+        old, self._document = self._document, document
         self.setDocument(document)
         if old is not None:
             old.deleteLater()
@@ -131,10 +123,11 @@ class PageView(ResourceFreeText):
             cursor.setPosition(block.position())
             shape = QTextBlockFormat()
             level = block.blockFormat().headingLevel()
+            fenced = block.blockFormat().hasProperty(QTextFormat.Property.BlockCodeFence)
             inside = cursor.currentTable() is not None
             shape.setTopMargin(0 if inside or block.position() == 0 else 14 if level else 4)
             shape.setBottomMargin(0 if inside else 4 if level else 6)
-            if block.blockFormat().property(QTextBlockFormat.Property.BlockCodeFence) is None:
+            if not fenced:
                 shape.setLineHeight(112, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
             cursor.mergeBlockFormat(shape)
             if level:
@@ -146,9 +139,8 @@ class PageView(ResourceFreeText):
             pieces = block.begin()
             while not pieces.atEnd():
                 piece = pieces.fragment()
-                old = piece.charFormat()
-                look = QTextCharFormat()
-                if old.fontFixedPitch() or block.blockFormat().hasProperty(block.blockFormat().Property.BlockCodeFence):
+                old, look = piece.charFormat(), QTextCharFormat()
+                if old.fontFixedPitch() or fenced:
                     look.setFont(mono(LARGE if level else NORMAL))
                 if old.isAnchor():
                     word = old.anchorHref().startswith("word:")
@@ -240,34 +232,28 @@ def _cell_link(table: QTextTable, row: int, column: int) -> str:
 class FormatPage(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("formatPage")
-        self.setAccessibleName(self.tr("Format reference"))
+        made(self, "formatPage", accessibleName=self.tr("Format reference"))
         self._session = session
         self._wanted = GLOSSARY
         self._row: int | None = None
-        self.choice = QComboBox()
-        self.choice.setObjectName("pageChoice")
-        self.choice.setAccessibleName(self.tr("Select page"))
-        self.choice.setToolTip(self.tr("The pages of all formats, and the glossary"))
-        self.choice.setMinimumContentsLength(10)
-        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.choice = made(
+            QComboBox(),
+            "pageChoice",
+            accessibleName=self.tr("Select page"),
+            toolTip=self.tr("The pages of all formats, and the glossary"),
+            minimumContentsLength=10,
+            sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon,
+        )
         self.choice.activated.connect(lambda _: self.show_page(str(self.choice.currentData())))
         self.view = PageView()
         self.view.chosen.connect(self._follow_link)
         self.setFocusProxy(self.view)
         label = QLabel(self.tr("Page:"))
         label.setBuddy(self.choice)
-        top = QHBoxLayout()
-        top.setContentsMargins(12, 6, 12, 6)
-        top.addWidget(label)
-        top.addWidget(self.choice, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.view, 1)
-        session.opened.connect(self._opened)
-        session.selection_changed.connect(self._selected)
+        top = boxed(QHBoxLayout(), label, (self.choice, 1), margins=(12, 6, 12, 6))
+        boxed(QVBoxLayout(self), top, (self.view, 1), spacing=0)
+        session.opened.connect(lambda shard: self.show_page(shard.format))
+        WhileVisible(session.selection_changed, self, self._selected)
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
@@ -306,19 +292,15 @@ class FormatPage(QWidget):
 
     # --- from the file to the page ---
 
-    def _opened(self, shard: Shard) -> None:
-        self.show_page(shard.format)
-
     def _selected(self, selection: Selection) -> None:
-        if self.isVisible() and selection.complete:
+        if selection.complete:
             self._highlight(selection)
 
     def _highlight(self, selection: Selection) -> None:
-        found, row = self._format_page(), None
+        found = self._format_page()
         if found is None or self.view.page is not found:
             return
-        if selection.path:
-            row = found.row_of(selection.path)
+        row = found.row_of(selection.path) if selection.path else None
         if row != self._row:
             self._row = row
             self.view.highlight("" if row is None else f"field:{row}")

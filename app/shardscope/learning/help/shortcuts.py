@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
 )
 
+from shardscope.learning.parts import boxed, made
 from shardscope.widgets import theme
 
 _ACTION = int(Qt.ItemDataRole.UserRole)
@@ -35,42 +36,30 @@ class Shortcut:
 
 
 def shortcuts(window: QMainWindow) -> list[Shortcut]:
-    found: list[Shortcut] = []
-    seen: set[int] = set()
-    everything = [(_plain(menu.title()), action) for menu in _menus(window) for action in _actions(menu)]
+    menus = [action.menu() for action in window.menuBar().actions()]
+    everything = [(_plain(menu.title()), one) for menu in menus if isinstance(menu, QMenu) for one in _actions(menu)]
     everything += [(_home(action), action) for action in window.findChildren(QAction) if _home(action)]
+    found: dict[int, Shortcut] = {}
     for group, action in everything:
         keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
-        if keys and id(action) not in seen:
-            seen.add(id(action))
-            found.append(Shortcut(group, _plain(action.text()), keys, action))
-    return found
-
-
-def _menus(window: QMainWindow) -> Iterator[QMenu]:
-    for action in window.menuBar().actions():
-        if isinstance(menu := action.menu(), QMenu):
-            yield menu
+        if keys and id(action) not in found:
+            found[id(action)] = Shortcut(group, _plain(action.text()), keys, action)
+    return list(found.values())
 
 
 def _actions(menu: QMenu) -> Iterator[QAction]:
     for action in menu.actions():
-        below = action.menu()
-        if isinstance(below, QMenu):
+        if isinstance(below := action.menu(), QMenu):
             yield from _actions(below)
-        elif not action.isSeparator():
+        else:
             yield action
 
 
 def _home(action: QAction) -> str:
-    if group := action.property("group"):
-        return str(group)
     owner = action.parent()
-    while owner is not None:
-        if isinstance(owner, QDockWidget):
-            return owner.windowTitle()
+    while owner is not None and not isinstance(owner, QDockWidget):
         owner = owner.parent()
-    return ""
+    return str(action.property("group") or (owner.windowTitle() if isinstance(owner, QDockWidget) else ""))
 
 
 def _plain(text: str) -> str:
@@ -81,38 +70,36 @@ class ShortcutDialog(QDialog):
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
-        self.setObjectName("shortcutSheet")
-        self.setWindowTitle(self.tr("Keyboard shortcuts"))
+        made(self, "shortcutSheet", windowTitle=self.tr("Keyboard shortcuts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.field = QLineEdit()
-        self.field.setObjectName("shortcutSearch")
-        self.field.setPlaceholderText(self.tr("Filter: action or key"))
-        self.field.setAccessibleName(self.tr("Search shortcuts"))
-        self.field.setClearButtonEnabled(True)
+        self.field = made(
+            QLineEdit(),
+            "shortcutSearch",
+            placeholderText=self.tr("Filter: action or key"),
+            accessibleName=self.tr("Search shortcuts"),
+            clearButtonEnabled=True,
+        )
         self.field.textChanged.connect(self._filter)
         self.field.installEventFilter(self)
-        self.list = QTreeWidget()
-        self.list.setObjectName("shortcutList")
-        self.list.setAccessibleName(self.tr("Shortcuts"))
-        self.list.setColumnCount(2)
-        self.list.setHeaderHidden(True)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
-        self.list.setRootIsDecorated(False)
-        self.list.setItemsExpandable(False)
-        self.list.setIndentation(12)
-        self.list.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.list.header().setStretchLastSection(False)
-        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        self.list.itemActivated.connect(self._do)
+        self.list = made(
+            QTreeWidget(),
+            "shortcutList",
+            accessibleName=self.tr("Shortcuts"),
+            columnCount=2,
+            headerHidden=True,
+            frameShape=QFrame.Shape.NoFrame,
+            rootIsDecorated=False,
+            itemsExpandable=False,
+            indentation=12,
+        )
+        header = self.list.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.itemActivated.connect(self._run)
         self.note = QLabel()
         self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 12, 12, 10)
-        column.setSpacing(8)
-        column.addWidget(self.field)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.note)
+        boxed(QVBoxLayout(self), self.field, (self.list, 1), self.note, margins=(12, 12, 12, 10), spacing=8)
         self._fill(shortcuts(window))
         self._filter("")
         self.resize(520, 680)
@@ -122,29 +109,33 @@ class ShortcutDialog(QDialog):
         self._window.activateWindow()
 
     def _fill(self, found: list[Shortcut]) -> None:
-        heads: dict[str, QTreeWidgetItem] = {}
-        for entry in found:
-            if entry.group not in heads:
-                head = heads[entry.group] = QTreeWidgetItem(self.list, [entry.group])
-                head.setFlags(Qt.ItemFlag.ItemIsEnabled)
-                head.setFirstColumnSpanned(True)
-                font = self.list.font()
-                font.setBold(True)
-                head.setFont(0, font)
-                head.setTextAlignment(0, Qt.AlignmentFlag.AlignBottom)
-                head.setSizeHint(0, QSize(0, self.fontMetrics().height() + 14))
-            item = QTreeWidgetItem(heads[entry.group], [entry.text, entry.keys])
-            item.setData(0, _ACTION, entry.action)
-            item.setFont(1, theme.fixed_font(self.font().pointSizeF()))
-            if not entry.action.isEnabled():
-                for column in (0, 1):
-                    item.setForeground(column, theme.of(self).muted)
-                item.setToolTip(0, self.tr("Not available now"))
+        self._items: list[tuple[QTreeWidgetItem, list[QTreeWidgetItem]]] = []
+        groups = dict.fromkeys(entry.group for entry in found)
+        bold, mono = self.list.font(), theme.fixed_font(self.font().pointSizeF())
+        bold.setBold(True)
+        for group in groups:
+            head = QTreeWidgetItem(self.list, [group])
+            head.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            head.setFirstColumnSpanned(True)
+            head.setFont(0, bold)
+            head.setTextAlignment(0, Qt.AlignmentFlag.AlignBottom)
+            head.setSizeHint(0, QSize(0, self.fontMetrics().height() + 14))
+            items = []
+            for entry in (one for one in found if one.group == group):
+                item = QTreeWidgetItem(head, [entry.text, entry.keys])
+                item.setData(0, _ACTION, entry.action)
+                item.setFont(1, mono)
+                if not entry.action.isEnabled():
+                    for column in (0, 1):
+                        item.setForeground(column, theme.of(self).muted)
+                    item.setToolTip(0, self.tr("Not available now"))
+                items.append(item)
+            self._items.append((head, items))
         self.list.expandAll()
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
-        for head, items in self._groups():
+        for head, items in self._items:
             for item in items:
                 whole = f"{head.text(0)} {item.text(0)} {item.text(1)}".casefold()
                 item.setHidden(not all(word in whole for word in words))
@@ -159,17 +150,10 @@ class ShortcutDialog(QDialog):
             self.list.clearSelection()
             self.list.selectionModel().clearCurrentIndex()
 
-    def _groups(self) -> Iterator[tuple[QTreeWidgetItem, list[QTreeWidgetItem]]]:
-        heads = (self.list.topLevelItem(number) for number in range(self.list.topLevelItemCount()))
-        for head in heads:
-            if head is not None:
-                below = (head.child(place) for place in range(head.childCount()))
-                yield head, [item for item in below if item is not None]
-
     def shown(self) -> list[QTreeWidgetItem]:
-        return [item for _, items in self._groups() for item in items if not item.isHidden()]
+        return [item for _, items in self._items for item in items if not item.isHidden()]
 
-    def _do(self, item: QTreeWidgetItem) -> None:
+    def _run(self, item: QTreeWidgetItem) -> None:
         action = item.data(0, _ACTION)
         if isinstance(action, QAction) and action.isEnabled():
             self.close()
@@ -177,22 +161,20 @@ class ShortcutDialog(QDialog):
             QTimer.singleShot(0, action, action.trigger)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-                self._step(1 if event.key() == Qt.Key.Key_Down else -1)
-                return True
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                if (item := self.list.currentItem()) is not None:
-                    self._do(item)
-                return True
-        return super().eventFilter(watched, event)
-
-    def _step(self, by: int) -> None:
-        items = self.shown()
-        current = self.list.currentItem()
-        place = items.index(current) + by if current in items else 0
-        if 0 <= place < len(items):
-            self.list.setCurrentItem(items[place])
+        if watched is not self.field or not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return super().eventFilter(watched, event)
+        current, items = self.list.currentItem(), self.shown()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if current is not None:
+                self._run(current)
+        elif event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            by = 1 if event.key() == Qt.Key.Key_Down else -1
+            place = items.index(current) + by if current in items else 0
+            if 0 <= place < len(items):
+                self.list.setCurrentItem(items[place])
+        else:
+            return False
+        return True
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QAccessible, QEnterEvent, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural, shown
 from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Lesson
 from shardcore.teaching.lessons.placeholders import escaped
-from shardscope.learning.lessons.markdown_paragraph import Prose
+from shardscope.learning.lessons.markdown_paragraph import Prose, paint_card
+from shardscope.learning.parts import boxed, made
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
 
@@ -22,64 +24,53 @@ class LessonList(QScrollArea):
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonList")
-        self.setAccessibleName(self.tr("All lessons"))
+        made(self, "lessonList", accessibleName=self.tr("All lessons"), widgetResizable=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._settings = settings
         self.cards: list[LessonCard] = []
         self._made: dict[str, LessonCard] = {}
         self._headings: list[QWidget] = []
         inside = QWidget()
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(12, 12, 12, 12)
-        self._column.setSpacing(8)
-        self._column.addStretch(1)
+        self._column = boxed(QVBoxLayout(inside), 1, margins=(12, 12, 12, 12), spacing=8)
         self.setWidget(inside)
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
-        self._clear()
-        titles = {one.name: one.title for one in lessons}
-        first = [lesson for lesson in lessons if lesson.format == format and format]
-        others = [lesson for lesson in lessons if lesson not in first]
-        broken = self.tr("Missions: find the damage in a file and repair it in the sandbox")
-        about = self.tr("About this file's format")
-        if first:
-            about = f"{about}: {format_of(format).title}"
-        for title, group in ((about, first), (self.tr("All lessons"), others), (broken, missions)):
-            if not group:
-                continue
-            heading = Prose(tone="muted")
-            heading.set_text(title)
-            self._column.addWidget(heading)
-            self._headings.append(heading)
-            for lesson in group:
-                card = self._card(lesson)
-                card.after = tuple(titles.get(need, need) for need in lesson.needs)
-                card.set_title(own_group=lesson in first)
-                self._column.addWidget(card)
-                self.cards.append(card)
-        self._column.addStretch(1)
-        for name in self._made.keys() - {card.lesson.name for card in self.cards}:
-            self._made.pop(name).deleteLater()
-
-    def _clear(self) -> None:
         while self._column.takeAt(0) is not None:
             pass
         for heading in self._headings:
             heading.deleteLater()
-        self._headings, self.cards = [], []
-
-    def _card(self, lesson: Lesson) -> LessonCard:
-        card = self._made.get(lesson.name)
-        if card is None or card.lesson != lesson:
-            if card is not None:
-                card.deleteLater()
-            card = self._made[lesson.name] = LessonCard(lesson, self._settings)
-            card.chosen.connect(lambda: self.chosen.emit(lesson))
-        return card
+        self._headings, self.cards, before, self._made = [], [], self._made, {}
+        titles = {one.name: one.title for one in lessons}
+        first = [lesson for lesson in lessons if lesson.format == format and format]
+        about = self.tr("About this file's format")
+        groups = (
+            (f"{about}: {format_of(format).title}" if first else about, first),
+            (self.tr("All lessons"), [lesson for lesson in lessons if lesson not in first]),
+            (self.tr("Missions: find the damage in a file and repair it in the sandbox"), missions),
+        )
+        for title, group in groups:
+            if group:
+                heading = Prose(tone="muted")
+                heading.set_text(title)
+                self._column.addWidget(heading)
+                self._headings.append(heading)
+            for lesson in group:
+                card = before.pop(lesson.name, None)
+                if card is None or card.lesson != lesson:
+                    if card is not None:
+                        card.deleteLater()
+                    card = LessonCard(lesson, self._settings)
+                    card.chosen.connect(partial(self.chosen.emit, lesson))
+                card.after = tuple(titles.get(need, need) for need in lesson.needs)
+                card.set_title(own_group=lesson in first)
+                self._column.addWidget(card)
+                self._made[lesson.name] = card
+                self.cards.append(card)
+        self._column.addStretch(1)
+        for card in before.values():
+            card.deleteLater()
 
     def show_missions(self) -> None:
         card = next((card for card in self.cards if card.lesson.name.startswith("mission-")), None)
@@ -95,42 +86,29 @@ class LessonCard(QWidget):
 
     def __init__(self, lesson: Lesson, settings: Settings) -> None:
         super().__init__()
-        self.setObjectName(f"lesson-{lesson.name}")
-        self.setAccessibleName(shown(lesson.title))
-        self.setAccessibleDescription(shown(lesson.about))
+        title, about = shown(lesson.title), shown(lesson.about)
+        made(self, f"lesson-{lesson.name}", accessibleName=title, accessibleDescription=about)
         self.lesson = lesson
         self.after: tuple[str, ...] = ()
         self._settings, self._hover = settings, False
-        self.title = Prose(bold=True)
-        self.about = Prose()
+        self.title, self.about, self.state = Prose(bold=True), Prose(), Prose(tone="muted")
         self.about.set_text(lesson.about)
-        self.state = Prose(tone="muted")
-        self.start = QPushButton()
-        self.start.setObjectName(f"start-{lesson.name}")
+        self.start = made(QPushButton(), f"start-{lesson.name}")
         self.start.clicked.connect(self.chosen)
-        self.again = QToolButton()
-        self.again.setText(self.tr("↺"))
-        self.again.setObjectName(f"again-{lesson.name}")
-        self.again.setAutoRaise(True)
-        self.again.setAccessibleName(self.tr("Reset progress: {0}").format(lesson.title))
-        self.again.setToolTip(self.tr("Start again at the first step"))
+        self.again = made(
+            QToolButton(),
+            f"again-{lesson.name}",
+            text="↺",
+            autoRaise=True,
+            accessibleName=self.tr("Reset progress: {0}").format(lesson.title),
+            toolTip=self.tr("Start again at the first step"),
+        )
         self.again.clicked.connect(self._forget)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        row.addWidget(self.again)
-        row.addWidget(self.start)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 10, 12, 10)
-        column.setSpacing(6)
-        column.addWidget(self.title)
-        column.addWidget(self.about)
-        column.addWidget(self.state)
-        column.addLayout(row)
+        column = self.title, self.about, self.state, boxed(QHBoxLayout(), 1, self.again, self.start)
+        boxed(QVBoxLayout(self), *column, margins=(14, 10, 12, 10), spacing=6)
 
     def set_title(self, *, own_group: bool) -> None:
         """Set the title, prefixed with the format unless the heading of the group names it."""
-        # In its own group, the heading names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
         self.title.set_text(f"{about}{self.lesson.title}")
         self.refresh()
@@ -170,10 +148,5 @@ class LessonCard(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)
-        painter.setPen(colours.accent if self._hover else colours.border)
-        painter.setBrush(colours.raised)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
-        painter.end()
+        paint_card(self, colours.accent if self._hover else colours.border)

@@ -1,12 +1,12 @@
-"""A paragraph of Markdown that wraps at any width."""
+"""A paragraph of Markdown that wraps at any width, and the card around several."""
 
 from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE
@@ -72,3 +72,12 @@ class Prose(QLabel):
         style = f"color: {colour}; {size} font-weight: {600 if self._bold else 400};"
         if style != self.styleSheet():
             self.setStyleSheet(style)
+
+
+def paint_card(widget: QWidget, edge: QColor) -> None:
+    painter = QPainter(widget)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(edge)
+    painter.setBrush(theme.of(widget).raised)
+    painter.drawRoundedRect(QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+    painter.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
@@ -16,13 +16,11 @@ from PySide6.QtWidgets import (
     QApplication,
     QDialog,
     QDialogButtonBox,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QMenu,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -42,6 +40,7 @@ from shardscope.learning.lessons.list_page import LessonList
 from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.question_box import QuestionBox
+from shardscope.learning.parts import boxed, made
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
 from shardscope.session.session import Session
@@ -76,23 +75,18 @@ class LessonFiles(QWidget):
         self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
 
     def show_notes(self, lesson: Lesson) -> None:
+        title = self.tr("Instructor notes")
+
         def text() -> str:
             answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
-            lines = [
-                f"{stage.number + 1}. **{stage.step.title}**: {answer.answer}"
-                for stage, answer in answers
-                if answer is not None
-            ]
+            lines = [f"{stage.number + 1}. **{stage.step.title}**: {one.answer}" for stage, one in answers if one]
             examples = self.tr("For generated files, the answers are examples.")
             return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
 
         def take(words: str) -> None:
-            view = ResourceFreeText()
-            view.setObjectName("lessonNotesText")
-            view.setAccessibleName(self.tr("Instructor notes"))
-            view.setOpenLinks(False)
+            view = made(ResourceFreeText(), "lessonNotesText", accessibleName=title, openLinks=False)
             view.setMarkdown(words)
-            self._dialog(view, self.tr("Instructor notes"), "lessonNotes")
+            self._dialog(view, title, "lessonNotes")
 
         self._ask(text, take, "notes")
 
@@ -114,18 +108,14 @@ class LessonFiles(QWidget):
             if isinstance(found, Lesson):
                 self.follow.emit(found)
                 return
-            label = QLabel()
+            label = made(QLabel(), accessibleName=path, alignment=Qt.AlignmentFlag.AlignCenter)
             label.setPixmap(QPixmap.fromImage(found))
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            label.setAccessibleName(path)
             self._dialog(scrolled(label, "lessonPictureArea", path, self), path, "lessonPicture")
 
         self._ask(find, take, "link")
 
     def _dialog(self, inside: QWidget, title: str, name: str) -> None:
-        dialog = QDialog(self.window())
-        dialog.setObjectName(name)
-        dialog.setWindowTitle(title)
+        dialog = made(QDialog(self.window()), name, windowTitle=title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(dialog.reject)
@@ -191,40 +181,42 @@ LOW = 260
 
 
 class LessonPanel(QWidget):
+    """The panel; its content is built when it is first shown, or when a lesson starts."""
+
     begun = Signal()
     """A lesson was started or continued from the list."""
     reload_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonPanel")
-        self.setAccessibleName(self.tr("Lessons"))
+        made(self, "lessonPanel", accessibleName=self.tr("Lessons"))
         self._session = session
         self._settings = settings
         self._asked: object = None
         self._listed = False
         self._keyboard = False
+        self._page: QWidget | None = None
         self.player = LessonPlayer(session, settings)
-        self.list = LessonList(settings)
-        self.list.chosen.connect(self._chosen)
         self.files = LessonFiles(session.jobs, self)
         self.files.reported.connect(session.say)
         self.files.follow.connect(self.begin)
         self.pages = QStackedWidget()
-        self.pages.addWidget(self.list)
-        self.pages.addWidget(self._built_lesson())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.pages)
+        boxed(QVBoxLayout(self), self.pages)
         self.player.changed.connect(self._refresh)
-        self.player.shown_answer.connect(self.question.show_given)
-        session.opened.connect(lambda *_: self._list_again())
+        session.opened.connect(self._list_again)
         session.closed.connect(self._list_again)
-        self._make_room()
-        self._refresh()
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
+
+    # --- the list ---
+
+    @cached_property
+    def list(self) -> LessonList:
+        found = LessonList(self._settings)
+        found.chosen.connect(self._chosen)
+        self.pages.insertWidget(0, found)
+        return found
 
     def teach(self) -> None:
         if self.player.lesson is None:
@@ -239,12 +231,14 @@ class LessonPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._build_lesson()
         if not self._listed:
             self._fill_list()
-        for card in self.list.cards:
-            card.refresh()  # another window may have continued a lesson
+        if self.player.lesson is None:
+            for card in self.list.cards:
+                card.refresh()  # another window may have continued a lesson
 
-    def _list_again(self) -> None:
+    def _list_again(self, *_: object) -> None:
         self._listed = False
         if self.isVisible():
             self._fill_list()
@@ -254,6 +248,8 @@ class LessonPanel(QWidget):
             self._listed = True
             shard = self._session.shard
             self.list.fill(lessons(), shard.format if shard is not None else "", missions())
+            self.setFocusProxy(self.list)
+            self.pages.setCurrentWidget(self.list)
 
     def begin(self, lesson: Lesson) -> None:
         self.begun.emit()
@@ -265,120 +261,96 @@ class LessonPanel(QWidget):
         self.setFocus()
         self._keyboard = True
 
-    # --- one lesson ---
+    # --- the page of a step ---
 
-    def _built_lesson(self) -> QWidget:
-        top = self._built_top()
-        self.bar = QProgressBar()
-        self.bar.setObjectName("lessonProgress")
-        self.bar.setAccessibleName(self.tr("Progress of the lesson"))
-        self.bar.setTextVisible(False)
-        self.bar.setFixedHeight(4)
-        self.heading = Prose(bold=True, large=True)
-        self.text = Prose()
-        self.text.setObjectName("lessonText")
-        self.text.linkActivated.connect(self._follow)
-        self.trouble = Prose(tone="warning")
-        self.trouble.setObjectName("lessonTrouble")
-        self.on = QPushButton(self.tr("Back to the lesson's file"))
-        self.on.setObjectName("lessonReturn")
-        self.on.clicked.connect(lambda: self.player.go(self.player.number))
-        self.question = QuestionBox()
-        self.question.given.connect(self.player.answer)
-        self.question.picked.connect(self.player.choose)
-        inside = QWidget()
-        body = self._body = QVBoxLayout(inside)
-        body.setSpacing(12)
-        for widget in (self.heading, self.text, self.trouble, self.question):
-            body.addWidget(widget)
-        body.insertWidget(3, self.on, 0, Qt.AlignmentFlag.AlignLeft)
-        body.addStretch(1)
-        self.area = QScrollArea()
-        self.area.setObjectName("lessonScroll")
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.area.setAccessibleName(self.tr("Step of the lesson"))
-        self.area.setWidget(inside)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.bar)
-        column.addWidget(self.area, 1)
-        column.addLayout(self._built_buttons())
-        return page
-
-    def _built_top(self) -> QHBoxLayout:
-        self.title = Elided(greedy=True)
-        self.counter = Elided()
-        self.more = QToolButton()
-        self.more.setObjectName("lessonMore")
-        self.more.setText(self.tr("⋯"))
-        self.more.setAutoRaise(True)
-        self.more.setToolTip(self.tr("Instructor notes and export"))
-        self.more.setAccessibleName(self.tr("More about the lesson"))
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = QMenu(self.more)
+    def _build_lesson(self) -> None:
+        if self._page is not None:
+            return
+        player = self.player
+        self.title, self.counter = Elided(greedy=True), Elided()
+        menu = QMenu(self)
         menu.addAction(self.tr("&Instructor notes"), self._show_notes).setObjectName("lessonNotesAction")
         menu.addAction(self.tr("&Export page…"), self._export).setObjectName("lessonExportAction")
+        self.reload, self.more, self.leave = (
+            made(QToolButton(), name, text=text, autoRaise=True, toolTip=tip, accessibleName=spoken)
+            for name, text, spoken, tip in (
+                (
+                    "lessonReload",
+                    self.tr("Reload lesson"),
+                    "",
+                    self.tr("Reads the lesson file again. This happens automatically when it is saved."),
+                ),
+                ("lessonMore", "⋯", self.tr("More about the lesson"), self.tr("Instructor notes and export")),
+                ("lessonLeave", "✕", self.tr("Leave the lesson"), self.tr("Leave the lesson; you can continue later")),
+            )
+        )
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(menu)
-        self.leave = QToolButton()
-        self.leave.setObjectName("lessonLeave")
-        self.leave.setText(self.tr("✕"))
-        self.leave.setAutoRaise(True)
-        self.leave.setToolTip(self.tr("Leave the lesson; you can continue later"))
-        self.leave.setAccessibleName(self.tr("Leave the lesson"))
-        self.leave.clicked.connect(self.player.leave)
-        self.reload = QToolButton()
-        self.reload.setObjectName("lessonReload")
-        self.reload.setText(self.tr("Reload lesson"))
-        self.reload.setAutoRaise(True)
-        self.reload.setToolTip(self.tr("Reads the lesson file again. This happens automatically when it is saved."))
-        self.reload.clicked.connect(self.reload_wanted)
-        top = self._top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.counter)
-        top.addWidget(self.reload)
-        top.addWidget(self.more)
-        top.addWidget(self.leave)
-        return top
-
-    def _built_buttons(self) -> QHBoxLayout:
-        self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
-        self.hint = self._button(self.tr("Hint"), "lessonHint", self.player.hint)
-        self.show_me = self._button(self.tr("Show me"), "lessonShowMe", self.player.show_answer)
-        self.another = self._button(self.tr("Another file"), "lessonAnother", self.player.another_file)
-        self.next = self._button(self.tr("Next"), "lessonNext", self._on)
-        self._key("Ctrl+PgDown", self.next)
-        self._key("Ctrl+PgUp", self.back)
-        row = self._row = QHBoxLayout()
-        row.setSpacing(4)
-        for button in (self.back, self.hint, self.show_me):
-            row.addWidget(button)
-        row.addStretch(1)
-        row.addWidget(self.another)
-        row.addWidget(self.next)
-        return row
+        self.bar = made(
+            QProgressBar(), "lessonProgress", accessibleName=self.tr("Progress of the lesson"), textVisible=False
+        )
+        self.bar.setFixedHeight(4)
+        self.heading, self.text, self.trouble = Prose(bold=True, large=True), Prose(), Prose(tone="warning")
+        self.text.setObjectName("lessonText")
+        self.trouble.setObjectName("lessonTrouble")
+        self.question = QuestionBox()
+        self.on, self.back, self.hint, self.show_me, self.another, self.next = (
+            made(QPushButton(text), name)
+            for name, text in (
+                ("lessonReturn", self.tr("Back to the lesson's file")),
+                ("lessonBack", self.tr("Back")),
+                ("lessonHint", self.tr("Hint")),
+                ("lessonShowMe", self.tr("Show me")),
+                ("lessonAnother", self.tr("Another file")),
+                ("lessonNext", self.tr("Next")),
+            )
+        )
+        for signal, slot in (
+            (self.reload.clicked, self.reload_wanted),
+            (self.leave.clicked, player.leave),
+            (self.text.linkActivated, self._follow),
+            (self.on.clicked, lambda: player.go(player.number)),
+            (self.back.clicked, lambda: player.go(player.number - 1)),
+            (self.hint.clicked, player.hint),
+            (self.show_me.clicked, player.show_answer),
+            (self.another.clicked, player.another_file),
+            (self.next.clicked, self._on),
+            (self.question.given, player.answer),
+            (self.question.picked, player.choose),
+            (player.shown_answer, self.question.show_given),
+        ):
+            signal.connect(slot)
+        for keys, button in (("Ctrl+PgDown", self.next), ("Ctrl+PgUp", self.back)):
+            action = QAction(button.text(), self, shortcut=QKeySequence(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            action.triggered.connect(button.click)
+            self.addAction(action)
+        inside, page = QWidget(), QWidget()
+        self._page = page
+        left = (self.on, 0, Qt.AlignmentFlag.AlignLeft)
+        self._body = boxed(
+            QVBoxLayout(inside), self.heading, self.text, self.trouble, left, self.question, 1, spacing=12
+        )
+        self.area = scrolled(inside, "lessonScroll", self.tr("Step of the lesson"), page)
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._top = boxed(QHBoxLayout(), (self.title, 1), self.counter, self.reload, self.more, self.leave)
+        buttons = self.back, self.hint, self.show_me, 1, self.another, self.next
+        self._row = boxed(QHBoxLayout(), *buttons, spacing=4)
+        boxed(QVBoxLayout(page), self._top, self.bar, (self.area, 1), self._row, spacing=0)
+        self.pages.addWidget(page)
+        self._make_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._make_room()
-        self._show_titles()
+        if self._page is not None:
+            self._make_room()
+            self._show_titles()
 
     def _make_room(self) -> None:
         low = self.height() < px(LOW)
         self._top.setContentsMargins(*((14, 0, 8, 0) if low else (14, 8, 8, 6)))
         self._body.setContentsMargins(*((16, 4, 16, 8) if low else (16, 14, 16, 16)))
         self._row.setContentsMargins(*((8, 2, 8, 2) if low else (8, 8, 8, 10)))
-
-    def _button(self, text: str, name: str, act: object) -> QPushButton:
-        button = QPushButton(text)
-        button.setObjectName(name)
-        button.clicked.connect(act)
-        return button
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self.player.lesson is None:
@@ -392,23 +364,20 @@ class LessonPanel(QWidget):
         elif self.player.solved:
             self._on()
 
-    def _key(self, keys: str, button: QPushButton) -> None:
-        action = QAction(button.text(), self)
-        action.setShortcut(QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(button.click)
-        self.addAction(action)
-
     def _on(self) -> None:
         if self.player.last:
             self.player.finish()
         else:
             # Opening a file moves the focus; it returns with the question.
-            self._keyboard = self.isAncestorOf(QApplication.focusWidget() or self.window())
+            self._keyboard = self._has_focus
             if self.next.hasFocus():
                 # If Next is disabled, the focus would move to Back.
                 self.area.setFocus()
             self.player.go(self.player.number + 1)
+
+    @property
+    def _has_focus(self) -> bool:
+        return self.isAncestorOf(QApplication.focusWidget() or self.window())
 
     def _show_notes(self) -> None:
         if self.player.lesson is not None:
@@ -424,28 +393,31 @@ class LessonPanel(QWidget):
         if self.player.lesson is not None:
             self.files.follow_link(self.player.lesson, link)
 
-    # --- telling ---
+    # --- showing ---
 
     def _refresh(self) -> None:
         player = self.player
         lesson = player.lesson
         # A focused button that is disabled or hidden would pass the focus to an arbitrary widget.
-        held = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        left = lesson is None and self.pages.currentIndex() == 1
-        if lesson is not None and self.pages.currentIndex() == 0:
-            # Opening the file of the lesson moves the focus; it returns with the question.
-            self._keyboard = True
-        self.pages.setCurrentIndex(0 if lesson is None else 1)
-        self.setFocusProxy(self.list if lesson is None else self.area)
+        held = self._has_focus
         if lesson is None:
             self._asked = None
-            self._list_again()
-            if held and left:
-                self.setFocus()
+            if self._page is not None and self.pages.currentWidget() is self._page:
+                self.pages.setCurrentWidget(self.list)
+                self.setFocusProxy(self.list)
+                self._list_again()
+                if held:
+                    self.setFocus()
             return
-        count = len(lesson.steps)
+        self._build_lesson()
+        if self.pages.currentWidget() is not self._page:
+            # Opening the file of the lesson moves the focus; it returns with the question.
+            self._keyboard = True
+        self.pages.setCurrentWidget(self._page)
+        self.setFocusProxy(self.area)
         self._show_titles()
-        self._show_counter()
+        count = len(lesson.steps)
+        self.counter.set_text(self.tr("{0} of {1}").format(player.number + 1, count))
         self.reload.setVisible(player.trying)
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
@@ -461,12 +433,6 @@ class LessonPanel(QWidget):
         self.back.setEnabled(player.number > 0)
         self.another.setVisible(player.can_repeat and player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
-
-    def _show_counter(self) -> None:
-        player = self.player
-        if player.lesson is None:
-            return
-        self.counter.set_text(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
 
     def _show_titles(self) -> None:
         lesson = self.player.lesson

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory, mkdtemp
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -27,6 +28,8 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import OpenFailure, Session
 from shardscope.startup.settings import Settings
 
+T = TypeVar("T")
+
 
 class LessonPlayer(QObject):
     """State of the current lesson.
@@ -41,6 +44,8 @@ class LessonPlayer(QObject):
     began = Signal()
     """A lesson starts while no other was open."""
     left = Signal()
+    shown_answer = Signal(object)
+    """Carries the correct answer as `Given`, after *Show me*."""
     finished = Signal()
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
@@ -67,7 +72,6 @@ class LessonPlayer(QObject):
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
-        session.selection_changed.connect(self._selected)
         self.changed.connect(self._update_open_question)
 
     # --- going ---
@@ -80,6 +84,7 @@ class LessonPlayer(QObject):
         first = self.lesson is None
         self._end()
         self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
+        self._session.selection_changed.connect(self._selected)
         if first:
             self.began.emit()
         self.go(min(max(step, 0), len(lesson.steps) - 1))
@@ -120,6 +125,8 @@ class LessonPlayer(QObject):
             self._session.select_nothing(self)
 
     def _end(self) -> None:
+        if self.lesson is not None:
+            self._session.selection_changed.disconnect(self._selected)
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
         self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
@@ -155,7 +162,7 @@ class LessonPlayer(QObject):
             return
         self.number = number
         self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
-        if self._is_kept:
+        if not self.trying:
             self._settings.set_lesson_step(lesson.name, number)
         self.changed.emit()
         place = self._place(lesson, number)
@@ -180,23 +187,17 @@ class LessonPlayer(QObject):
 
     def finish(self) -> None:
         self.finished.emit()
-        if self.lesson is not None and self._is_kept:
+        if self.lesson is not None and not self.trying:
             self._settings.set_lesson_done(self.lesson.name)
             self._settings.set_lesson_step(self.lesson.name, 0)
         self.leave()
-
-    @property
-    def _is_kept(self) -> bool:
-        return not self.trying and self.lesson is not None
 
     def _update_open_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
             return  # the next step is being prepared, and may have a question
         stage = None if self.astray or self.solved else self.stage
-        if stage is None:
-            self._session.open_question.ask(is_open=False)
-        else:
-            self._session.open_question.ask(is_open=stage.waits, last_step=stage.last_step)
+        last = stage.last_step if stage is not None else None
+        self._session.open_question.ask(is_open=stage is not None and stage.waits, last_step=last)
 
     # --- answering ---
 
@@ -205,13 +206,11 @@ class LessonPlayer(QObject):
         if stage is None or stage.question is None:
             return
         question, scene = stage.question, stage.scene
-        self._session.ask(
-            lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._judge(stage, verdict),
-            failed=self._failed,
-            key=("lesson", self),
-            priority=JobPriority.SCREEN,
-        )
+        self._ask(lambda _: judged(question, given, scene), lambda verdict: self._judge(stage, verdict))
+
+    def _ask(self, work: Callable[[Shard], T], take: Callable[[T], object]) -> None:
+        key = ("lesson", self)
+        self._session.ask(lambda shard, _: work(shard), take, failed=self._failed, key=key, priority=JobPriority.SCREEN)
 
     def hint(self) -> None:
         if self.stage is not None and self.stage.question is not None:
@@ -224,7 +223,7 @@ class LessonPlayer(QObject):
             return
         question, scene = stage.question, stage.scene
 
-        def work(shard: Shard, _: Job) -> tuple[Given, AnswerVerdict]:
+        def work(_: Shard) -> tuple[Given, AnswerVerdict]:
             given = solution(question, scene)
             return given, judged(question, given, scene)
 
@@ -238,10 +237,7 @@ class LessonPlayer(QObject):
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 
-        self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
-
-    shown_answer = Signal(object)
-    """Carries the correct answer as `Given`, after *Show me*."""
+        self._ask(work, take)
 
     def choose(self, given: Given) -> None:
         if not self.solved:
@@ -267,9 +263,7 @@ class LessonPlayer(QObject):
             self.verdict = verdict
             self.changed.emit()
             if verdict.right:
-                self._walk_for(stage.revealed, stage)
-                for shown in stage.revealed:
-                    self._show(shown, stage)
+                self._show(stage.revealed, stage)
 
     # --- the file ---
 
@@ -293,12 +287,10 @@ class LessonPlayer(QObject):
 
     def another_file(self) -> None:
         """Generate another file, and go to the first step that asks about it."""
-        if self.lesson is None or not self.can_repeat:
-            return
-        at = self._fresh_at(self.lesson, self.number)
-        assert at is not None
-        self._made.pop(at, None)
-        self.go(at)
+        at = self._fresh_at(self.lesson, self.number) if self.lesson is not None and self.can_repeat else None
+        if at is not None:
+            self._made.pop(at, None)
+            self.go(at)
 
     def _make(self, lesson: Lesson, number: int) -> None:
         at = self._fresh_at(lesson, number)
@@ -331,14 +323,11 @@ class LessonPlayer(QObject):
             if self._session.request.uri == place:
                 return
         elif self._session.shard is not None:
-            self._session.open_tab(self._request(place))
+            self._session.open_tab(OpenRequest(place))
             return
-        if self._session.open(self._request(place)) is None:
+        if self._session.open(OpenRequest(place)) is None:
             self.astray = self._session.request.name
             self.changed.emit()
-
-    def _request(self, place: str) -> OpenRequest:
-        return OpenRequest(place)
 
     def _opened(self, *_: object) -> None:
         self._clean()
@@ -391,9 +380,9 @@ class LessonPlayer(QObject):
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
-            self._prepare(stage)
-            for shown in () if again else stage.shown:
-                self._show(shown, stage)
+            if not any(shown.kind is Show.DRAWING for shown in stage.shown):
+                self.wanted.emit(StepTarget(Show.DRAWING))
+            self._show(stage.shown, stage, again=again)
             self.changed.emit()
 
         def failed(error: BaseException) -> None:
@@ -402,27 +391,20 @@ class LessonPlayer(QObject):
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
-    def _prepare(self, stage: LessonStage) -> None:
-        if not any(shown.kind is Show.DRAWING for shown in stage.shown):
-            self.wanted.emit(StepTarget(Show.DRAWING))
-        self._walk_for(stage.shown, stage)
-
-    def _walk_for(self, targets: Sequence[StepTarget], stage: LessonStage) -> None:
+    def _show(self, targets: Sequence[StepTarget], stage: LessonStage, *, again: bool = False) -> None:
         trace, walked = stage.scene.trace, self._session.walk.trace
         drawings = any(shown.kind is Show.DRAWING for shown in targets)
         if drawings and trace is not None and (walked is None or walked.key != trace.key):
             self._session.walk_along(TraceWalk(trace.key, trace))
-
-    def _show(self, shown: StepTarget, stage: LessonStage) -> None:
-        if shown.kind is Show.NODE:
-            self._session.select_node(shown.path, self)
-        elif shown.kind is Show.BYTES and shown.span is not None:
-            self._session.select_span(shown.span, self)
-        elif shown.kind is Show.STEP and stage.scene.trace is not None:
-            trace = stage.scene.trace
-            self._session.walk_along(TraceWalk(trace.key, trace, step=shown.step))
-        else:
-            self.wanted.emit(shown)
+        for shown in () if again else targets:
+            if shown.kind is Show.NODE:
+                self._session.select_node(shown.path, self)
+            elif shown.kind is Show.BYTES and shown.span is not None:
+                self._session.select_span(shown.span, self)
+            elif shown.kind is Show.STEP and trace is not None:
+                self._session.walk_along(TraceWalk(trace.key, trace, step=shown.step))
+            else:
+                self.wanted.emit(shown)
 
     def _failed(self, error: BaseException) -> None:
         self.trouble = error.message if isinstance(error, NotHereError) else error_text(error)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QAccessible, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 from shardcore.model.text import plural, shown
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given
 from shardcore.teaching.lessons.lesson import Answer, Question
-from shardscope.learning.lessons.markdown_paragraph import Prose
+from shardscope.learning.lessons.markdown_paragraph import Prose, paint_card
+from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import offset_words
 from shardscope.session.selection import Selection
 from shardscope.widgets import theme
@@ -34,44 +35,25 @@ class QuestionBox(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonQuestion")
-        self.setAccessibleName(self.tr("Question"))
+        made(self, "lessonQuestion", accessibleName=self.tr("Question"))
         self._kind = Answer.NUMBER
         self._chosen: Given | None = None
         self._right = False
-        self.prompt = Prose(bold=True)
-        self.field = QLineEdit()
-        self.field.setObjectName("lessonAnswer")
-        self.field.setAccessibleName(self.tr("Your answer"))
+        self.prompt, self.where, self.selected = Prose(bold=True), Prose(tone="muted"), Elided()
+        self.hints = made(Prose(tone="muted"), "lessonHints")
+        self.verdict = made(Prose(), "lessonVerdict")
+        self.field = made(QLineEdit(), "lessonAnswer", accessibleName=self.tr("Your answer"))
         self.field.setFont(theme.fixed_font())
         self.field.returnPressed.connect(self._typed)
-        self.check = QPushButton(self.tr("Check"))
-        self.check.setObjectName("lessonCheck")
+        self.check = made(QPushButton(self.tr("Check")), "lessonCheck")
         self.check.clicked.connect(self._typed)
-        self.where = Prose(tone="muted")
-        self.verdict = Prose()
-        self.verdict.setObjectName("lessonVerdict")
-        self.hints = Prose(tone="muted")
-        self.hints.setObjectName("lessonHints")
-        self._typing = QWidget()
-        row = QHBoxLayout(self._typing)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        self.selected = Elided()
-        row.addWidget(self.field, 1)
-        row.addWidget(self.selected, 1)
-        row.addWidget(self.check)
-        self._choices = QWidget()
-        self._choice_column = QVBoxLayout(self._choices)
-        self._choice_column.setContentsMargins(0, 0, 0, 0)
-        self._choice_column.setSpacing(6)
+        typing, self._choices = QWidget(), QWidget()
+        boxed(QHBoxLayout(typing), (self.field, 1), (self.selected, 1), self.check, spacing=8)
+        self._choice_column = boxed(QVBoxLayout(self._choices), spacing=6)
         self._group = QButtonGroup(self)
         self._group.idClicked.connect(lambda number: self.picked.emit(Given(str(number))))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(10)
-        for widget in (self.prompt, self.where, self._choices, self._typing, self.hints, self.verdict):
-            column.addWidget(widget)
+        column = self.prompt, self.where, self._choices, typing, self.hints, self.verdict
+        boxed(QVBoxLayout(self), *column, margins=(14, 12, 14, 12), spacing=10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
     def ask(self, question: Question) -> None:
@@ -94,22 +76,21 @@ class QuestionBox(QWidget):
 
     def choose(self, chosen: Selection | Given | None) -> None:
         """Show the selected answer; only *Check* judges it."""
+        name = ""
         if isinstance(chosen, Selection):
-            self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
-        else:
-            self._chosen, name = chosen, chosen.text if chosen is not None else ""
-        if self._kind is Answer.MENDED:
-            self._chosen = Given()
-        if self._kind in (Answer.CHOICE, Answer.MENDED):
-            self.selected.set_text("")
-        elif self._chosen is None:
-            self.selected.set_text(self.tr("No answer selected"))
-        elif (span := self._chosen.span) is not None:
-            count = plural(span.size, "byte")
-            self.selected.set_text(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
-        else:
-            self.selected.set_text(shown(name))
+            chosen = Given(span=chosen.span) if chosen.span is not None else None
+        self._chosen = Given() if self._kind is Answer.MENDED else chosen
+        text = ""
+        if self._kind not in (Answer.CHOICE, Answer.MENDED):
+            if chosen is None:
+                text = self.tr("No answer selected")
+            elif (span := chosen.span) is not None:
+                count = plural(span.size, "byte")
+                text = self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))
+            else:
+                text = chosen.text
+        self.selected.set_text(text)
 
     def show_verdict(self, verdict: AnswerVerdict | None) -> None:
         if verdict is None:
@@ -164,15 +145,15 @@ class QuestionBox(QWidget):
     def _fill_choices(self, question: Question) -> None:
         for button in self._group.buttons():
             self._group.removeButton(button)
-            discard(button)
+            discard(button.parentWidget())
         for number, choice in enumerate(question.choices):
-            line = _Choice(choice.text)
-            self._group.addButton(line.button, number)
+            button, sentence, line = QRadioButton(), Prose(), QWidget()
+            button.setAccessibleName(shown(choice.text))
+            sentence.set_text(choice.text)
+            sentence.clicked.connect(button.click)
+            boxed(QHBoxLayout(line), button, (sentence, 1), spacing=8)
+            self._group.addButton(button, number)
             self._choice_column.addWidget(line)
-        while self._choice_column.count() > len(question.choices):
-            item = self._choice_column.takeAt(0)
-            if item is not None and (old := item.widget()) is not None:
-                discard(old)
         self._choices.setVisible(bool(question.choices))
 
     def changeEvent(self, event: QEvent) -> None:
@@ -181,25 +162,4 @@ class QuestionBox(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        colours = theme.of(self)
-        painter.setPen(colours.border)
-        painter.setBrush(colours.raised)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
-        painter.end()
-
-
-class _Choice(QWidget):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.button = QRadioButton()
-        self.button.setAccessibleName(shown(text))
-        sentence = Prose()
-        sentence.set_text(text)
-        sentence.clicked.connect(self.button.click)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.button)
-        row.addWidget(sentence, 1)
+        paint_card(self, theme.of(self).border)

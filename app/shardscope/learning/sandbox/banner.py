@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
-from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QRegion, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.text import plural
-from shardscope.learning.sandbox.actions import SandboxActions
-from shardscope.learning.sandbox.sandbox import Sandbox
+from shardscope.learning.parts import boxed, made
+from shardscope.learning.sandbox.sandbox import Sandbox, SandboxActions
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 
@@ -16,64 +16,72 @@ _STRIPE = 18
 _FRAME = 5
 
 
+def press(button: QAbstractButton, action: QAction, text: str, tip: str = "") -> None:
+    """Let a button run an action: enabled with it, with its own text, and its own tooltip or the one of the action."""
+
+    def follow() -> None:
+        button.setEnabled(action.isEnabled())
+        button.setToolTip(tip or action.toolTip())
+
+    button.setText(text)
+    button.clicked.connect(lambda _=False: action.trigger())
+    action.changed.connect(follow)
+    follow()
+
+
 class SandboxBanner(QWidget):
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, sandbox: Sandbox, actions: SandboxActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("sandboxBanner")
-        self.setAccessibleName(self.tr("Sandbox"))
+        made(self, "sandboxBanner", accessibleName=self.tr("Sandbox"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._sandbox = sandbox
         self.label = Elided(greedy=True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(_STRIPE + 10, 1, 8, 1)
-        row.setSpacing(4)
-        row.addWidget(self.label, 1)
-        self.buttons = [
-            _button(action, text, name)
-            for action, text, name in (
-                (actions.undo, "↶", self.tr("Undo")),
-                (actions.redo, "↷", self.tr("Redo")),
-                (actions.save, self.tr("Save…"), self.tr("Save as a copy")),
-                (actions.switch, self.tr("Leave"), self.tr("Leave the sandbox")),
-            )
-        ]
-        for button in self.buttons:
-            row.addWidget(button)
+        self.buttons: list[QToolButton] = []
+        for action, text, name in (
+            (actions.undo, "↶", self.tr("Undo")),
+            (actions.redo, "↷", self.tr("Redo")),
+            (actions.save, self.tr("Save…"), self.tr("Save as a copy")),
+            (actions.switch, self.tr("Leave"), self.tr("Leave the sandbox")),
+        ):
+            button = made(QToolButton(), accessibleName=name, focusPolicy=Qt.FocusPolicy.TabFocus)
+            button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+            press(button, action, text, name)
+            self.buttons.append(button)
+        boxed(QHBoxLayout(self), (self.label, 1), *self.buttons, margins=(_STRIPE + 10, 1, 8, 1), spacing=4)
         sandbox.changed.connect(self._update)
         self.hide()
 
     def _update(self) -> None:
         sandbox = self._sandbox
-        text = self.tr("Sandbox: the file on disk is not changed")
-        if sandbox.changes:
-            text += f" · {plural(sandbox.count, 'change')}"
-            text += "" if sandbox.unsaved else self.tr(", saved as a copy")
-        self.setAccessibleName(text)
         self.setVisible(sandbox.on)
-        self._fit()
+        if sandbox.on:
+            text = self.tr("Sandbox: the file on disk is not changed")
+            if sandbox.changes:
+                text += f" · {plural(sandbox.count, 'change')}"
+                text += "" if sandbox.unsaved else self.tr(", saved as a copy")
+            self.setAccessibleName(text)
+            self._fit()
 
     def _fit(self) -> None:
         wide = self.fontMetrics().horizontalAdvance
         room = self.width() - _STRIPE - 30
         sentence = self.tr("Sandbox: the file on disk is not changed")
+        left = room
         undo, redo, save, leave = self.buttons
         for button in (leave, undo, save, redo):
             room -= button.sizeHint().width() + 4
             button.setVisible(room >= wide(sentence))
-        shown = sum(button.sizeHint().width() + 4 for button in self.buttons if not button.isHidden())
-        left = self.width() - _STRIPE - 30 - shown
+            left = room if room >= wide(sentence) else left
         self.label.set_text(self.accessibleName() if wide(self.accessibleName()) <= left else sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self.accessibleName():
-            self._fit()
+        self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colours = theme.of(self)
+        painter, colours = QPainter(self), theme.of(self)
         ground = QColor(colours.warning)
         ground.setAlphaF(0.16)
         painter.fillRect(self.rect(), colours.window)
@@ -92,59 +100,34 @@ class SandboxFrame(QWidget):
 
     def __init__(self, sandbox: Sandbox, around: QWidget) -> None:
         super().__init__(around)
-        self.setObjectName("sandboxFrame")
-        self.setAccessibleName(self.tr("Frame of the sandbox"))
+        made(self, "sandboxFrame", accessibleName=self.tr("Frame of the sandbox"))
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._sandbox = sandbox
-        around.installEventFilter(self)
+        self._sandbox, self._around = sandbox, around
         sandbox.changed.connect(self._update)
         self.hide()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
-            self._place()
-        return super().eventFilter(watched, event)
-
-    def _place(self) -> None:
-        around = self.parentWidget()
-        if around is not None:
-            self.setGeometry(around.rect())
-
     def _update(self) -> None:
-        self._place()
-        self.setVisible(self._sandbox.on)
+        if self._sandbox.on is self.isHidden():
+            self.setVisible(self._sandbox.on)
+            # All events of the bytes pass the filter: it is installed while the frame is shown only.
+            if self._sandbox.on:
+                self._around.installEventFilter(self)
+            else:
+                self._around.removeEventFilter(self)
         if self._sandbox.on:
+            self.setGeometry(self._around.rect())
             self.raise_()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._around.rect())
+        return False
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colours = theme.of(self)
-        wide, tall = self.width(), self.height()
-        brush = QBrush(colours.warning, Qt.BrushStyle.BDiagPattern)
-        for bar in (
-            QRect(0, 0, wide, _FRAME),
-            QRect(0, tall - _FRAME, wide, _FRAME),
-            QRect(0, _FRAME, _FRAME, tall - 2 * _FRAME),
-            QRect(wide - _FRAME, _FRAME, _FRAME, tall - 2 * _FRAME),
-        ):
-            painter.fillRect(bar, colours.base)
-            painter.fillRect(bar, brush)
+        painter, colours = QPainter(self), theme.of(self)
+        inside = self.rect().adjusted(_FRAME, _FRAME, -_FRAME, -_FRAME)
+        painter.setClipRegion(QRegion(self.rect()).subtracted(QRegion(inside)))
+        painter.fillRect(self.rect(), colours.base)
+        painter.fillRect(self.rect(), QBrush(colours.warning, Qt.BrushStyle.BDiagPattern))
         painter.end()
-
-
-def _button(action: QAction, text: str, name: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setAccessibleName(name)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-
-    def follow() -> None:
-        button.setEnabled(action.isEnabled())
-        button.setToolTip(name)
-
-    action.changed.connect(follow)
-    button.clicked.connect(lambda _=False: action.trigger())
-    follow()
-    return button

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QFont, QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFrame,
     QHBoxLayout,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QStyledItemDelegate,
@@ -24,15 +22,16 @@ from PySide6.QtWidgets import (
 from shardcore import Severity, Shard, Span
 from shardcore.model.text import plural, shown, without_marks
 from shardcore.teaching.change_impact import ChangedObject, Fate, Impact
-from shardscope.learning.sandbox.actions import SandboxActions
-from shardscope.learning.sandbox.sandbox import Sandbox
+from shardscope.learning.parts import boxed, made
+from shardscope.learning.sandbox.banner import press
+from shardscope.learning.sandbox.sandbox import Sandbox, SandboxActions
 from shardscope.session.display_text import cut_middle, grouped, offset_words
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_LINES = 200
@@ -66,17 +65,19 @@ class ReportTree(QTreeWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("sandboxReport")
-        self.setAccessibleName(self.tr("Effect of the changes"))
-        self.setColumnCount(1)
-        self.setHeaderHidden(True)
-        self.setRootIsDecorated(True)
-        self.setWordWrap(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)  # a row may be higher than the tree
-        self.setIndentation(14)
+        made(
+            self,
+            "sandboxReport",
+            accessibleName=self.tr("Effect of the changes"),
+            columnCount=1,
+            headerHidden=True,
+            wordWrap=True,
+            horizontalScrollBarPolicy=Qt.ScrollBarPolicy.ScrollBarAlwaysOff,
+            verticalScrollMode=QAbstractItemView.ScrollMode.ScrollPerPixel,  # a row may be higher than the tree
+            indentation=14,
+            selectionMode=QAbstractItemView.SelectionMode.SingleSelection,
+        )
         self.setItemDelegate(_Wrapped(self))
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.itemActivated.connect(self._chosen)
         self.itemClicked.connect(self._chosen)
 
@@ -174,22 +175,16 @@ class BitRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("bitRow")
-        self.setAccessibleName(self.tr("Bits of the selected byte"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        spoken = self.tr("Bits of the selected byte")
+        made(self, "bitRow", accessibleName=spoken, focusPolicy=Qt.FocusPolicy.StrongFocus)
         self._value: int | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
         self.keys: dict[int, QToolButton] = {}
+        row = boxed(QHBoxLayout(self), spacing=2)
         for bit in BITS:
-            key = QToolButton(self)
-            key.setObjectName(f"bit{bit}")
-            key.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            key = self.keys[bit] = made(QToolButton(), f"bit{bit}", focusPolicy=Qt.FocusPolicy.TabFocus)
             key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             key.setMinimumWidth(18)
             key.clicked.connect(lambda _=False, bit=bit: self._flip(bit))
-            self.keys[bit] = key
             row.addWidget(key)
             if bit == 4:
                 row.addSpacing(5)
@@ -199,8 +194,7 @@ class BitRow(QWidget):
     def set_byte(self, value: int | None) -> None:
         self._value = value
         for bit, key in self.keys.items():
-            set_ = value is not None and bool(value >> bit & 1)
-            key.setText("·" if value is None else "1" if set_ else "0")
+            key.setText("·" if value is None else str(value >> bit & 1))
             # While the changed file is opened there is no byte: a disabled key would lose the focus.
             key.setEnabled(value is not None or key.hasFocus())
             name = self.tr("Flip bit {0} (value {1})").format(bit, 1 << bit)
@@ -225,106 +219,80 @@ class BitRow(QWidget):
 
 
 class SandboxPanel(QWidget):
+    """The panel; its content is built when it is first shown."""
+
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("sandboxPanel")
-        self.setAccessibleName(self.tr("Sandbox"))
+        made(self, "sandboxPanel", accessibleName=self.tr("Sandbox"))
         self._session = session
         self.sandbox = Sandbox(session, self)
         self.actions_ = SandboxActions(self.sandbox, self)
-        self._pages = QStackedWidget(self)
-        self._pages.addWidget(self._make_off())
-        self._pages.addWidget(self._make_on())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._pages)
-        self.sandbox.changed.connect(self._changed)
-        self.sandbox.compared.connect(self._compared)
-        WhileVisible(session.selection_changed, self, self._selected)
-        self._changed()
-        self._compared()
+        self._pages: QStackedWidget | None = None
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
 
-    # --- making ---
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._build()
+        self._changed()
+        self._compared()
+
+    def _build(self) -> None:
+        if self._pages is not None:
+            return
+        off, on = self._make_off(), self._make_on()
+        self._pages = QStackedWidget(self)
+        self._pages.addWidget(scrolled(off, "", self.tr("About the sandbox"), self._pages))
+        self._pages.addWidget(scrolled(on, "", self.tr("Changes of the sandbox"), self._pages))
+        boxed(QVBoxLayout(self), self._pages)
+        self.sandbox.changed.connect(self._changed)
+        self.sandbox.compared.connect(self._compared)
+        WhileVisible(self._session.selection_changed, self, self._selected)
 
     def _make_off(self) -> QWidget:
-        page = QWidget()
-        page.setObjectName("sandboxOff")
         what = WrapText(self.tr("Change bytes, and see which checks detect it."), bold=True)
-        self.why = WrapText(
+        why = WrapText(
             self.tr(
                 "A sandbox keeps changes in memory: flip a bit, type over bytes, cut some out. Structure, findings and "
                 "objects follow at once. This panel shows which checks detect the change, and which objects are lost. "
                 "The file on disk is not changed."
             )
         )
-        self.begin = QPushButton(self.tr("Use sandbox"))
-        self.begin.setObjectName("breakSafely")
-        self.begin.clicked.connect(lambda _: self.actions_.switch.trigger())
-        self.salvage_button = QPushButton(self.tr("Recover objects…"))
-        self.salvage_button.clicked.connect(lambda _: self.actions_.salvage.trigger())
-        self.mission_button = QPushButton(self.tr("Missions…"))
-        self.mission_button.clicked.connect(lambda _: self.actions_.missions.trigger())
-        column = QVBoxLayout(page)
-        column.setContentsMargins(14, 14, 14, 14)
-        column.setSpacing(10)
+        actions, self.begin, recover, missions = self.actions_, QPushButton(), QPushButton(), QPushButton()
+        press(made(self.begin, "breakSafely"), actions.switch, self.tr("Use sandbox"))
+        press(recover, actions.salvage, self.tr("Recover objects…"))
+        press(missions, actions.missions, self.tr("Missions…"))
         # Controls first: a low panel shows only these.
-        column.addWidget(what)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        for button in (self.begin, self.mission_button):
-            row.addWidget(button)
-        row.addStretch(1)
-        column.addLayout(row)
-        column.addWidget(self.why)
-        column.addWidget(self.salvage_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addStretch(1)
-        return _scrolled(page, self.tr("About the sandbox"))
+        row = boxed(QHBoxLayout(), self.begin, missions, 1, spacing=8)
+        page = made(QWidget(), "sandboxOff")
+        left = (recover, 0, Qt.AlignmentFlag.AlignLeft)
+        boxed(QVBoxLayout(page), what, row, why, left, 1, margins=(14, 14, 14, 14), spacing=10)
+        return page
 
     def _make_on(self) -> QWidget:
-        self.place = Elided()
-        self.bits = BitRow()
+        self.place, self.bits, self.report, self.news = Elided(), BitRow(), ReportTree(), WrapText()
         self.bits.flipped.connect(self.sandbox.flip)
-        cuts = QHBoxLayout()
-        cuts.setSpacing(6)
-        for action, text in (
-            (self.actions_.cut, self.tr("Cut the selection")),
-            (self.actions_.cut_rest, self.tr("Cut to the end")),
-        ):
-            cuts.addWidget(_pressing(action, text))
-        cuts.addStretch(1)
-        self.report = ReportTree()
         self.report.place_chosen.connect(self._session.select_span)
         self.report.key_chosen.connect(self._session.look_up)
         self.report.setMinimumHeight(130)
-        self.news = WrapText("")
-        self.stop = QPushButton(self.tr("Stop"))
+        cut, cut_rest, self.stop = QPushButton(), QPushButton(), QPushButton()
+        press(cut, self.actions_.cut, self.tr("Cut the selection"))
+        press(cut_rest, self.actions_.cut_rest, self.tr("Cut to the end"))
         self.stop.clicked.connect(lambda _: self._stop_or_go())
-        waiting = QHBoxLayout()
-        waiting.setSpacing(8)
-        waiting.addWidget(self.news, 1)
-        waiting.addWidget(self.stop, 0)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(10, 8, 10, 8)
-        column.setSpacing(6)
-        column.addWidget(self.place)
-        column.addWidget(self.bits)
-        column.addLayout(cuts)
-        column.addLayout(waiting)
-        column.addWidget(self.report, 1)
-        return _scrolled(page, self.tr("Changes of the sandbox"))
-
-    # --- what others call ---
+        cuts = boxed(QHBoxLayout(), cut, cut_rest, 1, spacing=6)
+        waiting = boxed(QHBoxLayout(), (self.news, 1), self.stop, spacing=8)
+        page, parts = QWidget(), (self.place, self.bits, cuts, waiting, (self.report, 1))
+        boxed(QVBoxLayout(page), *parts, margins=(10, 8, 10, 8), spacing=6)
+        return page
 
     def to_bits(self) -> None:
+        self._build()
         self.bits.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # --- showing ---
 
-    def _selected(self, _: Selection) -> None:
+    def _selected(self, *_: object) -> None:
         place = self.sandbox.place
         if place is None:
             self.place.set_text(self.tr("Select bytes of the file: the selected ones are decoded or in another file"))
@@ -345,16 +313,15 @@ class SandboxPanel(QWidget):
         self._session.ask(first, take, key=("byte", self), priority=JobPriority.SCREEN)
 
     def _changed(self) -> None:
-        sandbox = self.sandbox
-        self._pages.setCurrentIndex(int(sandbox.on))
-        self.begin.setEnabled(not sandbox.why_not)
-        self.begin.setToolTip(self.actions_.switch.toolTip())
-        self.salvage_button.setEnabled(self.actions_.salvage.isEnabled())
-        if sandbox.on:
-            self._selected(self._session.selection)
+        if self._pages is not None and self.isVisible():
+            self._pages.setCurrentIndex(int(self.sandbox.on))
+            if self.sandbox.on:
+                self._selected()
 
     def _compared(self) -> None:
         sandbox = self.sandbox
+        if not self.isVisible():
+            return
         job, impact = sandbox.comparing, sandbox.impact
         self.stop.setVisible(impact is None and (job is not None or bool(sandbox.error)))
         self.stop.setText(self.tr("Stop") if job is not None else self.tr("Compare"))
@@ -379,16 +346,13 @@ class SandboxPanel(QWidget):
                 plural(len(impact.gone), "finding is", "findings are"),
                 plural(len(impact.objects), "object is returned again", "objects are returned again"),
             )
-        if impact.silent:
-            return self.tr("✖ {0} returned with wrong bytes, and no check detects it.").format(
-                plural(len(impact.silent), "object is", "objects are")
-            )
-        if wrong:
-            return self.tr("✖ {0} returned with wrong bytes; only verifying detects it.").format(
-                plural(len(wrong), "object is", "objects are")
-            )
-        if lost:
-            return self.tr("▲ {0} no longer returned.").format(plural(len(lost), "object is", "objects are"))
+        for found, words in (
+            (impact.silent, self.tr("✖ {0} returned with wrong bytes, and no check detects it.")),
+            (wrong, self.tr("✖ {0} returned with wrong bytes; only verifying detects it.")),
+            (lost, self.tr("▲ {0} no longer returned.")),
+        ):
+            if found:
+                return words.format(plural(len(found), "object is", "objects are"))
         if detected:
             return self.tr("✓ A check detects it, and every object is returned as before.")
         return self.tr("✓ Every object is returned as before, and no check detects the change.")
@@ -398,26 +362,3 @@ class SandboxPanel(QWidget):
             self.sandbox.stop()
         else:
             self.sandbox.compare()
-
-
-def _pressing(action: QAction, text: str) -> QPushButton:
-    button = QPushButton(text)
-
-    def follow() -> None:
-        button.setEnabled(action.isEnabled())
-        button.setToolTip(action.toolTip())
-
-    button.clicked.connect(lambda _: action.trigger())
-    action.changed.connect(follow)
-    follow()
-    return button
-
-
-def _scrolled(page: QWidget, name: str) -> QScrollArea:
-    area = QScrollArea()
-    area.setAccessibleName(name)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(page)
-    return area

@@ -1,15 +1,18 @@
-"""Sandbox over the open file: changes in memory and their effect. The file on disk is never written."""
+"""Sandbox over the open file: changes in memory, their effect, and the actions. The file on disk is never written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QAction, QKeySequence
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
 from shardcore.model.span import SourceName
+from shardcore.model.text import shown
 from shardcore.sources.base import read_pieces
 from shardcore.sources.patched_source import (
     Change,
@@ -28,6 +31,7 @@ from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import listed_members
 from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.session import OpenFailure, Session
+from shardscope.widgets.plain_text import tip
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
 """Names of the attributes that are stored per document."""
@@ -63,7 +67,7 @@ class Sandbox(QObject):
         self._there: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
         self._asked: tuple[Change, ...] | None = None
         self._soon = Debounce(self, self._open_soon, SOON_MILLISECONDS)
-        session.selection_changed.connect(lambda _: self._selected())
+        self._listens = False
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
@@ -145,7 +149,14 @@ class Sandbox(QObject):
         request = replace(self._session.request, uri=self._begin_at)
         self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
 
-    def _selected(self) -> None:
+    def _listen(self, listens: bool) -> None:
+        """Follow the selection only in a data set, where it decides which shard would be changed."""
+        if listens != self._listens:
+            self._listens = listens
+            signal = self._session.selection_changed
+            (signal.connect if listens else signal.disconnect)(self._selected)
+
+    def _selected(self, *_: object) -> None:
         if (member := self.member) != self._member:
             self._member = member
             self.changed.emit()
@@ -247,7 +258,9 @@ class Sandbox(QObject):
 
     # --- what is open ---
 
-    def _opened(self, _: Shard) -> None:
+    def _opened(self, shard: Shard) -> None:
+        self._listen(isinstance(shard, DataSet))
+        self._member = self.member
         if self._session.switching:
             return
         request = self._session.request
@@ -265,7 +278,7 @@ class Sandbox(QObject):
             self._there = request.changes, self.undone if request.changes == self.changes else ()
             self.changed.emit()
             QTimer.singleShot(0, self, self.reopened.emit)
-            self._compare()
+            self.compare()
         elif was:
             self._forget()
             if self.leaving:
@@ -287,6 +300,7 @@ class Sandbox(QObject):
 
     def _closed(self) -> None:
         if not self._session.replacing:
+            self._listen(False)
             self._forget()
 
     def _forget(self) -> None:
@@ -325,14 +339,11 @@ class Sandbox(QObject):
         jobs = self._session.jobs
         return jobs.newest(("before", self)) or jobs.newest(("compare", self))
 
-    def compare(self) -> None:
-        self._compare()
-
     def stop(self) -> None:
         if (job := self.comparing) is not None:
             job.cancel()
 
-    def _compare(self) -> None:
+    def compare(self) -> None:
         """Compare with the objects on disk; reads them first, with consent if many bytes must be fetched."""
         self.impact, self.error = None, ""
         self.compared.emit()
@@ -387,7 +398,7 @@ class Sandbox(QObject):
                 return
             if was is not None:
                 self._was = was
-                self._compare()
+                self.compare()
             else:
                 self._not_compared(error or Cancelled())
 
@@ -440,3 +451,61 @@ class Sandbox(QObject):
             key=("save", self),
             title=self.tr("Save a copy of the sandbox"),
         )
+
+
+class SandboxActions(QObject):
+    leave_wanted = Signal()
+
+    def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
+        super().__init__(parent)
+        self._sandbox = sandbox
+        self.switch = self._action(self.tr("Use sand&box"), "Ctrl+Alt+B", self._switched)
+        self.switch.setObjectName("breakItSafely")
+        self.switch.setCheckable(True)
+        self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F")
+        self.bits = [self._action(self.tr("Flip bit &{0}").format(n), "", partial(sandbox.flip, n)) for n in range(8)]
+        self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
+        self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", sandbox.cut_rest)
+        self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
+        self.redo = self._action(self.tr("&Redo"), "Ctrl+Shift+Z", sandbox.redo)
+        self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
+        self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S")
+        self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E")
+        self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M")
+        sandbox.changed.connect(self.update)
+        self.update()
+
+    def _action(self, text: str, keys: str, act: Callable[[], object] | None = None) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        if act is not None:
+            action.triggered.connect(lambda _=False: act())
+        return action
+
+    def _switched(self) -> None:
+        if self._sandbox.on:
+            self.leave_wanted.emit()
+        else:
+            self._sandbox.switch(True)
+        # Its check mark shows the actual state.
+        self.switch.setChecked(self._sandbox.on)
+
+    def update(self) -> None:
+        sandbox, why_not = self._sandbox, self._sandbox.why_not
+        self.switch.setEnabled(sandbox.on or not why_not)
+        self.switch.setChecked(sandbox.on)
+        safe = self.tr("Changes in memory only: the file on disk is not changed")
+        if sandbox.member:
+            safe = self.tr("Opens {0} alone. {1}").format(shown(sandbox.member), safe)
+        self.switch.setToolTip(tip(why_not or safe))
+        first = "" if sandbox.on else self.tr("Choose Tools > Sandbox > Use sandbox first")
+        there = {self.undo: sandbox.changes, self.redo: sandbox.undone}
+        there |= dict.fromkeys((self.start_over, self.save), sandbox.changes)
+        for action in (self.to_bits, *self.bits, self.cut, self.cut_rest, *there):
+            action.setEnabled(sandbox.on and bool(there.get(action, True)))
+            action.setToolTip(first)
+        undone = self.tr("&Undo: {0}").format(sandbox.changes[-1].what) if sandbox.changes else ""
+        self.undo.setText(undone or self.tr("&Undo the last change"))
+        no_file = self.tr("Open one of the files of the folder first") if sandbox.member else why_not
+        self.salvage.setEnabled(not no_file)
+        self.salvage.setToolTip(tip(no_file or self.tr("Works without an index, if the format allows it")))

@@ -17,7 +17,7 @@ from shardcore.teaching.drawing.svg import DARK, LIGHT
 from shardcore.teaching.resource_paths import Sample
 from shardcore.testing import sampled
 from shardcore.testing.drawing_contract import WIDTHS, check_picture
-from shardscope.learning.drawings.colours import Fonts, colours_of
+from shardscope.learning.drawings.paint import Fonts, colours_of
 from shardscope.learning.drawings.panel import DrawingPanel, image_of
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel

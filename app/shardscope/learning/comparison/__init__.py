@@ -1,1 +1,0 @@
-"""Comparison of the same objects in six formats."""
