@@ -17,9 +17,9 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.edit_shell import EditShell
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
-from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.hex_state import ByteEdits
+from shardscope.views.hex.layout import HexPart
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.state import ByteEdits
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 

@@ -19,7 +19,7 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
-from shardscope.views.hex.drawing_tab import DrawingPlace
+from shardscope.views.hex.tabs import DrawingPlace
 
 SOON_MILLISECONDS = 100
 """Delay in milliseconds, so that several writes by an editor count as one change."""

@@ -44,8 +44,8 @@ from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
-from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.overview import Overview
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 
