@@ -71,9 +71,9 @@ class HexActions:
         self.save_drawing = act(self.tr("Save dra&wing…"), panel.drawings.save)
         self.goto = act(self.tr("&Go to …"), panel.address.start, "Ctrl+G")
         self.find = act(self.tr("&Find …"), panel.search.start, standard.Find)
-        self.find_these = act(self.tr("Find &these bytes"), panel.searching.find_these, "Ctrl+F3")
-        self.find_next = act(self.tr("Find &next"), partial(panel.searching.again, backward=False), "F3")
-        self.find_previous = act(self.tr("Find p&revious"), partial(panel.searching.again, backward=True), "Shift+F3")
+        self.find_these = act(self.tr("Find &these bytes"), panel.search.find_these, "Ctrl+F3")
+        self.find_next = act(self.tr("Find &next"), partial(panel.search.again, backward=False), "F3")
+        self.find_previous = act(self.tr("Find p&revious"), partial(panel.search.again, backward=True), "Shift+F3")
         self.letters = toggle(
             self.tr("Role &letters"),
             self.tr("Always shown in palettes for colour-blind users"),
@@ -277,7 +277,7 @@ class RowChoice(QObject):
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self._state = state
-        self._path: Sequence[Node] = ()
+        self.path: Sequence[Node] = ()
         self.width = RowWidth(RowMode.AUTO)
 
     def choose(self, width: RowWidth) -> None:
@@ -287,11 +287,11 @@ class RowChoice(QObject):
         elif width.mode is RowMode.AUTO:
             self._state.set_row_rule(AUTOMATIC)
         else:
-            self._apply()
+            self.fit_record()
 
     def fill(self, menu: QMenu) -> None:
         rows = menu.addMenu(self.tr("Bytes per &row: {0}").format(self.width.text))
-        record = table_record_of(self._path, self._state.name)
+        record = table_record_of(self.path, self._state.name)
         for width in dict.fromkeys((*CHOICES, RowWidth(RowMode.RECORD), self.width)):
             text = width.text
             if width.mode is RowMode.RECORD and record is not None:
@@ -314,13 +314,9 @@ class RowChoice(QObject):
         dialog.open()
         return dialog
 
-    def set_path(self, path: Sequence[Node]) -> None:
-        self._path = path
-        if path and self.width.mode is RowMode.RECORD:
-            self._apply()
-
-    def _apply(self) -> None:
-        size, start = record_of(self._path, self._state.name) or (DEFAULT, 0)
+    def fit_record(self) -> None:
+        """Set the width to the size of the record at the caret."""
+        size, start = record_of(self.path, self._state.name) or (DEFAULT, 0)
         rows = self._state.layout
         if rows.width != size or rows.column_of(start) != 0:
             self._state.set_row_width(size, start)

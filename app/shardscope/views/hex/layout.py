@@ -218,7 +218,7 @@ def gather(
 ) -> ByteCells:
     """Return the cells of rows `[top, top + rows)` from loaded pages; reads nothing."""
     first, count = layout.row_start(top), rows * layout.width
-    data, state, begins = (np.zeros(count, np.uint8) for _ in range(3))
+    data, state, begins = np.zeros((3, count), np.uint8)
     shade = np.zeros(count, np.uint16)
     start, stop = max(first, 0), min(first + count, layout.size)
     coloured, gaps = True, []
@@ -237,9 +237,10 @@ def gather(
         part = slice(max(section.start, start) - first, min(section.stop, stop) - first)
         shade[part] += SECTION_ROLES.index(section.role) * SHADES
     before = run_at(pages, name, first - 1) if first > 0 else None
-    data, state, begins = (one.reshape(rows, layout.width) for one in (data, state, begins))
     distance = before[0] - first if before is not None else NO_RUN
-    return ByteCells(first, data, state, shade.reshape(data.shape), begins, distance, coloured, _merged(gaps))
+    shape = (rows, layout.width)
+    data, state, shade, begins = data.reshape(shape), state.reshape(shape), shade.reshape(shape), begins.reshape(shape)
+    return ByteCells(first, data, state, shade, begins, distance, coloured, _merged(gaps) if gaps else ())
 
 
 def _reason(page: BytePage | None) -> str:
@@ -280,10 +281,10 @@ def _merged(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
     return tuple(merged)
 
 
-def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
+def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
     """Return cells with the new bytes. Removed bytes become blank; new bytes that are not loaded become missing."""
     start, stop = max(cells.first, 0), cells.first + cells.data.size
-    touched = proposed.inside(start, stop) if proposed is not None and proposed.shows_new else ()
+    touched = proposed.inside(start, stop) if proposed.shows_new else ()
     if not touched:
         return cells
     data, state = cells.data.ravel().copy(), cells.state.ravel().copy()
@@ -522,7 +523,7 @@ class RowFolds:
         return None
 
     def _page_of(self, row: int) -> int:
-        return max(self._layout.row_start(row), 0) // PAGE
+        return max(row * self._layout.width - self._layout.lead, 0) // PAGE
 
     def _on(self, number: int) -> tuple[BytePage | None, list[EqualBytes], list[_Fold]]:
         """Return a page, its equal bytes that are not measured, and its folds."""
@@ -711,8 +712,13 @@ class HexGrid:
 
     def fill(self, painter: QPainter, start: int, stop: int, rows: ScreenRows, brush: QBrush) -> None:
         for block in self.blocks(start, stop, rows):
-            for part in PARTS:
-                painter.fillRect(self.rect(block, part), brush)
+            self.fill_block(painter, block, brush)
+
+    def fill_block(self, painter: QPainter, block: Block, brush: QBrush) -> None:
+        row, last, cell, stop = block
+        y, height = self.header + row * self.row, (last - row) * self.row
+        for edges in self.edges.values():
+            painter.fillRect(QRectF(edges[cell], y, edges[stop] - edges[cell], height), brush)
 
     def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
         """Draw the outline of bytes `[start, stop)`: a closed line, or two open ones if the rows do not touch."""
@@ -749,22 +755,25 @@ class RowRule:
     origin: int = 0
     shrinks: bool = False
 
-    def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
-        """Return the geometry for `room` pixels; the margins shrink first if `beside` pixels then remain."""
+    def grid(self, make: Callable[[HexLayout, bool], HexGrid], size: int, room: float, beside: float = 0) -> HexGrid:
+        """Return the geometry for `room` pixels; the margins shrink first if `beside` pixels then remain.
+
+        `make` returns the geometry of a layout, with narrow margins if its second argument is True.
+        """
         layout = HexLayout.aligned(size, self.width, self.origin)
-        made = HexGrid(font, layout, ratio)
+        made = make(layout, False)
         # Before the first layout the room is 0.
         if not self.shrinks or not made.width + beside > room > 0:
             return made
-        tight = HexGrid(font, layout, ratio, tight=True)
+        tight = make(layout, True)
         if tight.width + beside <= room:
             return tight
         while made.width > room:
-            made = HexGrid(font, layout, ratio, tight=True)
+            made = make(layout, True)
             if made.width <= room or layout.width == 1:
                 break
             layout = HexLayout.aligned(size, layout.width // 2, self.origin)
-            made = HexGrid(font, layout, ratio)
+            made = make(layout, False)
         return made
 
 

@@ -191,9 +191,11 @@ class RowGlyphs:
     def _placed(self, kind: str, face: _Face, rows: int) -> list[QPointF]:
         """Return the positions of the characters of some rows; they are computed once."""
         grid, lefts, known = self._grid, self._lefts[kind], self._places[kind]
-        down = grid.header + (grid.letter_y if face is self._small else grid.text_y) + face.rise
-        ys = [down + row * grid.row for row in range(len(known) // max(len(lefts), 1), rows)]
-        known += [QPointF(x, y) for y in ys for x in lefts]
+        if len(known) < rows * len(lefts):
+            down = grid.header + (grid.letter_y if face is self._small else grid.text_y) + face.rise
+            for row in range(len(known) // len(lefts), rows):
+                y = down + row * grid.row
+                known += [QPointF(x, y) for x in lefts]
         return known
 
 
@@ -209,6 +211,7 @@ _HIT_TINT = 0.12
 class _RowPainter:
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None) -> None:
         self.grid, self.palette, self.column = grid, palette, column
+        self._thin, self._wide = grid.rounded(1), grid.rounded(2)
         self.glyphs = RowGlyphs(grid)
         self._shades, self._selected = shade_tables(palette.name)
         self._hatched = [(SECTION_ROLES.index(role), palette.hatch(role)) for role in HATCHED]
@@ -234,21 +237,22 @@ class _RowPainter:
             self._underlines(painter, cells)
         if cells.gaps:
             self._gaps(painter, scene, cells)
-        self._changes(painter, scene, below=True)
+        changed = scene.proposed is not None or scene.sandboxed is not None
+        if changed:
+            self._changes(painter, scene, below=True)
         self._texts(painter, scene, cells, inside)
-        self._changes(painter, scene, below=False)
+        if changed:
+            self._changes(painter, scene, below=False)
         # Hits in a fold share one box.
-        self._hits(painter, scene, [(cells.first, cells.first + self.grid.layout.width)] if inside else scene.hits)
-        self._marks(painter, scene)
+        if hits := [(cells.first, cells.first + self.grid.layout.width)] if inside else scene.hits:
+            self._hits(painter, scene, hits)
+        if scene.marks.all:
+            self._marks(painter, scene)
         self._borders(painter, scene)
         if self.column is not None and self.column.shown:
             self.column.paint(painter, self.grid, self.palette, scene.rows)
         painter.translate(scroll, 0)
         self._gutter(painter, scene, cells)
-
-    def _fill(self, painter: QPainter, block: Block, brush: QBrush) -> None:
-        for part in PARTS:
-            painter.fillRect(self.grid.rect(block, part), brush)
 
     def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         loaded = cells.state == CellState.LOADED
@@ -266,15 +270,15 @@ class _RowPainter:
         for block, value in _blocks(colours):
             if (brush := brushes.get(value)) is None:
                 brush = brushes[value] = QBrush(QColor.fromRgb(value))
-            self._fill(painter, block, brush)
+            self.grid.fill_block(painter, block, brush)
         kinds = cells.shade // SHADES
         for number, lines in self._hatched:
             if (hatched := loaded & (kinds == number)).any():
                 for block, _ in _blocks(hatched):
-                    self._fill(painter, block, lines)
+                    self.grid.fill_block(painter, block, lines)
 
     def _field_edges(self, painter: QPainter, cells: ByteCells) -> None:
-        grid, thin = self.grid, self.grid.rounded(1)
+        grid, thin = self.grid, self._thin
         loaded = cells.state == CellState.LOADED
         section = np.where(loaded, cells.shade // SHADES + 1, 0)
         lines: dict[int, list[QRectF]] = {}
@@ -298,7 +302,7 @@ class _RowPainter:
 
     def _underlines(self, painter: QPainter, cells: ByteCells) -> None:
         shades, edges = cells.shade % SHADES, self.grid.edges[HexPart.HEX]
-        wide, thin = self.grid.rounded(2), self.grid.rounded(1)
+        wide, thin = self._wide, self._thin
         for role in UNDERLINED:
             lines = []
             for row, cell, stop, _ in _stretches(np.where(shades // 2 == role, shades + 1, 0)):
@@ -377,7 +381,7 @@ class _RowPainter:
             self.glyphs.letters(painter, cells)
 
     def _hits(self, painter: QPainter, scene: HexScene, hits: Sequence[Range]) -> None:
-        inset = self.grid.rounded(1) / 2
+        inset = self._thin / 2
         boxes = [
             self.grid.rect(block, part).adjusted(inset, inset, -inset, -inset)
             for start, stop in hits
@@ -392,7 +396,7 @@ class _RowPainter:
     def _marks(self, painter: QPainter, scene: HexScene) -> None:
         # Thicker than the underline of a key, which it covers.
         grid, thick = self.grid, self.grid.rounded(3)
-        for mark in scene.marks.inside(*grid.reach(scene.rows)) if len(scene.marks) else ():
+        for mark in scene.marks.inside(*grid.reach(scene.rows)):
             for block in grid.blocks(mark.start, mark.stop, scene.rows):
                 for row in range(block.row, block.last):
                     for edges in grid.edges.values():
@@ -402,8 +406,7 @@ class _RowPainter:
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
         grid, layout, rows = self.grid, self.grid.layout, scene.rows
-        start = max(layout.row_start(max(rows.top - 1, 0)), 0)
-        thin = grid.rounded(1)
+        start, thin = max(layout.row_start(max(rows.top - 1, 0)), 0), self._thin
         for section in sections_in(scene.sections, start, layout.row_start(rows.row_at(rows.lines))):
             if section.start <= start:
                 continue
@@ -520,8 +523,11 @@ class RowCanvas:
             size = round(place.width() * ratio), round(shape[2] * row * ratio)
             self._image = QImage(*size, QImage.Format.Format_RGB32)
         places = len(self._keys)
-        kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-        top = next((kept[key] - number for number, key in enumerate(keys) if key in kept), 0)
+        top, kept = 0, {key: slot for slot, key in enumerate(self._keys) if key is not None}
+        for number, key in enumerate(keys):
+            if key in kept:
+                top = kept[key] - number
+                break
         if list(keys) != self._keys[top % places :] + self._keys[: top % places]:
             for first, count in self._missing(top, keys):
                 self._paint(first, count, (top + first) % places * row, paint)
@@ -576,7 +582,7 @@ class HexPainter:
         self.rows = _RowPainter(grid, palette, column)
         self.canvas = RowCanvas()
         self._columns = [QStaticText(f"{cell:02x}"[-2:]) for cell in range(grid.layout.width)]
-        self._thin = grid.rounded(1)
+        self._thin, self._wide = grid.rounded(1), grid.rounded(2)
 
     def forget(self) -> None:
         self.canvas.forget()
@@ -634,8 +640,10 @@ class HexPainter:
         layout, rows = self.grid.layout, scene.rows
         starts = [row * layout.width - layout.lead for row in rows.starts]
         keys: list[Hashable] = [(scroll, start, stop) for start, stop in pairwise(starts)]
-        selection = [("selection", scene.selection)] if scene.selection is not None else []
-        for kind, (low, high) in (*selection, *(("record", one) for one in dict.fromkeys(scene.records))):
+        marks = [("record", one) for one in dict.fromkeys(scene.records)]
+        if scene.selection is not None:
+            marks.append(("selection", scene.selection))
+        for kind, (low, high) in marks:
             first, last = rows.line_of(layout.row_of(low)), rows.line_of(layout.row_of(high - 1))
             for line in range(max(first, 0), min(last + 1, rows.lines)):
                 inside = max(low, starts[line]), min(high, starts[line + 1])
@@ -673,13 +681,13 @@ class HexPainter:
         if scene.hover is not None:
             found.append((QPen(palette.muted, thin), scene.hover))
         if scene.selection is not None:
-            found.append((QPen(palette.accent, grid.rounded(2) if scene.focused else thin), scene.selection))
+            found.append((QPen(palette.accent, self._wide if scene.focused else thin), scene.selection))
         for pen, (start, stop) in found:
             painter.setPen(pen)
             grid.frame(painter, start, stop, scene.rows)
         for block in grid.blocks(scene.caret, scene.caret + 1, scene.rows) if scene.caret >= 0 else ():
             for part in PARTS:
-                width = grid.rounded(2) if scene.focused and part is scene.part else thin
+                width = self._wide if scene.focused and part is scene.part else thin
                 painter.setPen(QPen(palette.accent if scene.focused else palette.muted, width))
                 inset = width / 2
                 painter.drawRect(grid.rect(block, part).adjusted(inset, inset, -inset, -inset))
@@ -759,7 +767,7 @@ class HexPainter:
         painter.fillRect(QRectF(0, 0, area.width(), grid.header), palette.window)
         painter.fillRect(QRectF(0, grid.header - self._thin, area.width(), self._thin), palette.border)
         painter.setFont(grid.font)
-        y = grid.rounded(2) + grid.text_y
+        y = self._wide + grid.text_y
         current = grid.layout.column_of(scene.caret) if scene.caret >= 0 else -1
         painter.save()
         painter.setClipRect(QRectF(grid.gutter, 0, area.width() - grid.gutter, grid.header))

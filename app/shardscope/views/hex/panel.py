@@ -28,7 +28,7 @@ from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.layout import Range, roles_in
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.search_bar import ByteSearch
+from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexSelection, HexState, frames_of
 from shardscope.views.hex.status import Breadcrumb, HexStatus, Legend
 from shardscope.views.hex.tabs import DrawingPlace, OpenSource, SourceTabs, stored_span
@@ -118,8 +118,7 @@ class HexPanel(QWidget):
         self.naming = Naming(session, self.state)
         self.address = AddressBar(self.naming.known)
         self.rows = RowChoice(self.state)
-        self.searching = ByteSearch(session, self.state, self.overview)
-        self.search = self.searching.bar
+        self.search = SearchBar(session, self.state, self.overview)
         self.legend = Legend()
         self.status = HexStatus()
         self.drawings = DrawingPlace(session, self.tabs, self.view)
@@ -418,9 +417,11 @@ class HexPanel(QWidget):
         self._path = path
         state, actions = self.state, self.actions_
         self.breadcrumb.set_path(file_title(self._session.shard, state.name, path), path)
-        self.rows.set_path(path)
+        self.rows.path = path
+        if path and self.rows.width.mode is RowMode.RECORD:
+            self.rows.fit_record()
         state.set_frames(frames_of(path, state.name))
-        stored = stored_span(state.name)
+        stored = stored_span(state.name) if state.name else None
         can_decode = stored is not None or bool(self._decoded())
         actions.select_record.setEnabled(len(state.frames) > 1)
         actions.follow.setEnabled(self._pointer() is not None)
@@ -453,7 +454,8 @@ class HexPanel(QWidget):
     def _inner(self) -> int | SourceName | None:
         if (row := nearest_row(self._path)) is not None:
             return row
-        name = self._decoded() or (self.state.name if stored_span(self.state.name) is not None else "")
+        here = self.state.name
+        name = self._decoded() or (here if here and stored_span(here) is not None else "")
         return SourceName.parse(name) if name else None
 
     def follow_pointer(self) -> None:

@@ -22,7 +22,7 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.finding_marks import Marks
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.notes import notes_in
-from shardscope.session.proposed_bytes import Proposed, about
+from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.section_lookup import sections_in
 from shardscope.views.hex.layout import (
@@ -50,6 +50,10 @@ MOST = 2000
 
 THUMB = 100_000
 """Maximum of the scroll bar; more rows are scaled."""
+
+
+_KEPT = 16
+"""Maximum number of cached geometries."""
 
 
 class RowScroller:
@@ -231,6 +235,7 @@ class HexState(QObject):
         self._half_at = -1
         self._early: list[int] = []
         self._font = theme.fixed_font()
+        self._grids: dict[tuple[HexLayout, bool, float], HexGrid] = {}
         self.layout = HexLayout(0)
         self.grid = HexGrid(self._font, self.layout, 1.0)
         self._rule = AUTOMATIC
@@ -265,8 +270,7 @@ class HexState(QObject):
         rows = self._rows
         if rows is None or rows.top != self._scroller.top:
             rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
-            parts = (part for _, part in rows.parts)
-            self._stretches = [self._bytes_of(part.top, part.top + part.lines) for part in parts]
+            self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
             self._found = None
         return rows
 
@@ -282,19 +286,21 @@ class HexState(QObject):
         return self._bytes_of(rows.top, rows.starts[-1])
 
     def _bytes_of(self, row: int, stop: int) -> Range:
-        return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
+        width, lead, size = self.layout.width, self.layout.lead, self.layout.size
+        return max(row * width - lead, 0), min(stop * width - lead, size)
 
     def _forget_rows(self) -> None:
         self._rows = None
         self.folds.forget()
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
-        found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
-        return with_new(found, self.shown_proposal)
+        found, proposed = gather(self.layout, top, rows, self.pages, self.name, self.sections), self.shown_proposal
+        return with_new(found, proposed) if proposed is not None else found
 
     @property
     def shown_proposal(self) -> Proposed | None:
-        return about(self.proposed, self.name)
+        proposed = self.proposed
+        return proposed if proposed is not None and proposed.source == self.name else None
 
     def scene(self, *, focused: bool) -> HexScene:
         span, rows, stretches = self._span, self.rows_on_screen, self._stretches
@@ -649,11 +655,12 @@ class HexState(QObject):
 
     def fit_font(self) -> None:
         self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
+        self._grids.clear()
         self._relayout(self.layout.size)
 
     @property
     def full_width(self) -> float:
-        return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
+        return self._rule.grid(self._grid_of, self.layout.size, math.inf).width
 
     def fit_area(self) -> None:
         fitting = self._fitted(self.layout.size)
@@ -678,8 +685,15 @@ class HexState(QObject):
         self.changed.emit()
 
     def _fitted(self, size: int) -> HexGrid:
-        room = self.area.viewport().width()
-        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), room, self.beside)
+        return self._rule.grid(self._grid_of, size, self.area.viewport().width(), self.beside)
+
+    def _grid_of(self, layout: HexLayout, tight: bool) -> HexGrid:
+        key = layout, tight, self.area.devicePixelRatioF()
+        if key not in self._grids:
+            if len(self._grids) >= _KEPT:
+                self._grids.clear()
+            self._grids[key] = HexGrid(self._font, layout, key[2], tight=tight)
+        return self._grids[key]
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()

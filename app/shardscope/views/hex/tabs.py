@@ -157,8 +157,6 @@ class SourceTabs(QTabBar):
 
 def stored_span(name: str) -> Span | None:
     """Return the stored bytes from which a source is decoded; None for a stored source."""
-    if not name:
-        return None
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None
