@@ -229,7 +229,7 @@ class FieldColumn(QObject):
     def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, rows: ScreenRows) -> None:
         painter.setFont(self._font)
         for line, row in enumerate(rows.starts[:-1]):
-            y = grid.row_y(line) + self._top
+            y = grid.header + line * grid.row + self._top
             for piece in (self._lines.get(row) or self.line(grid, row)).pieces:
                 painter.setPen(getattr(palette, piece.colour))
                 painter.drawStaticText(QPointF(grid.width + piece.x, y), piece.text)

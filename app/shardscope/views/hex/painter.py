@@ -306,7 +306,7 @@ class _RowPainter:
         for role in UNDERLINED:
             lines = []
             for row, cell, stop, _ in _stretches(np.where(shades // 2 == role, shades + 1, 0)):
-                y = self.grid.row_y(row + 1) - wide / 2
+                y = self.grid.header + (row + 1) * self.grid.row - wide / 2
                 lines.append(QLineF(edges[cell] + thin, y, edges[stop] - thin, y))
             if lines:
                 painter.setPen(self.palette.underline(role, wide))

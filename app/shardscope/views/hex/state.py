@@ -268,16 +268,20 @@ class HexState(QObject):
     @property
     def rows_on_screen(self) -> ScreenRows:
         rows = self._rows
-        if rows is None or rows.top != self._scroller.top:
-            rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
-            self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
-            self._found = None
+        return rows if rows is not None and rows.top == self._scroller.top else self._compute_rows()
+
+    def _compute_rows(self) -> ScreenRows:
+        rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
+        self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
+        self._found = None
         return rows
 
     @property
     def stretches(self) -> list[Range]:
         """Visible byte ranges; a fold counts with its first row only."""
-        return self._stretches if self.rows_on_screen else []
+        if self._rows is None or self._rows.top != self._scroller.top:
+            self._compute_rows()
+        return self._stretches
 
     @property
     def visible_bytes(self) -> Range:
