@@ -20,7 +20,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import THEMES, Settings
-from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.layout import HexPart
 
 STALL_SECONDS = 60.0
 """After this time of the processor without rest a window stalls."""

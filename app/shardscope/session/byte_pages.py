@@ -169,27 +169,8 @@ class PageCache(QObject):
         data = b"".join(parts)
         return data if len(data) == stop - start else None
 
-    def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
-        readable = self._from
-
-        def run(job: Job) -> object:
-            if readable is None:
-                raise Cancelled
-            return work(readable.bytes_of(name), job)
-
-        return self._jobs.submit(run, key=key, title=title, done=done)
-
-    def describe(self, name: str, done: Done, *, key: object) -> Job:
-        readable = self._from
-
-        def run(job: Job) -> tuple[int, tuple[Section, ...]]:
-            if readable is None:
-                raise Cancelled
-            return readable.bytes_of(name).size, readable.sections_of(name)
-
-        return self._jobs.submit(run, key=key, done=done)
-
-    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done) -> Job:
+    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, title: str = "") -> Job:
+        """Run `work` on the source of the pages in a job."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -197,7 +178,16 @@ class PageCache(QObject):
                 raise Cancelled
             return work(readable, job)
 
-        return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
+        return self._jobs.submit(run, key=key, title=title, done=done)
+
+    def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
+        return self.ask(lambda readable, job: work(readable.bytes_of(name), job), key=key, title=title, done=done)
+
+    def describe(self, name: str, done: Done, *, key: object) -> Job:
+        """Request the size and the sections of a source in a job."""
+        return self.ask(
+            lambda readable, _: (readable.bytes_of(name).size, readable.sections_of(name)), key=key, done=done
+        )
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
         """Request the path to a byte in a job; `done` is not called on an error."""
@@ -211,8 +201,7 @@ class PageCache(QObject):
     # --- fetching ---
 
     def _ask(self, name: str, number: int, priority: JobPriority) -> None:
-        key = (name, number)
-        page = self._pages.get(key)
+        key, page = (name, number), self.get(name, number)
         if page is None:
             if key not in self._loading:
                 self._load(key, priority)

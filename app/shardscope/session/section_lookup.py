@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
 
 from shardcore import Section
 
+_START = attrgetter("start")
 
-def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[Section]:
-    """Yield the non-empty sections with bytes in `[start, stop)`; `sections` must be sorted and without gaps."""
-    at = max(bisect_right(sections, start, key=lambda s: s.start) - 1, 0)
-    for section in sections[at:]:
-        if section.start >= stop:
-            break
-        if section.stop > start and section.size:
-            yield section
+
+def sections_in(sections: Sequence[Section], start: int, stop: int) -> list[Section]:
+    """Return the non-empty sections with bytes in `[start, stop)`; `sections` must be sorted and without gaps."""
+    first = max(bisect_right(sections, start, key=_START) - 1, 0)
+    last = bisect_left(sections, stop, lo=first, key=_START)
+    return [section for section in sections[first:last] if start < section.stop > section.start]
 
 
 def section_at(sections: Sequence[Section], offset: int) -> Section | None:
-    return next(sections_in(sections, offset, offset + 1), None)
+    found = sections_in(sections, offset, offset + 1)
+    return found[0] if found else None

@@ -27,9 +27,9 @@ from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.edit.editor import Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
-from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.hex_state import ByteEdits
+from shardscope.views.hex.layout import HexPart
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.state import ByteEdits
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 

@@ -7,6 +7,7 @@ They were optimised so that any two sections are easy to distinguish, in safe pa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from shardcore import FieldRole, SectionRole
@@ -83,6 +84,7 @@ _TINTS: Mapping[str, Mapping[SectionRole | FieldRole, Tint]] = MappingProxyType(
 )
 
 
+@cache
 def tint(palette: str, role: SectionRole | FieldRole, parity: int) -> Tint:
     """Return the tint of a section, or of a role in `UNDERLINED`; parity 1 is the stronger of the two tints."""
     lightness, chroma, hue = _TINTS["dark" if palette == "dark-room" else palette][role]

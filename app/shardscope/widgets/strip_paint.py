@@ -1,16 +1,19 @@
-"""Painting the sections of a file as a strip: in the overview, and in the preview of a new file."""
+"""Strip of the sections of a file, with every one visible: its scale and its painting."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
 from shardscope.session.display_text import cut_end
 from shardscope.widgets import theme
-from shardscope.widgets.strip_scale import StripScale
 
 STRIP_HEIGHT = 20.0
 LABEL_GAP = 5.0
@@ -21,6 +24,78 @@ _LINED = 4.0
 """Width in pixels above which a section gets an outline."""
 _SHORT = 14
 """Maximum number of characters of a section name in a drawing with arcs."""
+
+
+# --- scale ---
+
+LEAST = 7
+"""Minimum width of a section in pixels."""
+
+
+class StripScale:
+    """Maps offsets to pixels and back: linear inside a section, proportional as far as small sections allow.
+
+    `sections` are sorted without gaps, `edges` are their borders in pixels. `breaks` are the indices of sections
+    whose scale differs from that of their left neighbour by more than half.
+    """
+
+    def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
+        solid = [section for section in sections if section.size]
+        self.size = size
+        self.width = max(width, 1.0)
+        self.sections: Sequence[Section] = solid or [Section("bytes", SectionRole.UNKNOWN, 0, size)]
+        sizes = [section.size for section in self.sections]
+        weights = [section.bit_length() ** 2 for section in sizes] if schematic else sizes
+        widths = widths_to_scale(weights, self.width)
+        per_pixel = [section / part if part else 0.0 for section, part in zip(sizes, widths, strict=True)]
+        steps = [max(one, other) > 1.5 * min(one, other) for one, other in pairwise(per_pixel)]
+        self.breaks = [number for number, breaks in enumerate(steps, 1) if breaks]
+        self.edges = [0.0]
+        for part in widths:
+            self.edges.append(self.edges[-1] + part)
+        self._starts = [section.start for section in self.sections]
+
+    def x_of(self, offset: int) -> float:
+        """Return the pixel of an offset; the end of the source is the right edge."""
+        number = self._number(offset)
+        section = self.sections[number]
+        left, right = self.edges[number], self.edges[number + 1]
+        if not section.size:
+            return left
+        inside = min(max(offset - section.start, 0), section.size)
+        # Python divides integers of any size correctly; only the quotient is a float.
+        return left + (right - left) * (inside / section.size)
+
+    def offset_at(self, x: float) -> int:
+        """Return the offset at a pixel; pixels outside give the first or last byte."""
+        number = min(max(bisect_right(self.edges, x) - 1, 0), len(self.sections) - 1)
+        section = self.sections[number]
+        left, right = self.edges[number], self.edges[number + 1]
+        share = min(max((x - left) / (right - left), 0.0), 1.0) if right > left else 0.0
+        return min(section.start + int(section.size * share), max(section.stop - 1, section.start))
+
+    def section_at(self, x: float) -> Section:
+        return self.sections[self._number(self.offset_at(x))]
+
+    def _number(self, offset: int) -> int:
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+
+def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
+    """Return proportional widths that add up to `width`, none below `least` pixels unless there are too many."""
+    least = min(least, width / len(sizes))
+    small: set[int] = set()
+    while True:
+        room = width - least * len(small)
+        total = sum(sizes) - sum([sizes[number] for number in small])
+        scale = room / max(total, 1)
+        fresh = {number for number, size in enumerate(sizes) if size * scale < least} - small
+        if not fresh:
+            return [least if number in small else size * scale for number, size in enumerate(sizes)]
+        small |= fresh
+
+
+# --- painting ---
 
 
 def paint_strip(
@@ -37,20 +112,12 @@ def paint_strip(
     for number in scale.breaks:
         _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
     if label is not None:
-
-        def fitting(section: Section, room: float) -> str:
-            return fitting_label(label(section), section, metrics, room)
-
-        _paint_labels(painter, colours, scale, strip, fitting)
+        _paint_labels(painter, colours, scale, strip, label)
 
 
 def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
-    metrics = QFontMetricsF(painter.font())
-
-    def short(section: Section, room: float) -> str:
-        return fitting_label(cut_end(section.name, _SHORT), section, metrics, room)
-
-    _paint_labels(painter, colours, scale, strip, short, grounded=True)
+    """Paint short names above a strip, on a ground of their own."""
+    _paint_labels(painter, colours, scale, strip, lambda section: cut_end(section.name, _SHORT), grounded=True)
 
 
 def _paint_labels(
@@ -58,7 +125,7 @@ def _paint_labels(
     colours: theme.Palette,
     scale: StripScale,
     strip: QRectF,
-    words: Callable[[Section, float], str],
+    label: Callable[[Section], str],
     *,
     grounded: bool = False,
 ) -> None:
@@ -68,25 +135,39 @@ def _paint_labels(
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
         place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
-        if text := words(section, place.width()):
+        if text := fitting_label(label(section), section, metrics, place.width()):
             if grounded:
                 painter.fillRect(QRectF(left, above, metrics.horizontalAdvance(text), metrics.height()), colours.window)
             painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 
+class _Ground(NamedTuple):
+    brushes: list[QBrush]
+    edge: QColor
+    ink: QColor
+
+
+@lru_cache(maxsize=len(theme.NAMES) * len(SectionRole))
+def _ground(name: str, role: SectionRole) -> _Ground:
+    """Return the colours of a section in a palette; computing them takes far longer than painting."""
+    colours = theme.palette(name)
+    return _Ground(colours.brushes(role), colours.edge(role), colours.ink_on(colours.section(role)))
+
+
 def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    for brush in colours.brushes(role):
+    ground = _ground(colours.name, role)
+    for brush in ground.brushes:
         painter.fillRect(body, brush)
     if body.width() > _LINED:
         painter.save()
-        painter.setPen(colours.edge(role))
+        painter.setPen(ground.edge)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(body.adjusted(0.5, 0.5, -0.5, -0.5))
         painter.restore()
 
 
 def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    painter.setPen(colours.ink_on(colours.section(role)))
+    painter.setPen(_ground(colours.name, role).ink)
     painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
 
 

@@ -19,7 +19,7 @@ from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.layout import HexPart
 from shardscope.views.inspector.panel import Inspector
 from tests.app.shell.conftest import press
 

@@ -42,8 +42,7 @@ from shardscope.tasks.new_shard.request import Planned, note_lines
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip, paint_swatch
-from shardscope.widgets.strip_scale import StripScale
+from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
 _TOP = 3.0
 _SIDE = 3.0

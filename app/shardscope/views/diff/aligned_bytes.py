@@ -27,15 +27,12 @@ from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.display_text import offset_words, range_words
 from shardscope.session.section_lookup import sections_in
 from shardscope.views.diff.diff_jobs import BytesSideBySide, DiffJobs
-from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
-from shardscope.views.hex.grid import Block, HexGrid, HexPart
-from shardscope.views.hex.layout import HexLayout
-from shardscope.views.hex.row_painter import RowGlyphs
-from shardscope.views.hex.scroll import RowScroller
+from shardscope.views.hex.layout import NO_RUN, Block, ByteCells, CellState, HexGrid, HexLayout, HexPart
+from shardscope.views.hex.painter import RowGlyphs
+from shardscope.views.hex.state import RowScroller
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import mono
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
-from shardscope.widgets.strip_scale import StripScale
+from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip
 
 AROUND = 64
 """Number of rows loaded above and below the screen."""

@@ -1,76 +1,111 @@
-"""Actions of the hex panel, for the menus of the window, and its context menu."""
+"""Actions of the hex panel, for the menus of the window, and its context menu; copying and the bytes per row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu
 
-from shardscope.session.copy_bytes import CopyAs
-from shardscope.views.hex.row_width import RowChoice
+from shardcore import Cancelled, Node, Source, Span
+from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
+from shardcore.model.text import plural, shown
+from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.session.display_text import cut_middle
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job
+from shardscope.session.session import Session
+from shardscope.views.hex.layout import AUTOMATIC, MAX_WIDTH
+from shardscope.views.hex.state import HexState
+from shardscope.widgets import fonts
+from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.save_picture import add_picture
 
-_WINDOW = Qt.ShortcutContext.WindowShortcut
+if TYPE_CHECKING:
+    from shardscope.views.hex.panel import HexPanel
+
+Keys = str | QKeySequence.StandardKey
+LineForm = Callable[[str, Span, OpenedWith], str]
+"""Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
 class HexActions:
-    """Actions of the hex panel; the panel connects them."""
+    """Actions of the hex panel; those without a slot are connected by the window."""
 
-    def __init__(self, panel: QWidget) -> None:
-        self._panel = panel
-        self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
+    def __init__(self, panel: HexPanel, session: Session) -> None:
+        self._panel, self._session = panel, session
+        act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
+        self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
         self.copy_as = {
-            form: self._action(self.tr("Copy as {0}").format(form.value)) for form in CopyAs if form is not CopyAs.SEEN
+            form: act(self.tr("Copy as {0}").format(form.value), partial(self._copy, form))
+            for form in CopyAs
+            if form is not CopyAs.SEEN
         }
-        self.copy_command = self._action(self.tr("Copy as &shardcore command"))
-        self.copy_python = self._action(self.tr("Copy as P&ython lines"))
-        self.copy_curl = self._action(self.tr("Copy as c&url command"))
+        self.copy_command = act(self.tr("Copy as &shardcore command"), partial(self._copy_line, explain_command))
+        self.copy_python = act(self.tr("Copy as P&ython lines"), partial(self._copy_line, read_lines))
+        self.copy_curl = act(self.tr("Copy as c&url command"), partial(self._copy_line, curl_command))
         self.copy_curl.setVisible(False)
-        self.copy_offset = self._action(self.tr("Copy &offset"), "Ctrl+Alt+C")
-        self.paste = self._action(self.tr("&Paste over"), QKeySequence.StandardKey.Paste)
-        self.fill = self._action(self.tr("F&ill…"))
-        self.replace = self._action(self.tr("Replace all &hits…"), "Ctrl+H")
-        self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
-        self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
-        self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
-        self.note = self._action(self.tr("Add &note…"), "Ctrl+B")
-        self.next_note = self._action(self.tr("Ne&xt note"), "F4")
-        self.previous_note = self._action(self.tr("Previo&us note"), "Shift+F4")
-        self.follow = self._action(self.tr("Follow &pointer"))
-        self.references = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
-        self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
-        self.inside = self._action(self.tr("Open &inside"), "Ctrl+Shift+I")
-        self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
-        self.copy_drawing = self._action(self.tr("Copy d&rawing"))
-        self.save_drawing = self._action(self.tr("Save dra&wing…"))
-        self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
-        self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
-        self.find_these = self._action(self.tr("Find &these bytes"), "Ctrl+F3")
-        self.find_next = self._action(self.tr("Find &next"), "F3")
-        self.find_previous = self._action(self.tr("Find p&revious"), "Shift+F3")
-        self.letters = self._action(self.tr("Role &letters"))
-        self.letters.setCheckable(True)
-        self.letters.setToolTip(self.tr("Always shown in palettes for colour-blind users"))
-        self.fields = self._action(self.tr("Fi&elds beside the bytes"))
-        self.fields.setCheckable(True)
-        self.fields.setChecked(True)
-        self.fields.setToolTip(self.tr("Show names and values of the fields of each row"))
-        self.fold = self._action(self.tr("Fold rows of e&qual bytes"))
-        self.fold.setCheckable(True)
-        self.fold.setChecked(True)
-        self.fold.setToolTip(self.tr("Show rows of equal bytes as one line; click or press Enter to expand"))
-        self.larger = self._action(self.tr("&Larger bytes"), "Ctrl+Alt++")
-        self.smaller = self._action(self.tr("S&maller bytes"), "Ctrl+Alt+-")
+        self.copy_offset = act(self.tr("Copy &offset"), self._copy_offset, "Ctrl+Alt+C")
+        self.paste = act(self.tr("&Paste over"), None, standard.Paste)
+        self.fill = act(self.tr("F&ill…"))
+        self.replace = act(self.tr("Replace all &hits…"), None, "Ctrl+H")
+        self.select_field = act(
+            self.tr("Select &field"), lambda: panel.state.select_field(panel.state.selection.caret), "Ctrl+Shift+F"
+        )
+        self.select_record = act(self.tr("Select &record"), panel.select_record, "Ctrl+Shift+R")
+        self.select_section = act(self.tr("Select &section"), panel.select_section, "Ctrl+Shift+S")
+        self.note = act(self.tr("Add &note…"), None, "Ctrl+B")
+        self.next_note = act(self.tr("Ne&xt note"), None, "F4")
+        self.previous_note = act(self.tr("Previo&us note"), None, "Shift+F4")
+        self.follow = act(self.tr("Follow &pointer"), panel.follow_pointer)
+        self.references = act(self.tr("Find &references"), session.find_references, "Ctrl+Shift+W")
+        self.decoded = act(self.tr("Show &decoded bytes"), panel.toggle_decoded, "Ctrl+D")
+        self.inside = act(self.tr("Open &inside"), panel.open_inside, "Ctrl+Shift+I")
+        self.drawing = act(self.tr("Dra&wing"), panel.drawings.toggle, "Alt+D")
+        self.copy_drawing = act(self.tr("Copy d&rawing"), panel.drawings.copy)
+        self.save_drawing = act(self.tr("Save dra&wing…"), panel.drawings.save)
+        self.goto = act(self.tr("&Go to …"), panel.address.start, "Ctrl+G")
+        self.find = act(self.tr("&Find …"), panel.search.start, standard.Find)
+        self.find_these = act(self.tr("Find &these bytes"), panel.search.find_these, "Ctrl+F3")
+        self.find_next = act(self.tr("Find &next"), partial(panel.search.again, backward=False), "F3")
+        self.find_previous = act(self.tr("Find p&revious"), partial(panel.search.again, backward=True), "Shift+F3")
+        self.letters = toggle(
+            self.tr("Role &letters"),
+            self.tr("Always shown in palettes for colour-blind users"),
+            panel.state.set_letters,
+            checked=False,
+        )
+        self.fields = toggle(
+            self.tr("Fi&elds beside the bytes"),
+            self.tr("Show names and values of the fields of each row"),
+            panel.view.set_column,
+        )
+        self.fold = toggle(
+            self.tr("Fold rows of e&qual bytes"),
+            self.tr("Show rows of equal bytes as one line; click or press Enter to expand"),
+            panel.state.set_folding,
+        )
+        panel.drawings.sketches_changed.connect(self._set_drawings)
+        self._set_drawings(False)
+        self.larger = act(self.tr("&Larger bytes"), partial(self._zoom, larger=True), "Ctrl+Alt++")
+        self.smaller = act(self.tr("S&maller bytes"), partial(self._zoom, larger=False), "Ctrl+Alt+-")
 
     def set_open(self, is_open: bool) -> None:
-        always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
-        for action in (*always, self.references, self.goto, self.find, self.find_next, self.find_previous):
+        for action in (
+            *(self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these),
+            *(self.references, self.goto, self.find, self.find_next, self.find_previous),
+            *(self.letters, self.fields, self.fold, self.larger, self.smaller),
+        ):
             action.setEnabled(is_open)
-        for action in (self.letters, self.fields, self.fold, self.larger, self.smaller):
-            action.setEnabled(is_open)
+
+    def _set_drawings(self, there: bool) -> None:
+        for action in (self.drawing, self.copy_drawing, self.save_drawing):
+            action.setEnabled(there)
 
     @property
     def copies(self) -> list[QAction]:
@@ -80,73 +115,208 @@ class HexActions:
         """Translate in the context that `lupdate` extracts by this class name."""
         return QCoreApplication.translate("HexActions", text)
 
-    def _action(
-        self,
-        text: str,
-        shortcut: str | QKeySequence.StandardKey | None = None,
-    ) -> QAction:
+    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys | None = None) -> QAction:
         action = QAction(text, self._panel)
-        if shortcut is not None:
-            action.setShortcut(QKeySequence(shortcut))
-            action.setShortcutContext(_WINDOW)
+        if keys is not None:
+            action.setShortcut(QKeySequence(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        if slot is not None:
+            action.triggered.connect(lambda _=False: slot())
         self._panel.addAction(action)
         return action
 
+    def _toggle(self, text: str, tip: str, slot: Callable[[bool], object], *, checked: bool = True) -> QAction:
+        action = self._action(text)
+        action.setCheckable(True)
+        action.setChecked(checked)
+        action.setToolTip(tip)
+        action.toggled.connect(slot)
+        return action
 
-translate = QCoreApplication.translate
+    def _zoom(self, *, larger: bool) -> None:
+        state = self._panel.state
+        state.set_zoom(fonts.zoomed(state.zoom, larger=larger))
+
+    # --- copying ---
+
+    def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        """Copy the selected bytes; reads them in a job and refuses too many."""
+        state, session = self._panel.state, self._session
+        span, rows = state.selection.span, state.layout
+        if not span.size:
+            return
+        try:
+            check_size(span.size)
+        except TooMuchToCopy as error:
+            session.say(str(error), failed=True)
+            return
+
+        def work(source: Source, job: Job) -> str:
+            data = source.read(span.start, span.stop)
+            job.check()
+            return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
+
+        def done(text: str | None, error: BaseException | None) -> None:
+            if text is not None:
+                said = self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value)
+                self._copy_text(text, said)
+            elif not isinstance(error, Cancelled):
+                session.say(self.tr("Cannot copy: {0}").format(error_text(error)), failed=True)
+
+        state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def _copy_line(self, form: LineForm) -> None:
+        request = self._session.request
+        if request.sandbox:
+            self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
+        elif text := form(request.shown, self._panel.state.selection.span, request.opened_with()):
+            self._copy_text(text, self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
+
+    def _copy_offset(self) -> None:
+        text = f"{self._panel.state.selection.span.start:#x}"
+        self._copy_text(text, self.tr("{0} copied").format(text))
+
+    def _copy_text(self, text: str, said: str) -> None:
+        copy_lines(text)
+        self._session.message.emit(said)
+
+    # --- menus ---
+
+    def add_looks(self, menu: QMenu) -> None:
+        self._panel.rows.fill(menu)
+        menu.addActions([self.fold, self.fields, self.letters, self.larger, self.smaller])
+
+    def open_header_menu(self, place: QPoint) -> None:
+        menu = QMenu(self._panel)
+        self.add_looks(menu)
+        _open(menu, place)
+
+    def open_menu(self, place: QPoint) -> None:
+        panel, selection = self._panel, self._session.selection
+        row, key = selection.row, selection.ref.key if selection.ref is not None else None
+        menu = QMenu(panel)
+        menu.addAction(self.copy)
+        menu.addMenu(_translate("Copy &as")).addActions(self.copies)
+        menu.addActions([self.copy_offset, self.paste, self.fill])
+        menu.addSeparator()
+        menu.addActions([self.select_field, self.select_record, self.select_section])
+        menu.addActions([self.follow, self.references, self.decoded, self.inside, self.note])
+        menu.addSeparator()
+        for text, act in (
+            (_translate("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
+            (_translate("Look &up object"), lambda: panel.look_up_wanted.emit(key)),
+            (_translate("E&xtract object…"), lambda: panel.extract_wanted.emit(row)),
+        ):
+            menu.addAction(text, act).setEnabled(row is not None and key is not None)
+        menu.addSeparator()
+        menu.addActions([self.find_these, self.find, self.goto])
+        menu.addSeparator()
+        self.add_looks(menu)
+        menu.addSeparator()
+        add_picture(menu, panel.view, "bytes", self._session.say)
+        _open(menu, place)
+
+
+def _translate(text: str) -> str:
+    return QCoreApplication.translate("HexMenu", text)
+
+
+def _open(menu: QMenu, place: QPoint) -> None:
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(place)
+
+
+# --- bytes per row ---
+
+DEFAULT = 16
+"""Bytes per row by default; fewer if they do not fit."""
+
+_LONGEST = 16
+
+
+class RowMode(Enum):
+    AUTO = "auto"
+    FIXED = "fixed"
+    RECORD = "record"
 
 
 @dataclass(frozen=True)
-class HexMenuActions:
-    go: Callable[[], object]
-    look_up: Callable[[], object]
-    extract: Callable[[], object]
-    report: Callable[[str, bool], object]
+class RowWidth:
+    mode: RowMode
+    width: int = DEFAULT
+
+    @property
+    def text(self) -> str:
+        return f"{self.width} bytes" if self.mode is RowMode.FIXED else self.mode.value.capitalize()
 
 
-def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
-    rows.fill(menu)
-    menu.addActions([actions.fold, actions.fields, actions.letters, actions.larger, actions.smaller])
+CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
+"""Numbers of bytes per row in the menu, besides *record* and *other*."""
 
 
-def hex_menu(
-    view: QWidget, parent: QWidget, actions: HexActions, handlers: HexMenuActions, rows: RowChoice, *, row: int | None
-) -> QMenu:
-    menu = QMenu(parent)
-    menu.addAction(actions.copy)
-    forms = menu.addMenu(translate("HexMenu", "Copy &as"))
-    forms.addActions(actions.copies)
-    menu.addAction(actions.copy_offset)
-    menu.addActions([actions.paste, actions.fill])
-    menu.addSeparator()
-    menu.addActions(
-        [
-            actions.select_field,
-            actions.select_record,
-            actions.select_section,
-            actions.follow,
-            actions.references,
-            actions.decoded,
-            actions.inside,
-        ]
-    )
-    menu.addAction(actions.note)
-    menu.addSeparator()
-    for text, act in (
-        (translate("HexMenu", "Go to o&bject"), handlers.go),
-        (translate("HexMenu", "Look &up object"), handlers.look_up),
-        (translate("HexMenu", "E&xtract object…"), handlers.extract),
-    ):
-        menu.addAction(text, act).setEnabled(row is not None)
-    menu.addSeparator()
-    menu.addActions([actions.find_these, actions.find, actions.goto])
-    menu.addSeparator()
-    add_looks(menu, actions, rows)
-    menu.addSeparator()
-    add_picture(menu, view, "bytes", handlers.report)
-    return menu
+def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
+    """Return `(size, start)` of the smallest node on a path that has children and fits a row; None if there is none."""
+    for node in reversed(path[1:]):
+        if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
+            return node.span.size, node.span.start
+    return None
 
 
-def open_menu(menu: QMenu, place: QPoint) -> None:
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.popup(place)
+def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None:
+    """Return `(size, name)` of the table record on a path, such as `(40, "slot")`; None outside tables."""
+    for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
+        size = record_size(table)
+        if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:
+            return size, row.name.strip("[]").rstrip("0123456789.,").rstrip() or "record"
+    return None
+
+
+class RowChoice(QObject):
+    """Bytes per row: automatic, a fixed number, or the size of the record at the caret; with their menu."""
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
+        self.path: Sequence[Node] = ()
+        self.width = RowWidth(RowMode.AUTO)
+
+    def choose(self, width: RowWidth) -> None:
+        self.width = width
+        if width.mode is RowMode.FIXED:
+            self._state.set_row_width(width.width)
+        elif width.mode is RowMode.AUTO:
+            self._state.set_row_rule(AUTOMATIC)
+        else:
+            self.fit_record()
+
+    def fill(self, menu: QMenu) -> None:
+        rows = menu.addMenu(self.tr("Bytes per &row: {0}").format(self.width.text))
+        record = table_record_of(self.path, self._state.name)
+        for width in dict.fromkeys((*CHOICES, RowWidth(RowMode.RECORD), self.width)):
+            text = width.text
+            if width.mode is RowMode.RECORD and record is not None:
+                text = self.tr("One {0} ({1} bytes)").format(cut_middle(record[1], _LONGEST), record[0])
+            action = rows.addAction(text, partial(self.choose, width))
+            action.setCheckable(True)
+            action.setChecked(width == self.width)
+        rows.addAction(self.tr("&Other…"), self.ask)
+
+    def ask(self) -> QInputDialog:
+        dialog = QInputDialog(self._state.area)
+        dialog.setObjectName("rowWidth")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setInputMode(QInputDialog.InputMode.IntInput)
+        dialog.setIntRange(1, MAX_WIDTH)
+        dialog.setIntValue(self._state.layout.width)
+        dialog.setWindowTitle(self.tr("Bytes per row"))
+        dialog.setLabelText(self.tr("Bytes per row:"))
+        dialog.intValueSelected.connect(lambda width: self.choose(RowWidth(RowMode.FIXED, width)))
+        dialog.open()
+        return dialog
+
+    def fit_record(self) -> None:
+        """Set the width to the size of the record at the caret."""
+        size, start = record_of(self.path, self._state.name) or (DEFAULT, 0)
+        rows = self._state.layout
+        if rows.width != size or rows.column_of(start) != 0:
+            self._state.set_row_width(size, start)

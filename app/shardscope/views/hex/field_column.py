@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
@@ -16,14 +17,13 @@ from shardcore.model.text import shown
 from shardscope.session.byte_pages import PageCache, Readable
 from shardscope.session.display_text import cut_end, cut_middle, grouped_value, span_words
 from shardscope.session.jobs import Job
-from shardscope.views.hex.grid import HexGrid
-from shardscope.views.hex.layout import ScreenRows
+from shardscope.views.hex.layout import HexGrid, Range, ScreenRows
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.theme import Palette
 
 STRETCH = 1024
-"""Size of a block in bytes."""
+"""Size in bytes of a block of fields."""
 
 KEPT = 256
 """Maximum number of cached blocks; the least recently used are dropped."""
@@ -31,7 +31,20 @@ KEPT = 256
 MOST = 64
 """Maximum number of blocks per job."""
 
+LEAST = 110
+"""Minimum width of the column in pixels."""
+
+WISH = 150
+"""Width of the column in pixels for which the gaps between bytes are narrowed."""
+
+MOST_DIGITS = 64
+"""Maximum width in digits; the same for all rows, so that the layout is stable."""
+
+ARROW = " →"
+_BETWEEN = " · "
 _NAME, _VALUE, _RECORD = 24, 26, 14
+_MOST_IN_TIP = 12
+_KEPT_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,136 +69,106 @@ class NamedField:
         return NamedField(leaf.span, name, cut(shown(value), _VALUE), shown(names), leaf.target)
 
 
-class FieldNames(QObject):
-    """Cache of the fields in blocks of `STRETCH` bytes, loaded in jobs; `changed` follows each load."""
-
-    changed = Signal()
-
-    def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._pages = pages
-        self._known: OrderedDict[tuple[str, int], tuple[NamedField, ...]] = OrderedDict()
-        self._round = 0
-        pages.cleared.connect(self.forget)
-
-    def forget(self) -> None:
-        self._round += 1
-        self._known.clear()
-        self.changed.emit()
-
-    def want(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
-        """Load the fields that begin in half-open ranges, at most `MOST` blocks; a new request replaces the old one."""
-        numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
-        missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
-        if not missing:
-            return
-        current = self._round
-
-        def work(readable: Readable, job: Job) -> list[tuple[NamedField, ...]]:
-            found = []
-            for number in missing:
-                job.check()
-                paths = readable.fields_in(number * STRETCH, (number + 1) * STRETCH, name, limit=STRETCH)
-                found.append(tuple(NamedField.of(path) for path in paths))
-            return found
-
-        def done(found: list[tuple[NamedField, ...]] | None, error: BaseException | None) -> None:
-            if current != self._round or isinstance(error, Cancelled):
-                return
-            # Empty results are cached, so that failures are not repeated.
-            for number, fields in zip(missing, found or [()] * len(missing), strict=True):
-                self._keep((name, number), fields)
-            self.changed.emit()
-
-        self._pages.ask(work, key=("fields", id(self)), done=done)
-
-    def _keep(self, key: tuple[str, int], fields: tuple[NamedField, ...]) -> None:
-        self._known[key] = fields
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
-
-    def begin_in(self, name: str, start: int, stop: int) -> list[NamedField]:
-        found: list[NamedField] = []
-        for number in range(max(start, 0) // STRETCH, -(-stop // STRETCH)):
-            if (fields := self._known.get((name, number))) is None:
-                continue
-            self._known.move_to_end((name, number))
-            first = bisect_left(fields, start, key=_start)
-            found += fields[first : bisect_left(fields, stop, key=_start)]
-        return found
-
-
-def _start(field: NamedField) -> int:
-    return field.span.start
-
-
-LEAST = 110
-"""Minimum width of the column in pixels."""
-
-WISH = 150
-"""Width of the column in pixels for which the gaps between bytes are narrowed."""
-
-MOST_DIGITS = 64
-"""Maximum width in digits; the same for all rows, so that the layout is stable."""
-
-ARROW = " →"
-_BETWEEN = " · "
-_MOST_IN_TIP = 12
-_KEPT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class FieldText:
+class FieldText(NamedTuple):
     x: float
     text: QStaticText
     colour: str
 
 
-@dataclass(frozen=True, slots=True)
-class FieldPosition:
+class FieldPosition(NamedTuple):
     field: NamedField
     left: float
     arrow: float
     right: float
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLine:
-    pieces: tuple[FieldText, ...]
-    places: tuple[FieldPosition, ...]
-    fields: tuple[NamedField, ...]
+class FieldLine(NamedTuple):
+    pieces: Sequence[FieldText]
+    places: Sequence[FieldPosition]
+    fields: Sequence[NamedField]
 
 
 class FieldColumn(QObject):
-    """Layout, painting and hit testing of the column; `wanted` is the user's choice, `shown` also requires space."""
+    """Loading, layout, painting and hit testing of the fields beside the bytes.
+
+    `wanted` is the user's choice, `shown` also requires space. Fields are loaded in jobs, in blocks of `STRETCH` bytes.
+    """
 
     changed = Signal()
     """The texts of rows changed."""
 
-    def __init__(self, names: FieldNames, parent: QObject | None = None) -> None:
+    def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.names = names
         self.wanted = True
         self.shown = False
-        self.source = ""
-        self._room = 0.0
+        self._pages = pages
+        self._source = ""
+        self._known: OrderedDict[tuple[str, int], tuple[list[int], list[NamedField]]] = OrderedDict()
+        self._round = 0
+        self._room = self._top = 0.0
         self._font = QFont()
         self._lines: dict[int, FieldLine] = {}
-        names.changed.connect(self._forget)
+        pages.cleared.connect(self.forget)
 
-    def _forget(self) -> None:
+    # --- fields of the source ---
+
+    def forget(self) -> None:
+        self._round += 1
+        self._known.clear()
+        self._changed()
+
+    def _changed(self) -> None:
         self._lines.clear()
         self.changed.emit()
 
+    def want(self, ranges: Iterable[Range]) -> None:
+        """Load the fields that begin in some ranges, at most `MOST` blocks; a new request replaces the old one."""
+        name, current = self._source, self._round
+        numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
+        missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
+        if not missing:
+            return
+
+        def work(readable: Readable, job: Job) -> list[list[NamedField]]:
+            found = []
+            for number in missing:
+                job.check()
+                paths = readable.fields_in(number * STRETCH, (number + 1) * STRETCH, name, limit=STRETCH)
+                found.append([NamedField.of(path) for path in paths])
+            return found
+
+        def done(found: list[list[NamedField]] | None, error: BaseException | None) -> None:
+            if current != self._round or isinstance(error, Cancelled):
+                return
+            # Empty results are cached, so that failures are not repeated.
+            for number, fields in zip(missing, found or [[]] * len(missing), strict=True):
+                self._known[name, number] = [field.span.start for field in fields], fields
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            self._changed()
+
+        self._pages.ask(work, key=("fields", id(self)), done=done)
+
+    def _begin_in(self, start: int, stop: int) -> list[NamedField]:
+        found: list[NamedField] = []
+        for number in range(max(start, 0) // STRETCH, -(-stop // STRETCH)):
+            if (block := self._known.get((self._source, number))) is not None:
+                self._known.move_to_end((self._source, number))
+                starts, fields = block
+                found += fields[bisect_left(starts, start) : bisect_left(starts, stop)]
+        return found
+
+    # --- lines ---
+
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
+        """Fit the column into a viewport of a width."""
         room = width - grid.width - grid.margin
         self.shown = self.wanted and room >= type_.px(LEAST)
-        self.source = source
-        self._room = room
-        self._font = QFont(font)
+        self._source, self._room, self._font = source, room, QFont(font)
         # The font scales with that of the bytes.
         self._font.setPointSizeF(max(grid.font.pointSizeF() * type_.SMALL / type_.NORMAL, 5.0))
-        self._forget()
+        self._top = grid.rounded((grid.row - QFontMetricsF(self._font).height()) / 2)
+        self._changed()
 
     @property
     def most(self) -> float:
@@ -199,19 +182,18 @@ class FieldColumn(QObject):
         if (kept := self._lines.get(row)) is not None:
             return kept
         start = grid.layout.row_start(row)
-        fields = tuple(self.names.begin_in(self.source, start, start + grid.layout.width))
-        if len(self._lines) >= _KEPT:
+        if len(self._lines) >= _KEPT_LINES:
             self._lines.clear()
-        made = self._lines[row] = self._laid_out(fields)
+        made = self._lines[row] = self._laid_out(self._begin_in(start, start + grid.layout.width))
         return made
 
-    def _laid_out(self, fields: tuple[NamedField, ...]) -> FieldLine:
-        if not fields:
-            return FieldLine((), (), ())
-        metrics = QFontMetricsF(self._font)
+    def _laid_out(self, fields: list[NamedField]) -> FieldLine:
         pieces: list[FieldText] = []
         places: list[FieldPosition] = []
-        x = 0.0
+        line = FieldLine(pieces, places, fields)
+        if not fields:
+            return line
+        metrics, x = QFontMetricsF(self._font), 0.0
         least = metrics.horizontalAdvance(f"{_BETWEEN}name …")
 
         def add(text: str, colour: str) -> bool:
@@ -242,52 +224,43 @@ class FieldColumn(QObject):
             places.append(FieldPosition(field, left, arrow if whole else x, x))
             if not whole:
                 break
-        return FieldLine(tuple(pieces), tuple(places), fields)
+        return line
 
     def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, rows: ScreenRows) -> None:
-        if not self.shown:
-            return
         painter.setFont(self._font)
-        dy = grid.rounded((grid.row - QFontMetricsF(self._font).height()) / 2)
-        left = self.left(grid)
-        for line in range(rows.lines):
-            for piece in self.line(grid, rows.row_at(line)).pieces:
+        for line, row in enumerate(rows.starts[:-1]):
+            y = grid.header + line * grid.row + self._top
+            for piece in (self._lines.get(row) or self.line(grid, row)).pieces:
                 painter.setPen(getattr(palette, piece.colour))
-                painter.drawStaticText(QPointF(left + piece.x, grid.row_y(line) + dy), piece.text)
+                painter.drawStaticText(QPointF(grid.width + piece.x, y), piece.text)
 
     # --- the pointer ---
 
     def place_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldPosition | None:
-        line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
-        if line is None:
-            return None
-        return next((place for place in line.places if place.left <= x < place.right), None)
+        line, x = self._line_at(grid, point, rows), point.x() - grid.width
+        places = line.places if line is not None else ()
+        return next((place for place in places if place.left <= x < place.right), None)
 
     def target_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> Span | None:
         place = self.place_at(grid, point, rows)
         if place is None:
             return None
-        on_arrow = place.field.target is not None and point.x() - self.left(grid) >= place.arrow
+        on_arrow = place.field.target is not None and point.x() - grid.width >= place.arrow
         return place.field.target if on_arrow else place.field.span
 
     def _line_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldLine | None:
         line = int((point.y() - grid.header) // grid.row)
-        if not self.shown or point.x() < self.left(grid) or not 0 <= line < rows.lines:
+        if not self.shown or point.x() < grid.width or not 0 <= line < rows.lines:
             return None
         return self.line(grid, rows.row_at(line))
 
     def tip_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> str:
         line = self._line_at(grid, point, rows)
         fields = line.fields if line is not None else ()
-        lines = [
-            f"<b>{escape(field.path)}</b> {escape(field.value)}{self._pointing(field)}"
-            for field in fields[:_MOST_IN_TIP]
-        ]
+        lines = []
+        for field in fields[:_MOST_IN_TIP]:
+            target = f" → {escape(span_words(field.target))}" if field.target is not None else ""
+            lines.append(f"<b>{escape(field.path)}</b> {escape(field.value)}{target}")
         if len(fields) > _MOST_IN_TIP:
             lines.append(f"and {len(fields) - _MOST_IN_TIP} more")
         return "<br>".join(lines)
-
-    def _pointing(self, field: NamedField) -> str:
-        if field.target is None:
-            return ""
-        return f" → {escape(span_words(field.target))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -22,12 +22,11 @@ from PySide6.QtGui import (
     QPainterPath,
     QPaintEvent,
     QPen,
-    QPolygonF,
     QRegion,
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
-from shardcore import Finding, Section, Severity
+from shardcore import Finding, Section, Severity, Span
 from shardcore.model.span import union
 from shardcore.model.text import shown, size_text, without_marks
 from shardcore.operations.notes import Note
@@ -42,84 +41,19 @@ from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
-from shardscope.widgets.strip_scale import StripScale
-
-_LEAST = 3.0
-_HEAD = 4.0
-
-Place = Callable[[int], float]
-"""Function that maps an offset to a horizontal pixel position."""
-
-
-def paint_strip_highlights(
-    painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, highlights: Sequence[Highlight]
-) -> None:
-    if not highlights:
-        return
-    painter.save()
-    painter.setFont(badge_font(painter.font()))
-    fill = QColor(colours.accent)
-    fill.setAlphaF(0.45)
-    in_order = sorted(highlights, key=lambda highlight: (highlight.span.start, highlight.number))
-    for highlight in in_order:
-        left, right = x_of(highlight.span.start), x_of(highlight.span.stop)
-        bar = QRectF(left, strip.top(), max(right - left, _LEAST), strip.height())
-        if highlight.hollow:
-            painter.setPen(QPen(colours.accent, 1.2, Qt.PenStyle.DashLine))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5))
-        else:
-            painter.fillRect(bar, fill)
-    sizes = [badge_size(highlight.number, painter.font()) for highlight in in_order]
-    middles = [(x_of(highlight.span.start) + x_of(highlight.span.stop)) / 2 for highlight in in_order]
-    lefts = side_by_side(middles, [size.width() for size in sizes], strip.left(), strip.right())
-    for highlight, x, size in zip(in_order, lefts, sizes, strict=True):
-        place = QPointF(x, strip.center().y() - size.height() / 2)
-        paint_badge(painter, colours, place, highlight.number, hollow=highlight.hollow)
-    painter.restore()
-
-
-def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
-    """Return the left edges of badges centred on `middles`, moved apart so that none overlap if there is room."""
-    found: list[float] = []
-    free = left
-    for middle, width in zip(middles, widths, strict=True):
-        found.append(max(middle - width / 2, free))
-        free = found[-1] + width + 1
-    limit = right
-    for number in range(len(found) - 1, -1, -1):
-        found[number] = max(min(found[number], limit - widths[number]), left)
-        limit = found[number] - 1
-    return found
-
-
-def paint_strip_arrows(
-    painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, arrows: Sequence[Arrow]
-) -> None:
-    if not arrows:
-        return
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    top = strip.top() + 1
-    for arrow in arrows:
-        one, other = x_of(arrow.start.start), x_of(arrow.stop.start)
-        high = min(max(abs(one - other) * 0.5, 8.0), strip.top() - 2)
-        path = QPainterPath(QPointF(one, top))
-        path.cubicTo(QPointF(one, top - high * 1.3), QPointF(other, top - high * 1.3), QPointF(other, top - _HEAD))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for width, colour in ((3.5, colours.window), (1.5, colours.accent)):
-            painter.setPen(QPen(colour, width))
-            painter.drawPath(path)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colours.accent)
-        painter.drawPolygon(
-            QPolygonF([QPointF(other, top), QPointF(other - _HEAD, top - 6), QPointF(other + _HEAD, top - 6)])
-        )
-    painter.restore()
-
+from shardscope.widgets.strip_paint import (
+    LABEL_GAP,
+    STRIP_HEIGHT,
+    StripScale,
+    paint_changed,
+    paint_names,
+    paint_strip,
+)
 
 _MARGIN = 10.0
+_LEAST = 3.0
+"""Minimum width of a highlight in pixels."""
+_HEAD = 4.0
 _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
@@ -190,9 +124,9 @@ class Overview(QWidget):
             self._view = (start, stop)
             self.update()
 
-    def set_selection(self, start: int, stop: int) -> None:
-        if (start, stop) != self._selection:
-            self._selection = (start, stop)
+    def set_selection(self, span: Span) -> None:
+        if (span.start, span.stop) != self._selection:
+            self._selection = (span.start, span.stop)
             self.update()
             if self.hasFocus() and QAccessible.isActive():
                 QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.spoken_value))
@@ -204,16 +138,21 @@ class Overview(QWidget):
         return ", ".join((f"{offset_words(start)} of {offset_words(self._size)}", *names)) if self._size else ""
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        self._marks = Marks(findings, self.name)
-        self._place_marks()
+        marks = Marks(findings, self.name)
+        if marks.all != self._marks.all:
+            self._marks = marks
+            self._place_marks()
 
     def set_notes(self, notes: Sequence[Note]) -> None:
-        self._notes = tuple(notes)
-        self._place_marks()
+        if (found := tuple(notes)) != self._notes:
+            self._notes = found
+            self._place_marks()
 
     def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
-        self.highlights, self._arrows = tuple(highlights), tuple(arrows)
-        self.update()
+        found = tuple(highlights), tuple(arrows)
+        if found != (self.highlights, self._arrows):
+            self.highlights, self._arrows = found
+            self.update()
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
         """Set the ranges that a remote source has cached; None hides the line of loaded bytes."""
@@ -227,8 +166,9 @@ class Overview(QWidget):
         self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
-        self._hits = offsets
-        self._place_marks()
+        if len(offsets) or len(self._hits):
+            self._hits = offsets
+            self._place_marks()
 
     def label(self, section: Section) -> str:
         return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
@@ -286,8 +226,7 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            strip = self._strip()
-            arrows = arrows_in(self._arrows, self.name)
+            strip, arrows = self._strip(), arrows_in(self._arrows, self.name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
             self._paint_hits(painter, colours, strip)
@@ -295,11 +234,12 @@ class Overview(QWidget):
             self._paint_view(painter, colours, strip)
             for x in self._note_xs:
                 paint_flag(painter, QRectF(x, strip.bottom() - 11, 7, 11), colours.text, colours.base)
-            paint_strip_highlights(painter, colours, strip, self.x_of, highlights_in(self.highlights, self.name))
+            if highlights := highlights_in(self.highlights, self.name):
+                self._paint_highlights(painter, colours, strip, highlights)
             if arrows:
-                paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
+                self._paint_arrows(painter, colours, strip, arrows)
                 paint_names(painter, colours, self._scale, strip)
-            if self.name == "":
+            if self._changed and self.name == "":
                 paint_changed(painter, colours, strip, [(self.x_of(a), self.x_of(b)) for a, b in self._changed])
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
@@ -367,6 +307,50 @@ class Overview(QWidget):
                 painter.setPen(QPen(colour, width))
                 painter.drawRoundedRect(frame, 2, 2)
             painter.restore()
+
+    def _paint_highlights(
+        self, painter: QPainter, colours: theme.Palette, strip: QRectF, highlights: Sequence[Highlight]
+    ) -> None:
+        painter.save()
+        painter.setFont(badge_font(painter.font()))
+        fill = QColor(colours.accent)
+        fill.setAlphaF(0.45)
+        in_order = sorted(highlights, key=lambda highlight: (highlight.span.start, highlight.number))
+        ends = [(self.x_of(highlight.span.start), self.x_of(highlight.span.stop)) for highlight in in_order]
+        for highlight, (left, right) in zip(in_order, ends, strict=True):
+            bar = QRectF(left, strip.top(), max(right - left, _LEAST), strip.height())
+            if highlight.hollow:
+                painter.setPen(QPen(colours.accent, 1.2, Qt.PenStyle.DashLine))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5))
+            else:
+                painter.fillRect(bar, fill)
+        sizes = [badge_size(highlight.number, painter.font()) for highlight in in_order]
+        widths, middles = [size.width() for size in sizes], [(left + right) / 2 for left, right in ends]
+        for highlight, x, size in zip(
+            in_order, side_by_side(middles, widths, strip.left(), strip.right()), sizes, strict=True
+        ):
+            place = QPointF(x, strip.center().y() - size.height() / 2)
+            paint_badge(painter, colours, place, highlight.number, hollow=highlight.hollow)
+        painter.restore()
+
+    def _paint_arrows(self, painter: QPainter, colours: theme.Palette, strip: QRectF, arrows: Sequence[Arrow]) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        top = strip.top() + 1
+        for arrow in arrows:
+            one, other = self.x_of(arrow.start.start), self.x_of(arrow.stop.start)
+            high = min(max(abs(one - other) * 0.5, 8.0), strip.top() - 2)
+            path = QPainterPath(QPointF(one, top))
+            path.cubicTo(QPointF(one, top - high * 1.3), QPointF(other, top - high * 1.3), QPointF(other, top - _HEAD))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            for width, colour in ((3.5, colours.window), (1.5, colours.accent)):
+                painter.setPen(QPen(colour, width))
+                painter.drawPath(path)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colours.accent)
+            painter.drawPolygon([QPointF(other, top), QPointF(other - _HEAD, top - 6), QPointF(other + _HEAD, top - 6)])
+        painter.restore()
 
     # --- events ---
 
@@ -446,3 +430,17 @@ class Overview(QWidget):
             self.jumped.emit(targets[key])
         else:
             super().keyPressEvent(event)
+
+
+def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
+    """Return the left edges of badges centred on `middles`, moved apart so that none overlap if there is room."""
+    found: list[float] = []
+    free = left
+    for middle, width in zip(middles, widths, strict=True):
+        found.append(max(middle - width / 2, free))
+        free = found[-1] + width + 1
+    limit = right
+    for number in range(len(found) - 1, -1, -1):
+        found[number] = max(min(found[number], limit - widths[number]), left)
+        limit = found[number] - 1
+    return found

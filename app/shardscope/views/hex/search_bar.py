@@ -1,4 +1,4 @@
-"""Search of a hex panel: bar, history, jobs, and marks on the hits."""
+"""Search in the bytes and in decoded contents: bar, history, jobs, and marks on the hits."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ from shardcore.operations.search import (
     parse_text,
     search_contents,
 )
-from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.error_messages import error_text
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
-from shardscope.views.hex.hex_state import HexState
 from shardscope.views.hex.overview import Overview
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 
@@ -103,37 +102,32 @@ _SIGN = 28
 
 
 class SearchBar(QWidget):
-    """Searches the current source in jobs.
+    """Searches the source that a hex view shows, in jobs, and the contents of the objects on request.
 
-    `found` carries the `Span` of a hit, `patterns_changed` the patterns to mark, `hits_changed` the `HitList`.
+    `found` carries the `Span` of a hit, `hits_changed` the `HitList`.
     """
 
     found = Signal(object)
-    patterns_changed = Signal(object)
     hits_changed = Signal(object)
     list_wanted = Signal()
     left = Signal()
-    contents_wanted = Signal(object)
-    """Carries the patterns to find in decoded contents."""
 
-    def __init__(
-        self,
-        selected: Callable[[], Span],
-        pages: PageCache,
-        parent: QWidget | None = None,
-        *,
-        agreed: Callable[[Callable[[], object]], object] = lambda go: go(),
-    ) -> None:
+    def __init__(self, session: Session, state: HexState, overview: Overview, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._selected = selected
-        self._pages = pages
-        self._agreed = agreed
+        self._session, self._state, self._overview = session, state, overview
         self._jobs: dict[str, Job] = {}
         self._last: tuple[NextHit, bool] | None = None
         self._sought: tuple[str, Sequence[Pattern]] | None = None
         self._again: deque[bool] = deque()
+        self._contents, self._at, self._rest = HitList(), 0, ""
         self.history = SearchHistory(self)
         self.hits = HitList()
+        self._lay_out()
+        self.found.connect(session.select_span)
+        session.opened.connect(self._opened)
+        session.jobs.changed.connect(self._show_progress)
+
+    def _lay_out(self) -> None:
         self.kind = QComboBox()
         self.kind.setObjectName("searchKind")
         self.kind.addItems(list(KINDS))
@@ -143,14 +137,9 @@ class SearchBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Search"))
         self.field.setToolTip(self.tr("Up and Down: recent searches"))
-        self.earlier = self._button("▾", "searchEarlier", self.tr("Recent searches"), self._show_earlier)
-        previous = self.tr("Previous (Shift+Enter)")
-        self.before = self._button("↑", "searchPrevious", previous, lambda: self.look(backward=True))
-        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self.look)
-        self.all = self._button(
-            self.tr("List"), "searchList", self.tr("List all hits and mark them on the overview"), self.list_all
-        )
-        self.stop = self._button(self.tr("Stop"), "searchStop", self.tr("Stop (Esc)"), self.cancel)
+        self.field.setMinimumWidth(FIELD)
+        label = QLabel(self.tr("Find:"))
+        label.setBuddy(self.field)
         self.progress = QProgressBar()
         self.progress.setObjectName("searchProgress")
         self.progress.setRange(0, _STEPS)
@@ -158,36 +147,67 @@ class SearchBar(QWidget):
         self.progress.setFixedSize(60, 8)
         self.status = Elided(greedy=True)
         self.status.setObjectName("searchStatus")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 4, 10, 4)
-        column.setSpacing(2)
-        row = self._row = QHBoxLayout()
-        row.setSpacing(5)
-        column.addLayout(row)
-        buttons = (self.earlier, self.before, self.after, self.all, self.stop)
-        self.label = QLabel(self.tr("Find:"))
-        self.label.setBuddy(self.field)
-        for widget in (self.label, self.kind, self.field, *buttons, self.progress):
-            row.addWidget(widget)
-        row.setStretchFactor(self.field, 1)
-        row.addWidget(self._button("✕", "searchClose", self.tr("Close (Esc)"), self.close_bar))
-        self.field.setMinimumWidth(FIELD)
-        self.contents = self._button(
-            self.tr("Search contents"),
+        tr, button = self.tr, self._button
+        self.earlier = button("▾", "searchEarlier", tr("Recent searches"), self._show_earlier)
+        self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
+        self.contents = button(
+            tr("Search contents"),
             "searchContents",
-            self.tr("Decode the objects and find the next one that contains these bytes"),
+            tr("Decode the objects and find the next one that contains these bytes"),
             self.look_in_contents,
         )
+        row = QHBoxLayout()
+        row.setSpacing(5)
+        for widget in (
+            label,
+            self.kind,
+            self.field,
+            self.earlier,
+            button("↑", "searchPrevious", tr("Previous (Shift+Enter)"), partial(self.look, backward=True)),
+            button("↓", "searchNext", tr("Next (Enter)"), self.look),
+            button(tr("List"), "searchList", tr("List all hits and mark them on the overview"), self.list_all),
+            self.stop,
+            self.progress,
+            button("✕", "searchClose", tr("Close (Esc)"), self.close_bar),
+        ):
+            row.addWidget(widget)
+        row.setStretchFactor(self.field, 1)
         # A line of fixed height, so that a message does not move the bytes.
         line = QHBoxLayout()
         line.addWidget(self.status, 1)
         line.addWidget(self.contents)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 4, 10, 4)
+        column.setSpacing(2)
+        column.addLayout(row)
         column.addLayout(line)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
         self._running("find", None)
+
+    def _button(self, text: str, name: str, tip: str, act: Callable[[], object]) -> QToolButton:
+        button = QToolButton()
+        button.setText(text)
+        button.setObjectName(name)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.clicked.connect(lambda _=False: act())
+        if len(text) == 1:
+            button.setFixedWidth(_SIGN)
+        return button
+
+    def _kind_changed(self, kind: str) -> None:
+        self.field.setPlaceholderText(KINDS[kind][0])
+        self._say("")
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        colours = theme.of(self)
+        self.status.set_text(text)
+        self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
+
+    # --- opening and closing ---
 
     def start(self) -> None:
         self.show()
@@ -200,6 +220,22 @@ class SearchBar(QWidget):
         self.start()
         self.look()
 
+    def again(self, *, backward: bool) -> None:
+        if self.field.text():
+            self.show()
+            self.look(backward=backward)
+        else:
+            self.start()
+
+    def find_these(self) -> None:
+        state, span = self._state, self._state.selection.span
+        data = state.pages.bytes_at(state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
+        if data is None or span.size > MAX_PATTERN:
+            text = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
+            self._session.say(text, failed=True)
+        elif data:
+            self.look_for("Hex", data.hex(" "))
+
     def close_bar(self) -> None:
         self.forget()
         self.hide()
@@ -208,8 +244,12 @@ class SearchBar(QWidget):
     def forget(self) -> None:
         self._drop()
         self.hits = HitList()
-        self._say("")
-        self.patterns_changed.emit(())
+        if self.status.text():
+            self._say("")
+        self._mark(())
+
+    def _opened(self) -> None:
+        self._contents = HitList()
 
     def _drop(self) -> None:
         jobs, self._jobs = self._jobs, {}
@@ -219,9 +259,67 @@ class SearchBar(QWidget):
         self._again.clear()
         self._running("find", None)
 
+    def cancel(self) -> None:
+        self._again.clear()
+        for job in self._jobs.values():
+            job.cancel()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.cancel() if self._jobs else self.close_bar()
+                return True
+            if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+                entry = self.history.step(1 if event.key() == Qt.Key.Key_Up else -1, self._entry())
+                if entry is not None:
+                    self.kind.setCurrentText(entry[0])
+                    self.field.setText(entry[1])
+                return True
+        return super().eventFilter(watched, event)
+
+    # --- what was searched before ---
+
+    def _entry(self) -> Entry:
+        return self.kind.currentText(), self.field.text()
+
+    def _show_earlier(self) -> None:
+        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+
+    def earlier_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for kind, text in self.history.entries:
+            entry = shown(cut_middle(text, 40)).replace("&", "&&")
+            menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))
+        if not self.history.entries:
+            menu.addAction(self.tr("No recent searches")).setEnabled(False)
+        return menu
+
+    # --- the bytes ---
+
+    def _patterns(self) -> tuple[Pattern, ...]:
+        """Parse the entry and mark its hits on the screen; reports what is wrong with it."""
+        text = self.field.text()
+        try:
+            patterns = tuple(KINDS[self.kind.currentText()][1](text)) if text else ()
+        except UsageError as error:
+            self._say(str(error), wrong=True)
+            return ()
+        if patterns:
+            self._mark(patterns)
+        return patterns
+
+    def _mark(self, patterns: tuple[Pattern, ...]) -> None:
+        if patterns != self._state.patterns:
+            self._overview.set_hits(())
+        self._state.set_patterns(patterns)
+
     def look(self, *, backward: bool = False) -> None:
         """Search from the caret and wrap around; a call during a search waits for its end."""
-        patterns, span = tuple(self._patterns()), self._selected()
+        patterns, span = self._patterns(), self._state.selection.span
         if not patterns:
             return
         if self._sought != (span.source, patterns):
@@ -252,15 +350,6 @@ class SearchBar(QWidget):
         title = self.tr("Search {0}").format(self.field.text())
         self._run(partial(self._begin, "find", span.source, title, work, done))
 
-    def look_in_contents(self) -> None:
-        if patterns := self._patterns():
-            self.history.add(self._entry())
-            self.contents_wanted.emit(patterns)
-
-    def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        self._running("contents", job)
-        self._say(text, wrong=wrong)
-
     def _show_hit(self) -> None:
         if self._last is None:
             return
@@ -271,17 +360,19 @@ class SearchBar(QWidget):
             place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
         end = self.tr("beginning") if backward else self.tr("end")
         around = self.tr("wrapped around the {0}").format(end) if hit.around else ""
-        self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
+        self._say(" · ".join([part for part in (place, hit.pattern.name, around) if part]))
 
     def list_all(self) -> None:
-        if patterns := tuple(self._patterns()):
-            self._run(partial(self._list, self._selected().source, patterns, self._show_list))
+        if patterns := self._patterns():
+            self._run(partial(self._list, self._state.name, patterns, self._show_list))
 
     def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:
         what = self.field.text()
 
         def done(hits: HitList) -> None:
             self.hits = hits
+            if hits.source == self._state.name:
+                self._overview.set_hits(hits.on_a_strip.tolist())
             self.hits_changed.emit(hits)
             then()
 
@@ -296,50 +387,8 @@ class SearchBar(QWidget):
         self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
         self.list_wanted.emit()
 
-    def cancel(self) -> None:
-        self._again.clear()
-        for job in self._jobs.values():
-            job.cancel()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
-                return True
-            if event.key() == Qt.Key.Key_Escape:
-                self.cancel() if self._jobs else self.close_bar()
-                return True
-            if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-                self._bring(self.history.step(1 if event.key() == Qt.Key.Key_Up else -1, self._entry()))
-                return True
-        return super().eventFilter(watched, event)
-
-    # --- what was searched before ---
-
-    def _entry(self) -> Entry:
-        return self.kind.currentText(), self.field.text()
-
-    def _bring(self, entry: Entry | None) -> None:
-        if entry is not None:
-            self.kind.setCurrentText(entry[0])
-            self.field.setText(entry[1])
-
-    def _show_earlier(self) -> None:
-        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
-
-    def earlier_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for kind, text in self.history.entries:
-            entry = shown(cut_middle(text, 40)).replace("&", "&&")
-            menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))
-        if not self.history.entries:
-            menu.addAction(self.tr("No recent searches")).setEnabled(False)
-        return menu
-
-    # --- the job ---
-
     def _run(self, begin: Callable[[], None]) -> None:
+        """Begin a search, once the user agrees to what it fetches."""
         self.history.add(self._entry())
         self._say("")
 
@@ -347,7 +396,9 @@ class SearchBar(QWidget):
             self._say(self.tr("searching …"))
             begin()
 
-        self._agreed(go)
+        shard = self._session.shard
+        source = shard.source if shard is not None and not self._state.name else None
+        self._session.with_consent("Searching the whole file", missing_of(source) if source is not None else 0, go)
 
     def _begin(
         self, kind: str, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]
@@ -363,7 +414,7 @@ class SearchBar(QWidget):
             else:
                 done(result)
 
-        job = self._pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        job = self._state.pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
         self._running(kind, job)
 
     def _running(self, kind: str, job: Job | None) -> None:
@@ -375,85 +426,23 @@ class SearchBar(QWidget):
         self.progress.setVisible(bool(self._jobs))
         self.progress.setValue(0)
 
-    def show_progress(self, job: Job) -> None:
-        if job in self._jobs.values() and job.total_amount:
+    def _show_progress(self, job: Job) -> None:
+        if self._jobs and job in self._jobs.values() and job.total_amount:
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 
-    def _patterns(self) -> Sequence[Pattern]:
-        text = self.field.text()
-        if not text:
-            return ()
-        try:
-            patterns = KINDS[self.kind.currentText()][1](text)
-        except UsageError as error:
-            self._say(str(error), wrong=True)
-            return ()
-        self.patterns_changed.emit(patterns)
-        return patterns
+    # --- the contents of objects ---
 
-    def _kind_changed(self, kind: str) -> None:
-        self.field.setPlaceholderText(KINDS[kind][0])
-        self._say("")
+    def look_in_contents(self) -> None:
+        if patterns := self._patterns():
+            self.history.add(self._entry())
+            begin = partial(self._begin_contents, patterns)
+            self._session.with_index(self.tr("Searching the contents"), begin)
 
-    def _say(self, text: str, *, wrong: bool = False) -> None:
-        colours = theme.of(self)
-        self.status.set_text(text)
-        self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
-
-    def _button(self, text: str, name: str, tip: str, act: Callable[..., None]) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
-        button.setObjectName(name)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.clicked.connect(act)
-        if len(text) == 1:
-            button.setFixedWidth(_SIGN)
-        return button
-
-
-class ByteSearch(QObject):
-    def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
-        super().__init__(state)
-        self._session = session
-        self._state = state
-        self._overview = overview
-        self.bar = SearchBar(lambda: state.selection.span, state.pages, agreed=self._when_agreed)
-        self.bar.found.connect(session.select_span)
-        self.bar.hits_changed.connect(self._mark_hits)
-        self.bar.patterns_changed.connect(self._mark_patterns)
-        self.bar.contents_wanted.connect(self._look_in_contents)
-        self._contents, self._at, self._rest = HitList(), 0, ""
-        session.opened.connect(self._opened)
-        session.jobs.changed.connect(self.bar.show_progress)
-
-    def again(self, *, backward: bool) -> None:
-        if self.bar.field.text():
-            self.bar.show()
-            self.bar.look(backward=backward)
-        else:
-            self.bar.start()
-
-    def find_these(self) -> None:
-        span = self._state.selection.span
-        data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
-        if data is None or span.size > MAX_PATTERN:
-            text = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
-            self._session.say(text, failed=True)
-        elif data:
-            self.bar.look_for("Hex", data.hex(" "))
-
-    def _opened(self) -> None:
-        self._contents = HitList()
-
-    def _look_in_contents(self, patterns: Sequence[Pattern]) -> None:
-        self._session.with_index(self.tr("Searching the contents"), lambda: self._begin_contents(patterns))
-
-    def _begin_contents(self, patterns: Sequence[Pattern]) -> None:
-        if self._contents.contents and tuple(self._contents.patterns) == tuple(patterns):
+    def _begin_contents(self, patterns: tuple[Pattern, ...]) -> None:
+        if self._contents.contents and tuple(self._contents.patterns) == patterns:
             self._go_to((self._at + 1) % len(self._contents))
             return
-        what, unreadable, found = self.bar.field.text(), set[int](), list[ContentHit]()
+        what, unreadable, found = self.field.text(), set[int](), list[ContentHit]()
 
         def work(shard: Shard, job: Job) -> None:
             if not shard.loaded:
@@ -466,17 +455,17 @@ class ByteSearch(QObject):
             self._rest = passed + (self.tr("; stopped") if stopped else "")
             self._contents = HitList.of_contents(what, patterns, found)
             if found:
-                self.bar.hits_changed.emit(self._contents)
-                self.bar.list_wanted.emit()
+                self.hits_changed.emit(self._contents)
+                self.list_wanted.emit()
                 self._go_to(0)
             else:
                 text = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
-                self.bar.show_contents(None, text + self._rest, wrong=True)
+                self._show_contents(None, text + self._rest, wrong=True)
 
         job = self._session.ask(
             work,
             lambda _: take(),
-            failed=lambda error: self.bar.show_contents(
+            failed=lambda error: self._show_contents(
                 None, self.tr("stopped: {0}").format(error_text(error)), wrong=True
             ),
             stopped=lambda: take(stopped=True),
@@ -485,29 +474,18 @@ class ByteSearch(QObject):
             priority=JobPriority.SCAN,
             title=self.tr("Search contents"),
         )
-        self.bar.show_contents(job, self.tr("searching the contents …"))
+        self._show_contents(job, self.tr("searching the contents …"))
+
+    def _show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
+        self._running("contents", job)
+        self._say(text, wrong=wrong)
 
     def _go_to(self, number: int) -> None:
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
         text = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
-        self.bar.show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
+        self._show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
         if hit.span is not None:
             self._session.select_span(hit.span)
         else:
             self._session.select_row(hit.row)
-
-    def _when_agreed(self, go: Callable[[], object]) -> None:
-        shard = self._session.shard
-        source = shard.source if shard is not None and not self._state.name else None
-        size = missing_of(source) if source is not None else 0
-        self._session.with_consent("Searching the whole file", size, go)
-
-    def _mark_hits(self, hits: HitList) -> None:
-        if hits.source == self._state.name and not hits.contents:
-            self._overview.set_hits(hits.on_a_strip.tolist())
-
-    def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:
-        if tuple(patterns) != tuple(self._state.patterns):
-            self._overview.set_hits(())
-        self._state.set_patterns(patterns)

@@ -1,22 +1,40 @@
-"""Tabs above the bytes: stored bytes, decoded bytes, and the drawing."""
+"""Tabs above the bytes: stored bytes, decoded bytes, and drawings in place of the bytes or above them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
+from PySide6.QtCore import QCoreApplication, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QSplitter, QTabBar, QToolButton, QWidget
 
-from shardcore import Section, Span
+from shardcore import Section, Shard, Span
+from shardcore.model.drawing import STEP, Item, Sketch, StaticSketch
 from shardcore.model.span import SourceName
 from shardcore.model.text import ends_text, shown
+from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, DrawingRequest
+from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, numbers
+from shardscope.session.jobs import JobPriority
+from shardscope.session.lookup_steps import TraceWalk
+from shardscope.session.selection import Selection, main_span
+from shardscope.session.session import Session
+from shardscope.views.hex.view import HexView
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
+if TYPE_CHECKING:
+    from shardscope.learning.drawings.panel import DrawingPanel
+
 MOST = 8
 """Maximum number of decoded sources; the oldest is closed."""
+
+_BYTES = 150
+"""Minimum height of the bytes below a drawing, in pixels."""
+
+_SHARES = (72, 28)
 
 
 @dataclass
@@ -49,69 +67,59 @@ class SourceTabs(QTabBar):
     def known(self, name: str) -> OpenSource | None:
         return next((source for source in self.sources if source.name == name), None)
 
-    def _name(self, number: int) -> None:
-        name = self.sources[number].name
-        title, decoded = shown(tab_title(name)), stored_span(name)
-        # An ampersand before a letter would become a shortcut.
-        self.setTabText(number, cut_middle(title).replace("&", "&&"))
-        if decoded is not None:
-            title = self.tr("Decoded content of {0}").format(decoded)
-        self.setTabToolTip(number, tip(title))
-
     def show_source(self, source: OpenSource) -> None:
         """Show a source in a tab. A stored source replaces the previous stored source in its tab."""
-        open_one = self.known(source.name)
+        number, open_one = 0, self.known(source.name)
         if open_one is not None:
-            self._set_current(self.sources.index(open_one))
-            return
-        decoded = stored_span(source.name)
-        blocked = self.blockSignals(True)
-        if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
-            self.sources[0] = source
-            number = 0
+            number = self.sources.index(open_one)
         else:
-            if len(self.sources) > MOST:
-                self._remove(1)
-            number = len(self.sources) if decoded is not None else 0
-            self.sources.insert(number, source)
-            self.insertTab(number, "")
-        self._name(number)
-        if decoded is not None:
-            self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
-        self.blockSignals(blocked)
-        self._set_current(number)
+            decoded = stored_span(source.name)
+            with QSignalBlocker(self):
+                if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
+                    self.sources[0] = source
+                else:
+                    if len(self.sources) > MOST:
+                        self._remove(1)
+                    number = len(self.sources) if decoded is not None else 0
+                    self.sources.insert(number, source)
+                    self.insertTab(number, "")
+                title = shown(tab_title(source.name))
+                # An ampersand before a letter would become a shortcut.
+                self.setTabText(number, cut_middle(title).replace("&", "&&"))
+                if decoded is not None:
+                    title = self.tr("Decoded content of {0}").format(decoded)
+                    self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
+                self.setTabToolTip(number, tip(title))
+        if not self.drawing_in_front:
+            self._set_current(number)
         # Shown for one source, too, so that the height stays the same.
         self.show()
 
     def set_drawing(self, there: bool) -> None:
         if there == self._drawing:
             return
-        blocked = self.blockSignals(True)
         self._drawing = there
-        if there:
-            number = self.addTab(self.tr("Drawing"))
-            self.setTabToolTip(number, self.tr("Drawing of the file or of a lookup (Alt+D)"))
-        else:
-            self.drawing_in_front = False
-            self.removeTab(len(self.sources))
-        self.blockSignals(blocked)
+        with QSignalBlocker(self):
+            if there:
+                number = self.addTab(self.tr("Drawing"))
+                self.setTabToolTip(number, self.tr("Drawing of the file or of a lookup (Alt+D)"))
+            else:
+                self.drawing_in_front = False
+                self.removeTab(len(self.sources))
 
     def bring_drawing(self, in_front: bool, name: str = "") -> None:
         self.drawing_in_front = in_front and self._drawing
         open_one = self.known(name)
-        blocked = self.blockSignals(True)
         if self.drawing_in_front:
-            self.setCurrentIndex(len(self.sources))
+            self._set_current(len(self.sources))
         elif open_one is not None:
-            self.setCurrentIndex(self.sources.index(open_one))
-        self.blockSignals(blocked)
+            self._set_current(self.sources.index(open_one))
 
     def close_source(self, name: str, checked: bool = False) -> None:
         source = self.known(name)
         if source is not None and stored_span(name) is not None:
-            blocked = self.blockSignals(True)
-            self._remove(self.sources.index(source))
-            self.blockSignals(blocked)
+            with QSignalBlocker(self):
+                self._remove(self.sources.index(source))
             self._changed(self.currentIndex())
 
     def _close_button(self, name: str) -> QToolButton:
@@ -126,10 +134,9 @@ class SourceTabs(QTabBar):
 
     def clear(self) -> None:
         self.set_drawing(False)
-        blocked = self.blockSignals(True)
-        while self.sources:
-            self._remove(0)
-        self.blockSignals(blocked)
+        with QSignalBlocker(self):
+            while self.sources:
+                self._remove(0)
 
     def _remove(self, number: int) -> None:
         del self.sources[number]
@@ -137,11 +144,8 @@ class SourceTabs(QTabBar):
         self.setVisible(bool(self.sources))
 
     def _set_current(self, number: int) -> None:
-        if self.drawing_in_front:
-            return
-        blocked = self.blockSignals(True)
-        self.setCurrentIndex(number)
-        self.blockSignals(blocked)
+        with QSignalBlocker(self):
+            self.setCurrentIndex(number)
 
     def _changed(self, number: int) -> None:
         self.drawing_in_front = self._drawing and number == len(self.sources)
@@ -165,3 +169,258 @@ def tab_title(name: str) -> str:
         ends = numbers(ends_text(stored.start, stored.stop))
         return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(ends)
     return QCoreApplication.translate("SourceTabs", "Bytes")
+
+
+class DrawingPlace(QObject):
+    """Drawings in place of the bytes, or above them if both fit.
+
+    A job finds which there are; their panel is created on first use.
+    """
+
+    shown_changed = Signal(bool)
+    """Carries whether the drawings are shown."""
+    remembered_changed = Signal(object)
+    """Name of the last drawing by format."""
+    item_chosen = Signal(str, str)
+    """Name of a drawing and of the selected item, or empty."""
+    drawn = Signal()
+    sketches_changed = Signal(bool)
+    """Carries whether there are drawings."""
+
+    def __init__(self, session: Session, tabs: SourceTabs, view: HexView) -> None:
+        super().__init__(tabs)
+        self._session, self._tabs, self._view = session, tabs, view
+        self._sketches: tuple[Sketch, ...] = ()
+        self._wish: DrawingRequest | None = None
+        self._learning = False
+        self._to_front = False
+        self._known = False
+        self._uri = ""
+        self._before_walk: Selection | None = None
+        self._key = ""
+        self.panel: DrawingPanel | None = None
+        self.remembered: dict[str, str] = {}
+        # The layout resizes widgets one after the other.
+        self._settling = Debounce(self, self._reveal)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(view)
+        tabs.drawing_chosen.connect(self.show)
+        tabs.chosen.connect(lambda _: self.hide())
+        session.closed.connect(self._closed)
+        session.index_loaded.connect(self._learn)
+        session.walk_changed.connect(self._walk_changed)
+        session.step_changed.connect(self._step_changed)
+
+    # --- what there is to see ---
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        step = _step_drawing(self._session.walk)
+        return (*self._sketches, step) if step is not None else self._sketches
+
+    @property
+    def in_front(self) -> bool:
+        return self._tabs.drawing_in_front
+
+    def opened(self) -> None:
+        """Reset after a shard was opened; the drawing stays if it is the same file, such as an edited sandbox."""
+        before, self._uri = self._uri, self._session.request.uri
+        again = self._uri == before
+        if again and self.panel is not None and not self.panel.isHidden():
+            self._sketches, self._known, self._to_front = (), False, True
+            self._tabs.set_drawing(True)
+            self._bring(True)
+        else:
+            self._to_front = self._to_front and (again or not before)
+            self._forget()
+        self._learn()
+
+    def view_state(self) -> object:
+        return self.in_front or self._to_front
+
+    def restore_view_state(self, state: object) -> None:
+        self._to_front = state is True
+        if self._to_front and self._known:
+            self._refresh()
+
+    def _closed(self) -> None:
+        # While a file is replaced, the same one may be opened again; `opened` checks that.
+        if not self._session.replacing:
+            self._to_front, self._uri = False, ""
+            self._forget()
+
+    def _forget(self) -> None:
+        self._sketches, self._known, self._learning, self._key = (), False, False, ""
+        if self.panel is not None:
+            self.panel.clear()
+        self._bring(False)
+        self.sketches_changed.emit(bool(self.sketches))
+
+    def _learn(self, *_: object) -> None:
+        """Find the available drawings in a job; deferred while a lookup runs."""
+        if self._session.walk.waits:
+            return
+        trace, key = self._session.walk.trace, self._key
+
+        def take(sketches: tuple[Sketch, ...]) -> None:
+            self._learning = False
+            if not self._session.walk.waits:
+                self._sketches, self._known = sketches, True
+                self._refresh()
+
+        def failed(_: BaseException) -> None:
+            # Drawings of steps can still be shown.
+            self._learning, self._known = False, True
+            self._refresh()
+
+        self._learning = True
+        self._session.ask(
+            lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
+            take,
+            failed=failed,
+            key=("sketches", self),
+            priority=JobPriority.SELECTED,
+        )
+
+    def _walk_changed(self, _: TraceWalk) -> None:
+        self._key, self._before_walk = "", self._session.selection
+        self._learn()
+
+    def _follow(self, selection: Selection) -> None:
+        """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
+        ref, trace = selection.ref, self._session.walk.trace
+        by_control = any(control.follows for sketch in self._sketches for control in sketch.controls)
+        if not selection.complete or ref is None or ref.key is None or by_control:
+            return
+        by_row = selection is not self._before_walk and selection.span in (None, main_span(ref))
+        if trace is not None and not by_row:
+            return
+        key = "" if trace is not None and trace.key == ref.key else ref.key
+        if key != self._key:
+            self._key = key
+            self._learn()
+
+    def _step_changed(self, walk: TraceWalk) -> None:
+        # Otherwise the drawing of a step would be shown before the others are loaded.
+        if self._known:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        there = bool(self.sketches)
+        self._tabs.set_drawing(there)
+        self.sketches_changed.emit(there)
+        if not there:
+            self._bring(False)
+        elif self._to_front or self.in_front:
+            self._show()
+
+    # --- showing ---
+
+    def made(self) -> DrawingPanel:
+        if self.panel is None:
+            from shardscope.learning.drawings.panel import DrawingPanel
+
+            self.panel = DrawingPanel(self._session)
+            self.panel.item_chosen.connect(self._item_chosen)
+            self.panel.drawn.connect(self.drawn)
+            self.panel.bytes_wanted.connect(self.to_bytes)
+            self.panel.sketch_chosen.connect(self._remember)
+            self.splitter.insertWidget(0, self.panel)
+            for number, share in enumerate(_SHARES):
+                self.splitter.setStretchFactor(number, share)
+            self.panel.hide()
+            self.panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
+        return self.panel
+
+    def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
+        """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted."""
+        self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
+        self._show()
+
+    def _show(self) -> None:
+        self._to_front = not self._known or not self.sketches
+        if self._to_front:
+            return
+        panel = self.made()
+        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
+        self._bring(True)
+        self._follow(self._session.selection)
+        if self._learning:
+            return  # the drawing of the new lookup may have other controls
+        if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
+            wish, self._wish = self._wish, None
+            panel.fulfil(wish)
+
+    def hide(self) -> None:
+        self._to_front, self._wish = False, None
+        self._bring(False)
+
+    def to_bytes(self) -> None:
+        self.hide()
+        self._view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def toggle(self) -> None:
+        if self.in_front:
+            self.to_bytes()
+        else:
+            self.show()
+            if self.panel is not None:
+                self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def copy(self) -> None:
+        self.made().copy.trigger()
+
+    def save(self) -> None:
+        self.made().save.trigger()
+
+    def highlight(self, span: Span | None) -> None:
+        if self.panel is not None and self.in_front:
+            self.panel.highlight_spans((span,) if span is not None else ())
+
+    def fit(self) -> None:
+        both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
+        if self.in_front and not both and self.panel is not None and self._view.hasFocus():
+            # Otherwise the focus would move to the next widget.
+            self.panel.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._view.setVisible(not self.in_front or both)
+
+    def _bring(self, in_front: bool) -> None:
+        self._tabs.bring_drawing(in_front, self._view.state.name)
+        if self.panel is not None and self.panel.isHidden() is in_front:
+            self.panel.setVisible(in_front)
+            if in_front:
+                self._session.selection_changed.connect(self._follow)
+                height = self.splitter.height()
+                self.splitter.setSizes([height * share // 100 for share in _SHARES])
+            else:
+                self._session.selection_changed.disconnect(self._follow)
+            self._settling.start()
+        self.fit()
+        self.shown_changed.emit(in_front)
+
+    def _reveal(self) -> None:
+        state = self._view.state
+        if state.layout.size and not self._view.isHidden():
+            state.reveal(state.selection.caret)
+
+    @property
+    def _format(self) -> str:
+        shard: Shard | None = self._session.shard
+        return shard.format if shard is not None else ""
+
+    def _item_chosen(self, item: Item) -> None:
+        if self.panel is not None:
+            self.item_chosen.emit(self.panel.name, item.name)
+
+    def _remember(self, name: str) -> None:
+        if name != STEP and self._format:
+            self.remembered = {**self.remembered, self._format: name}
+            self.remembered_changed.emit(self.remembered)
+
+
+def _step_drawing(walk: TraceWalk) -> StaticSketch | None:
+    step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
+    if step is None or step.drawing is None:
+        return None
+    return StaticSketch(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)

@@ -16,10 +16,10 @@ import shardcore
 from shardcore import Node, SectionRole, Span
 from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
+from shardscope.views.hex.actions import RowMode, RowWidth, record_of, table_record_of
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout
-from shardscope.views.hex.overlays import frames_of
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.row_width import RowMode, RowWidth, record_of, table_record_of
+from shardscope.views.hex.state import frames_of
 from tests.app.hex_samples import INDEX, sample_tree, section
 from tests.app.hex_samples import SLOT as RECORD
 

@@ -13,8 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Finding, Runs, Severity, Span
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache
-from shardscope.views.hex.folds import folds_of
-from shardscope.views.hex.layout import HexLayout
+from shardscope.views.hex.layout import HexLayout, folds_of
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.view import HexView
 from tests.app.conftest import visible

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Section, SectionRole
 from shardscope.session.byte_pages import PageCache
 from shardscope.views.hex.overview import Overview
-from shardscope.widgets.strip_scale import LEAST, StripScale, widths_to_scale
+from shardscope.widgets.strip_paint import LEAST, StripScale, widths_to_scale
 from tests.app.conftest import visible
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
 

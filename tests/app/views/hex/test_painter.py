@@ -11,11 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.finding_marks import Marks
-from shardscope.views.hex.cells import gather
-from shardscope.views.hex.grid import HexGrid, HexPart
-from shardscope.views.hex.layout import HexLayout, ScreenRows
-from shardscope.views.hex.overlays import HexScene
-from shardscope.views.hex.painter import HexPainter
+from shardscope.views.hex.layout import HexGrid, HexLayout, HexPart, ScreenRows, gather
+from shardscope.views.hex.painter import HexPainter, HexScene
 from shardscope.widgets import theme
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SLOT
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import Section, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.session.byte_pages import PAGE, PageCache
-from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.overlays import HexSelection
+from shardscope.views.hex.layout import HexPart
+from shardscope.views.hex.state import HexSelection
 from shardscope.views.hex.view import NOT_LOADED, HexView
 from shardscope.widgets import theme
 from tests.app.conftest import visible
@@ -173,7 +173,7 @@ def test_dragging_beyond_the_edge_and_fine_wheels_scroll(qtbot: QtBot, view: Hex
     assert view.state.selection.span.start == 20
     assert view.state.selection.span.stop > view.state.visible_bytes[0]
     qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=below)
-    assert not view._mouse._timer.isActive()
+    assert not view._drag.isActive()
 
 
 def test_a_double_click_on_data_selects_all_of_it(qtbot: QtBot, view: HexView, pages: PageCache) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from PySide6.QtCore import QObject, QPointF, QRectF, Signal
-from PySide6.QtWidgets import QAbstractScrollArea
+from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QScrollBar
 
 from shardcore import Finding, Node, Section, Span
+from shardcore.model.computed_children import RowRange
+from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardscope.session.byte_pages import PAGE, PageCache
@@ -18,24 +22,141 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.finding_marks import Marks
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.notes import notes_in
-from shardscope.session.proposed_bytes import Proposed, about
+from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.section_lookup import sections_in
-from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
-from shardscope.views.hex.change_preview import with_new
-from shardscope.views.hex.folds import RowFolds
-from shardscope.views.hex.grid import AUTOMATIC, HexGrid, HexPart, RowRule
-from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
-from shardscope.views.hex.overlays import HexScene, HexSelection, Range, frames_of
-from shardscope.views.hex.scroll import RowScroller
+from shardscope.views.hex.layout import (
+    AUTOMATIC,
+    MAX_WIDTH,
+    ByteCells,
+    HexGrid,
+    HexLayout,
+    HexPart,
+    Range,
+    RowFolds,
+    RowRule,
+    ScreenRows,
+    failed_in,
+    gather,
+    run_at,
+    with_new,
+)
+from shardscope.views.hex.painter import HexScene
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 
 MOST = 2000
 """Maximum number of hits marked on one screen."""
 
+THUMB = 100_000
+"""Maximum of the scroll bar; more rows are scaled."""
 
-def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
+
+_KEPT = 16
+"""Maximum number of cached geometries."""
+
+
+class RowScroller:
+    """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
+
+    `away` returns the row some lines below a row; with folded rows, this is not an addition.
+    """
+
+    def __init__(
+        self, bar: QScrollBar, moved: Callable[[], None], away: Callable[[int, int], int] = operator.add
+    ) -> None:
+        self._bar, self._moved, self._away = bar, moved, away
+        self._total = 1
+        self._rest = 0.0
+        self.visible = 1
+        self.top = self.last_top = 0
+        bar.actionTriggered.connect(self._act)
+
+    def resize(self, total: int, visible: int) -> None:
+        """Set the total and visible number of rows; keeps the top row, or the end if it is visible."""
+        at_end = total == self._total and 0 < self.top == self.last_top
+        self._total, self.visible = total, max(visible, 1)
+        last = self.last_top = max(self._away(total, -self.visible), 0)
+        self._bar.setRange(0, min(last, THUMB))
+        self._bar.setPageStep(self.visible if last <= THUMB else max(THUMB * self.visible // total, 1))
+        # After folding there may be no rows below; keep the rows above in place.
+        self._to(last if at_end else min(self.top, max(total - self.visible, 0)))
+
+    def go(self, top: int) -> None:
+        self._to(min(max(top, 0), self.last_top))
+
+    def _to(self, top: int) -> None:
+        before, self.top = self.top, top
+        self._bar.setValue(self._value(top))
+        if top != before:
+            self._moved()
+
+    def _lines_away(self, lines: int) -> int:
+        return min(max(self._away(self.top, lines), 0), max(self.last_top, self.top))
+
+    def roll(self, rows: float) -> None:
+        if rows * self._rest < 0:
+            self._rest = 0.0
+        whole, self._rest = divmod(abs(rows) + abs(self._rest), 1)
+        sign = -1 if rows < 0 else 1
+        self._rest *= sign
+        self._to(self._lines_away(sign * int(whole)))
+
+    def show(self, row: int, *, centre: bool = False) -> None:
+        """Scroll minimally to show a row; with `centre`, to a third of the screen."""
+        if self.top <= row < self._away(self.top, self.visible):
+            return
+        above = self.visible // 3 if centre else 0 if row < self.top else self.visible - 1
+        self.go(self._away(row, -above))
+
+    def _value(self, top: int) -> int:
+        last = self.last_top
+        return top if last <= THUMB else top * THUMB // last
+
+    def _act(self, action: int) -> None:
+        kind = QAbstractSlider.SliderAction
+        steps = {
+            kind.SliderSingleStepAdd: 1,
+            kind.SliderSingleStepSub: -1,
+            kind.SliderPageStepAdd: self.visible,
+            kind.SliderPageStepSub: -self.visible,
+        }
+        chosen = kind(action)
+        if chosen in steps:
+            top = self._lines_away(steps[chosen])
+        else:
+            position, last = self._bar.sliderPosition(), self.last_top
+            top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
+        # The bar moves to this position after the action.
+        self._bar.setSliderPosition(self._value(top))
+        before, self.top = self.top, top
+        if top != before:
+            self._moved()
+
+
+@dataclass(frozen=True)
+class HexSelection:
+    """Selected bytes (one for a caret alone, none in an empty source), and the offset of the caret."""
+
+    span: Span
+    caret: int
+
+
+def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
+    """Return the ranges of the field at the end of a path, and of the record that contains it, if any."""
+    inside = [node for node in path if node.span.source == source and node.span.size]
+    if len(inside) < 2:
+        return ()
+    field, around = inside[-1], inside[-2]
+    frames = [(field.span.start, field.span.stop)]
+    # The source, a table and a group of its rows are not records.
+    table = record_size(around) is not None or isinstance(around.children, RowRange)
+    if len(inside) > 2 and not table and around.span != field.span:
+        frames.append((around.span.start, around.span.stop))
+    return tuple(frames)
+
+
+def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> list[Range]:
     """Return the ranges of loaded hits that overlap `[start, stop)`, ascending, at most `MOST`."""
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
@@ -46,7 +167,7 @@ def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int
         for offset, number in zip((offsets + first).tolist(), which.tolist(), strict=True):
             if (until := offset + patterns[number].size) > start and offset < stop:
                 found.append((offset, until))
-    return tuple(found[:MOST])
+    return found[:MOST]
 
 
 class ByteEdits(Protocol):
@@ -64,7 +185,7 @@ class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
     `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
-    `edits` is None for read-only files.
+    `edits` is None for read-only files. `beside` is the width in pixels kept free right of the text.
     """
 
     read_only = Signal()
@@ -90,44 +211,47 @@ class HexState(QObject):
 
     def __init__(self, area: QAbstractScrollArea, pages: PageCache) -> None:
         super().__init__(area)
-        self.area = area
-        self.pages = pages
+        self.area, self.pages = area, pages
         self.name = ""
         self.sections: Sequence[Section] = ()
         self.marks = Marks()
+        self.notes: tuple[Note, ...] = ()
+        self.patterns: Sequence[Pattern] = ()
+        self.proposed: Proposed | None = None
+        self.sandboxed: SandboxChanges | None = None
+        self.highlights: tuple[Highlight, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
+        self.letters = False
+        self.folding = True
         self.part = HexPart.HEX
         self.hover: Range | None = None
         self.record: Range | None = None
-        self.letters = False
         self.frames: tuple[Range, ...] = ()
-        self.patterns: Sequence[Pattern] = ()
-        self.proposed: Proposed | None = None
-        self.highlights: tuple[Highlight, ...] = ()
-        self.arrows: tuple[Arrow, ...] = ()
-        self.sandboxed: SandboxChanges | None = None
-        self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
-        self.folding = True
+        self.zoom = 1.0
         self.folds = RowFolds(pages, self._edges, self._measured)
         self._opens = True
         self._half_at = -1
         self._early: list[int] = []
-        self.layout = HexLayout(0)
-        self.zoom = 1.0
         self._font = theme.fixed_font()
+        self._grids: dict[tuple[HexLayout, bool, float], HexGrid] = {}
+        self.layout = HexLayout(0)
         self.grid = HexGrid(self._font, self.layout, 1.0)
         self._rule = AUTOMATIC
         self._caret = self._anchor = 0
         self._span = (0, 0)
         self._ahead = 0
+        self._rows: ScreenRows | None = None
+        self._stretches: list[Range] = []
+        self._found: tuple[tuple[Range, ...], list[tuple[Range, str]]] | None = None
         self._soon = Debounce(self, self.view_changed)
         self._across = area.horizontalScrollBar()
         self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled, self.folds.away)
         pages.changed.connect(self._page_changed)
-        pages.cleared.connect(self._pages_cleared)
+        pages.cleared.connect(self._look_otherwise)
 
-    # --- what is shown ---
+    # --- what is on the screen, computed once until it scrolls or changes ---
 
     @property
     def selection(self) -> HexSelection:
@@ -143,30 +267,55 @@ class HexState(QObject):
 
     @property
     def rows_on_screen(self) -> ScreenRows:
-        return self.folds.screen(self._scroller.top, self._scroller.visible)
+        rows = self._rows
+        return rows if rows is not None and rows.top == self._scroller.top else self._compute_rows()
 
-    @property
-    def visible_bytes(self) -> tuple[int, int]:
-        """Half-open byte range of the screen, including folded rows."""
-        rows = self.rows_on_screen
-        return self._bytes_of(rows.top, rows.row_at(rows.lines))
+    def _compute_rows(self) -> ScreenRows:
+        rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
+        self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
+        self._found = None
+        return rows
 
     @property
     def stretches(self) -> list[Range]:
         """Visible byte ranges; a fold counts with its first row only."""
-        return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
+        if self._rows is None or self._rows.top != self._scroller.top:
+            self._compute_rows()
+        return self._stretches
+
+    @property
+    def visible_bytes(self) -> Range:
+        """Half-open byte range of the screen, including folded rows."""
+        rows = self.rows_on_screen
+        return self._bytes_of(rows.top, rows.starts[-1])
 
     def _bytes_of(self, row: int, stop: int) -> Range:
-        return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
+        width, lead, size = self.layout.width, self.layout.lead, self.layout.size
+        return max(row * width - lead, 0), min(stop * width - lead, size)
+
+    def _forget_rows(self) -> None:
+        self._rows = None
+        self.folds.forget()
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
-        found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
-        return with_new(found, about(self.proposed, self.name))
+        found, proposed = gather(self.layout, top, rows, self.pages, self.name, self.sections), self.shown_proposal
+        return with_new(found, proposed) if proposed is not None else found
+
+    @property
+    def shown_proposal(self) -> Proposed | None:
+        proposed = self.proposed
+        return proposed if proposed is not None and proposed.source == self.name else None
 
     def scene(self, *, focused: bool) -> HexScene:
-        span, (start, stop), stretches = self._span, self.visible_bytes, self.stretches
+        span, rows, stretches = self._span, self.rows_on_screen, self._stretches
+        if self._found is None:
+            hits = set[Range]()
+            for part in stretches if self.patterns else ():
+                hits.update(hits_in(self.pages, self.name, self.patterns, *part))
+            failed = [one for part in stretches for one in failed_in(self.pages, self.name, *part)]
+            self._found = tuple(sorted(hits)[:MOST]), failed
         return HexScene(
-            rows=self.rows_on_screen,
+            rows=rows,
             sections=self.sections,
             selection=span if span[1] - span[0] > 1 else None,
             caret=self._caret if self.layout.size else -1,
@@ -177,23 +326,21 @@ class HexState(QObject):
             marks=self.marks,
             letters=self.letters,
             frames=self.frames,
-            hits=self._hits(),
+            hits=self._found[0],
             patterns=self.patterns,
-            failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
-            proposed=about(self.proposed, self.name),
-            highlights=highlights_in(self.highlights, self.name),
-            arrows=arrows_in(self.arrows, self.name),
+            failed=self._found[1],
+            proposed=self.shown_proposal,
+            highlights=highlights_in(self.highlights, self.name) if self.highlights else (),
+            arrows=arrows_in(self.arrows, self.name) if self.arrows else (),
             sandboxed=self.sandboxed if self.name == "" else None,
-            notes=notes_in(self.notes, start, stop),
+            notes=notes_in(self.notes, *self.visible_bytes) if self.notes else (),
             half=self.half,
         )
 
-    def _hits(self) -> tuple[Range, ...]:
-        found = (hits_in(self.pages, self.name, self.patterns, *part) for part in self.stretches if self.patterns)
-        return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
-
     def notes_at(self, offset: int) -> list[Note]:
         return notes_in(self.notes, offset, offset + 1)
+
+    # --- what is shown ---
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
         self.name, self.sections = name, tuple(sections)
@@ -202,34 +349,44 @@ class HexState(QObject):
         self.hover = self.record = None
         self.frames = ()
         self.folds.opened.clear()
-        self.marks = Marks()
-        self.notes = ()
+        self.marks, self.notes = Marks(), ()
         self._scroller.top = 0
         self._across.setValue(0)
         self._relayout(size)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        self.sections = tuple(sections)
-        self._look_otherwise()
+        if (found := tuple(sections)) != self.sections:
+            self.sections = found
+            self._look_otherwise()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        self.marks = Marks(findings, self.name)
-        self._look_otherwise()
+        marks = Marks(findings, self.name)
+        if marks.all != self.marks.all:
+            self.marks = marks
+            self._look_otherwise()
 
     def set_notes(self, notes: Sequence[Note]) -> None:
-        self.notes = tuple(notes)
-        self._look_otherwise()
+        if (found := tuple(notes)) != self.notes:
+            self.notes = found
+            self._look_otherwise()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
-        self.patterns = tuple(patterns)
-        self._look_otherwise()
+        if (found := tuple(patterns)) != self.patterns:
+            self.patterns = found
+            self._look_otherwise()
 
     def set_proposed(self, proposed: Proposed | None) -> None:
-        self.proposed = proposed
-        self._look_otherwise()
+        if proposed is not self.proposed:
+            self.proposed = proposed
+            self._look_otherwise()
 
     def set_sandboxed(self, sandboxed: SandboxChanges | None) -> None:
-        self.sandboxed = sandboxed
+        if sandboxed is not self.sandboxed:
+            self.sandboxed = sandboxed
+            self._look_otherwise()
+
+    def set_letters(self, shown: bool) -> None:
+        self.letters = shown
         self._look_otherwise()
 
     def set_frames(self, frames: Iterable[Range]) -> None:
@@ -238,26 +395,18 @@ class HexState(QObject):
             self.changed.emit()
 
     def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
-        self.highlights, self.arrows = tuple(highlights), tuple(arrows)
-        self.changed.emit()
+        found = tuple(highlights), tuple(arrows)
+        if found != (self.highlights, self.arrows):
+            self.highlights, self.arrows = found
+            self.changed.emit()
 
     def _look_otherwise(self) -> None:
         # Findings and notes split folds.
+        self._forget_rows()
         self._resize_bars()
         self._request()
         self.looks_changed.emit()
         self.changed.emit()
-
-    def set_row_width(self, width: int, origin: int = 0) -> None:
-        self.set_row_rule(RowRule(min(max(width, 1), MAX_WIDTH), origin))
-
-    def set_row_rule(self, rule: RowRule) -> None:
-        self._rule = rule
-        self._relayout(self.layout.size)
-
-    def set_letters(self, shown: bool) -> None:
-        self.letters = shown
-        self._look_otherwise()
 
     # --- folds ---
 
@@ -272,8 +421,11 @@ class HexState(QObject):
         if line >= 0:
             self._hold(line)
 
+    def fold_at(self, offset: int) -> range | None:
+        return self.folds.at(self.layout.row_of(offset))
+
     def unfold(self, offset: int) -> bool:
-        fold = self.folds.at(self.layout.row_of(offset))
+        fold = self.fold_at(offset)
         if fold is None:
             return False
         self.folds.opened.add(self.layout.row_start(fold.start + 1))
@@ -283,16 +435,17 @@ class HexState(QObject):
         return True
 
     def _show_row(self, offset: int) -> None:
-        fold = self.folds.at(self.layout.row_of(offset))
-        if self._opens and fold is not None and self.layout.row_of(offset) > fold.start:
+        fold = self.fold_at(offset) if self._opens else None
+        if fold is not None and self.layout.row_of(offset) > fold.start:
             self.unfold(offset)
 
     def _measured(self) -> None:
+        self.folds.forget()
         self._show_row(self._caret)
         self._look_otherwise()
 
     def _edges(self, start: int, stop: int) -> list[int] | None:
-        if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
+        if not self.folding or self.edits is not None or self.shown_proposal is not None:
             return None
         edges = [section.start for section in sections_in(self.sections, start, stop)]
         for mark in self.marks.inside(start, stop):
@@ -301,15 +454,11 @@ class HexState(QObject):
             edges += [note.span.start, note.span.stop]
         return edges
 
-    # --- looks ---
+    # --- the pointer ---
 
-    def set_zoom(self, zoom: float) -> None:
-        self.zoom = min(max(zoom, type_.ZOOMS[0]), type_.ZOOMS[-1])
-        self.fit_font()
-
-    def fit_font(self) -> None:
-        self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
-        self._relayout(self.layout.size)
+    def hover_at(self, offset: int | None) -> None:
+        """Mark the run at a byte under the pointer."""
+        self.set_hover(run_at(self.pages, self.name, offset) if offset is not None else None)
 
     def set_hover(self, run: Range | None) -> None:
         if run == self.hover:
@@ -346,9 +495,47 @@ class HexState(QObject):
             self.reveal(start)
         self._caret_changed()
 
-    def reveal(self, offset: int) -> None:
-        self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
-        self._show_column(offset)
+    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
+        self._half_at, self._opens = -1, opens
+        self.part = part or self.part
+        self._caret = self.layout.clamp(offset)
+        if not extend:
+            self._anchor = self._caret
+        low, high = sorted((self._anchor, self._caret))
+        self._span = (low, min(high + 1, self.layout.size))
+        self._show_row(self._caret)
+        self.show_caret()
+        self._show_column(self._caret)
+        self._caret_changed(by_user=True)
+
+    def select_all(self) -> None:
+        self._choose(0, self.layout.size)
+
+    def select_field(self, offset: int) -> None:
+        """Select the run at a byte at once, then its exact field when a job has looked it up."""
+        run = run_at(self.pages, self.name, offset)
+        if run is not None:
+            self._choose(*run)
+        self.pages.explain(self.name, offset, partial(self._take_field, self.name, offset), key=("field", id(self)))
+
+    def _take_field(self, name: str, offset: int, path: tuple[Node, ...]) -> None:
+        span = path[-1].span
+        here = name == self.name == span.source and span.covers(offset)
+        if here and self._span[0] <= offset < self._span[1]:
+            self._choose(span.start, span.stop)
+
+    def _choose(self, start: int, stop: int) -> None:
+        if (start, stop) != self._span:
+            self._anchor, self._caret, self._span = max(stop - 1, start), start, (start, stop)
+            self._caret_changed(by_user=True)
+
+    def _caret_changed(self, *, by_user: bool = False) -> None:
+        self.changed.emit()
+        self.caret_changed.emit()
+        if by_user:
+            self.selection_changed.emit(self.selection)
+
+    # --- scrolling ---
 
     @property
     def caret_seen(self) -> bool:
@@ -357,20 +544,25 @@ class HexState(QObject):
     @property
     def _caret_line(self) -> int:
         rows = self.rows_on_screen
-        line = rows.line_of(self._caret_row)
+        line = rows.line_of(self.layout.row_of(self._caret))
         return line if line < rows.lines else -1
 
-    @property
-    def _caret_row(self) -> int:
-        return self.layout.row_of(self._caret)
+    def reveal(self, offset: int) -> None:
+        self._show_on_screen(self.layout.clamp(offset), centre=True)
+        self._show_column(offset)
 
     def show_caret(self) -> None:
-        self._scroller.show(self._caret_row)
+        self._show_on_screen(self._caret)
+
+    def _show_on_screen(self, offset: int, *, centre: bool = False) -> None:
+        row, rows = self.layout.row_of(offset), self.rows_on_screen
+        if not rows.top <= row < rows.starts[-1]:
+            self._scroller.show(row, centre=centre)
 
     def _hold(self, line: int) -> None:
         self._resize_bars()
         above = line if 0 <= line < self._scroller.visible else self._scroller.visible // 3
-        self._scroller.go(self.folds.away(self._caret_row, -above))
+        self._scroller.go(self.folds.away(self.layout.row_of(self._caret), -above))
         self._request()
 
     def keep_line(self, offset: int) -> None:
@@ -388,19 +580,16 @@ class HexState(QObject):
     def scroll_across(self, steps: float) -> None:
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
-    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
-        self._half_at, self._opens = -1, opens
-        self.part = part or self.part
-        self._caret = self.layout.clamp(offset)
-        if not extend:
-            self._anchor = self._caret
-        low, high = sorted((self._anchor, self._caret))
-        self._span = (low, min(high + 1, self.layout.size))
-        self._show_row(self._caret)
-        self.show_caret()
-        self._show_column(self._caret)
-        self._caret_changed()
-        self.selection_changed.emit(self.selection)
+    def _show_column(self, offset: int) -> None:
+        bar, grid = self._across, self.grid
+        if bar.maximum() == 0:
+            return
+        cell = self.layout.column_of(offset)
+        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
+        if left - bar.value() < grid.gutter:
+            bar.setValue(int(left - grid.gutter - grid.margin))
+        elif right - bar.value() > self.area.viewport().width():
+            bar.setValue(int(right + grid.margin) - self.area.viewport().width())
 
     # --- typing ---
 
@@ -410,7 +599,7 @@ class HexState(QObject):
 
     @property
     def half(self) -> bool:
-        return self.editable and self._half_at == self._caret
+        return self._half_at == self._caret and self.editable
 
     def set_edits(self, edits: ByteEdits | None) -> None:
         if edits is not self.edits:
@@ -447,7 +636,7 @@ class HexState(QObject):
         data = self.pages.bytes_at(self.name, offset, offset + 1)
         if not data:
             return None
-        proposed = about(self.proposed, self.name)
+        proposed = self.shown_proposal
         return (proposed.seen(offset, data) if proposed is not None else data)[0]
 
     def _begin_typing(self) -> int:
@@ -455,44 +644,31 @@ class HexState(QObject):
             self.move_caret(self._span[0])
         return self._caret
 
-    def select_all(self) -> None:
-        self._choose(0, self.layout.size)
-
-    def select_field(self, offset: int) -> None:
-        """Select the run at a byte at once, then its exact field when a job has looked it up."""
-        run = run_at(self.pages, self.name, offset)
-        if run is not None:
-            self._choose(run[0], run[1])
-        self.pages.explain(self.name, offset, partial(self._take_field, self.name, offset), key=("field", id(self)))
-
-    def _take_field(self, name: str, offset: int, path: tuple[Node, ...]) -> None:
-        span = path[-1].span
-        here = name == self.name == span.source and span.covers(offset)
-        if here and self._span[0] <= offset < self._span[1]:
-            self._choose(span.start, span.stop)
-
-    def _choose(self, start: int, stop: int) -> None:
-        if (start, stop) == self._span:
-            return
-        self._anchor, self._caret, self._span = max(stop - 1, start), start, (start, stop)
-        self._caret_changed()
-        self.selection_changed.emit(self.selection)
-
-    def _caret_changed(self) -> None:
-        self.changed.emit()
-        self.caret_changed.emit()
-
     # --- geometry ---
+
+    def set_row_width(self, width: int, origin: int = 0) -> None:
+        self.set_row_rule(RowRule(min(max(width, 1), MAX_WIDTH), origin))
+
+    def set_row_rule(self, rule: RowRule) -> None:
+        self._rule = rule
+        self._relayout(self.layout.size)
+
+    def set_zoom(self, zoom: float) -> None:
+        self.zoom = min(max(zoom, type_.ZOOMS[0]), type_.ZOOMS[-1])
+        self.fit_font()
+
+    def fit_font(self) -> None:
+        self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
+        self._grids.clear()
+        self._relayout(self.layout.size)
 
     @property
     def full_width(self) -> float:
-        return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
+        return self._rule.grid(self._grid_of, self.layout.size, math.inf).width
 
     def fit_area(self) -> None:
-        ratio = self.area.devicePixelRatioF()
         fitting = self._fitted(self.layout.size)
-        same = (fitting.layout, fitting.tight) == (self.layout, self.grid.tight)
-        if ratio != self.grid.ratio or not same:
+        if (fitting.layout, fitting.tight, fitting.ratio) != (self.layout, self.grid.tight, self.grid.ratio):
             self._relayout(self.layout.size)
             return
         seen = self.caret_seen
@@ -507,38 +683,35 @@ class HexState(QObject):
         self.grid = self._fitted(size)
         self.layout = self.grid.layout
         self.folds.use(self.name, self.layout)
+        self._rows = None
         self._hold(line)
         self.layout_changed.emit()
         self.changed.emit()
 
     def _fitted(self, size: int) -> HexGrid:
-        room = self.area.viewport().width()
-        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), room, self.beside)
+        return self._rule.grid(self._grid_of, size, self.area.viewport().width(), self.beside)
+
+    def _grid_of(self, layout: HexLayout, tight: bool) -> HexGrid:
+        key = layout, tight, self.area.devicePixelRatioF()
+        if key not in self._grids:
+            if len(self._grids) >= _KEPT:
+                self._grids.clear()
+            self._grids[key] = HexGrid(self._font, layout, key[2], tight=tight)
+        return self._grids[key]
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()
+        self._rows = None
         self._scroller.resize(self.layout.rows, int((room.height() - grid.header) // grid.row))
         self._across.setPageStep(room.width())
         self._across.setSingleStep(int(3 * grid.cell))
         self._across.setRange(0, max(int(grid.width) - room.width(), 0))
 
-    def _show_column(self, offset: int) -> None:
-        bar, grid = self._across, self.grid
-        if bar.maximum() == 0:
-            return
-        cell = self.layout.column_of(offset)
-        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
-        if left - bar.value() < grid.gutter:
-            bar.setValue(int(left - grid.gutter - grid.margin))
-        elif right - bar.value() > self.area.viewport().width():
-            bar.setValue(int(right + grid.margin) - self.area.viewport().width())
-
     def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
         """Return the byte nearest to a point and its part; None outside the bytes unless `part` is given."""
-        grid = self.grid
+        grid, rows = self.grid, self.rows_on_screen
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
-        rows = self.rows_on_screen
         line = int((place.y() - grid.header) // grid.row)
         line, below = min(line, rows.lines - 1), line >= rows.lines
         offset = self.layout.row_start(rows.row_at(line)) + cell
@@ -560,7 +733,8 @@ class HexState(QObject):
         numbers = {number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))}
         if numbers:
             self.pages.want(self.name, sorted(numbers), ahead=self._ahead, pages=-(-self.layout.size // PAGE))
-        self.folds.measure(self.rows_on_screen)
+        if self.folds.measure(self.rows_on_screen):
+            self._rows = None
 
     def _scrolled(self) -> None:
         self.hover = self.record = None
@@ -572,6 +746,7 @@ class HexState(QObject):
             return
         # Rows outside the screen may be cached, too.
         self.looks_changed.emit()
+        self._rows = None
         self._show_row(self._caret)
         self._resize_bars()
         start, stop = self.visible_bytes
@@ -581,6 +756,3 @@ class HexState(QObject):
         early, self._early = self._early, []
         for digit in early:
             self.type_digit(digit)
-
-    def _pages_cleared(self) -> None:
-        self._look_otherwise()
