@@ -21,6 +21,13 @@ _LEAST_NAME, _MOST_NAME = 44, 130
 """Limits in pixels of the width of names."""
 
 
+_BAR = (
+    '<tr><td colspan="2"><table width="100%" cellspacing="0" cellpadding="0"><tr style="font-size:3pt">'
+    '<td width="{}%" bgcolor="{}" style="padding:0">&nbsp;</td><td bgcolor="{}" style="padding:0">&nbsp;</td>'
+    "</tr></table></td></tr>"
+)
+
+
 class DetailsPage(ResourceFreeText):
     """Rows of details in one document, as high as its text.
 
@@ -36,6 +43,7 @@ class DetailsPage(ResourceFreeText):
         super().__init__()
         register()
         self._at: list[int] = []
+        """Index in `rows` of each row of the table."""
         self.setObjectName(name)
         self.setAccessibleName(spoken)
         self.setOpenLinks(False)
@@ -89,14 +97,9 @@ class DetailsPage(ResourceFreeText):
                 text = f'<span style="{style}">{text}</span>'
             if row.share is not None:
                 role, share = row.share
-                bar = (colours.accent if role is None else colours.section(role)).name()
-                filled = max(round(100 * share), 1)
-                lines.append(
-                    f'<tr><td>{text}</td><td align="right" style="color:{muted}">{escape(row.name)}</td></tr>'
-                    f'<tr><td colspan="2"><table width="100%" cellspacing="0" cellpadding="0"><tr style="font-size:3pt">'
-                    f'<td width="{filled}%" bgcolor="{bar}" style="padding:0">&nbsp;</td>'
-                    f'<td bgcolor="{raised}" style="padding:0">&nbsp;</td></tr></table></td></tr>'
-                )
+                filled = (colours.accent if role is None else colours.section(role)).name()
+                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{escape(row.name)}</td></tr>')
+                lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
                 self._at.append(number)
             elif row.name:
                 name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{escape(row.name)}</td>'
