@@ -20,7 +20,7 @@ from shardscope.views.findings.panel import FindingsTable
 from shardscope.views.hex.byte_status import tip_text
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import playback
-from shardscope.widgets.node_model import COLUMNS
+from shardscope.views.structure.node_model import COLUMNS
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 

@@ -37,6 +37,9 @@ MOST_LETTERS = 1 << 16
 PENDING = "…"
 """Text shown until the bytes are loaded."""
 
+SPACER = 6
+"""Font size in pixels of an empty row between groups of rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class FormatPageLink:

@@ -21,7 +21,7 @@ from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
-from shardscope.views.inspector.details import DetailRow, detail_text
+from shardscope.views.inspector.details import SPACER, DetailRow, detail_text
 from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.preview.volume_slice import first_slice, is_shown
 from shardscope.views.preview.volume_view import times
@@ -120,6 +120,8 @@ def _parts(shard: Shard) -> Iterator[DetailRow]:
     except ShardError:
         # The shard itself shows its damage.
         return
+    if members and sections:
+        yield DetailRow("", " ", size=SPACER)
     if sections:
         yield _title(f"Sections of {cut_middle(members[0].name)}" if members else "Sections")
     total = sum(section.size for section in sections)

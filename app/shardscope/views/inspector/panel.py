@@ -49,6 +49,7 @@ from shardscope.views.inspector.details import (
     MOST_LARGE,
     PENDING,
     RAW,
+    SPACER,
     DetailRow,
     FormatPageLink,
     Link,
@@ -384,7 +385,7 @@ class Inspector(QScrollArea):
             value = headline(node)
             rows += [*_head_rows(node, value), *node_rows(node, value, self._raw(node))]
         if selection.ref is not None and shard is not None:
-            rows += [DetailRow("", " ")] if rows else []
+            rows += [DetailRow("", " ", size=SPACER)] if rows else []
             rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))
             rows += object_rows(selection.ref, format_of(shard.format).details)
         self.page.set_rows(rows)
