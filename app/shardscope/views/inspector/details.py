@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from string import Formatter
 from types import MappingProxyType
 from typing import Any
@@ -41,12 +42,14 @@ SPACER = 6
 """Font size in pixels of an empty row between groups of rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormatPageLink:
-    """Link to the row of the selected field in the format reference."""
+class Command(Enum):
+    """Links that are no bytes: the row of the selected field in the format reference, and loading the index."""
+
+    FORMAT_PAGE = "format page"
+    LOAD_INDEX = "load index"
 
 
-Link = Span | ExternalBytes | FormatPageLink
+Link = Span | ExternalBytes | Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def _cut_row(name: str, text: str, *, mono: bool = False) -> DetailRow:
 
 def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
     """Return the details of a node below its headline; `raw` are its first `RAW` bytes, or None until loaded."""
-    page, size = FormatPageLink(), node.span.size
+    page, size = Command.FORMAT_PAGE, node.span.size
     rows = [DetailRow("role", node.role.name.lower(), link=page)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(DetailRow("type", node.type, strong=True))

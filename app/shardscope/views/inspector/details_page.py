@@ -38,6 +38,8 @@ class DetailsPage(ResourceFreeText):
     """Carries the link of the row."""
 
     rows: tuple[DetailRow, ...] = ()
+    corner = 0
+    """Width in pixels of a button over the end of the first row."""
 
     def __init__(self, name: str, spoken: str) -> None:
         super().__init__()
@@ -105,7 +107,8 @@ class DetailsPage(ResourceFreeText):
                 name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{escape(row.name)}</td>'
                 lines.append(f"<tr>{name}<td>{text}</td></tr>")
             else:
-                lines.append(f'<tr><td colspan="2">{text}</td></tr>')
+                room = f' style="padding-right:{self.corner}px"' if not number else ""
+                lines.append(f'<tr><td colspan="2"{room}>{text}</td></tr>')
         self.setHtml(f'<table width="100%" cellspacing="0" cellpadding="0">{"".join(lines)}</table>')
 
     # --- following and copying ---

@@ -21,11 +21,10 @@ from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
-from shardscope.views.inspector.details import SPACER, DetailRow, detail_text
+from shardscope.views.inspector.details import SPACER, Command, DetailRow, detail_text
 from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.preview.volume_slice import first_slice, is_shown
 from shardscope.views.preview.volume_view import times
-from shardscope.widgets.wrap_text import WrapText
 
 MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""
@@ -147,10 +146,8 @@ class FileSummary(QWidget):
         super().__init__()
         self.setObjectName("fileSummary")
         self._session = session
-        self.title = WrapText(bold=True)
         self.form = DetailsPage("fileDetails", self.tr("Details of the file"))
-        self.load = WrapText(self.tr("Load index"), link=True)
-        self.load.clicked.connect(session.want_index)
+        self.form.followed.connect(lambda _: session.want_index())
         self.picture = QLabel()
         self.picture.setAccessibleName(self.tr("Slice of the array"))
         self.buttons = QWidget()
@@ -160,7 +157,7 @@ class FileSummary(QWidget):
         self._sides.setContentsMargins(0, 0, 0, 0)
         self._sides.setSpacing(16)
         first, second = QVBoxLayout(), QVBoxLayout()
-        for widget in (self.title, self.form, self.load, self.picture, self.buttons):
+        for widget in (self.form, self.picture, self.buttons):
             first.addWidget(widget)
         second.addWidget(self.parts)
         for column in (first, second):
@@ -185,7 +182,6 @@ class FileSummary(QWidget):
 
     def refresh(self) -> None:
         remote = self._session.request.is_remote
-        self.title.set_text(self._session.request.title)
         self._session.ask(
             lambda shard, _: summary_of(shard, remote=remote),
             self._show,
@@ -195,9 +191,11 @@ class FileSummary(QWidget):
 
     def _show(self, found: Summary) -> None:
         shard = self._session.shard
-        self.form.set_rows(found.rows)
+        rows = [DetailRow("", self._session.request.title, strong=True), *found.rows]
+        if shard is not None and shard.declared_objects is None and not shard.loaded:
+            rows.append(DetailRow("", self.tr("Load index"), link=Command.LOAD_INDEX))
+        self.form.set_rows(rows)
         self.parts.set_rows(found.parts)
-        self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
         self.buttons.setVisible(bool(found.parts))
         self.picture.setVisible(found.picture is not None)
         if found.picture is not None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
     QFrame,
-    QHBoxLayout,
+    QGridLayout,
     QHeaderView,
     QMenu,
     QScrollArea,
@@ -50,8 +49,8 @@ from shardscope.views.inspector.details import (
     PENDING,
     RAW,
     SPACER,
+    Command,
     DetailRow,
-    FormatPageLink,
     Link,
     node_rows,
     object_rows,
@@ -64,7 +63,7 @@ from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 
 _TWO_ROWS = ("u64", "i64", "f32", "f64")
@@ -76,20 +75,21 @@ _TWO_LINES = ("time", "GUID", "text")
 _BREAK = "\u200b"
 
 
-def number_rows(data: bytes | None) -> Iterator[tuple[str, str, str]]:
-    """Yield name, little-endian and big-endian text (empty: the same) of each row; None: the bytes are not loaded."""
+def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
+    """Return name, little-endian and big-endian text (empty: the same) of each row; None: the bytes are not loaded."""
+    rows = []
     for reading in readings(data or b""):
         little, big = (reading.little, reading.big) if data is not None else (PENDING, reading.big and PENDING)
         if reading.name in _TWO_ROWS and big is not None:
-            yield f"{reading.name} le", little, ""
-            yield f"{reading.name} be", big, ""
+            rows += [(f"{reading.name} le", little, ""), (f"{reading.name} be", big, "")]
         else:
-            yield reading.name, little, big or ""
+            rows.append((reading.name, little, big or ""))
+    return rows
 
 
 class Numbers(QTableWidget):
     def __init__(self) -> None:
-        self._rows = list(number_rows(None))
+        self._rows = number_rows(None)
         self._own = ""
         super().__init__(len(self._rows), 3)
         self.setObjectName("inspectorNumbers")
@@ -126,7 +126,7 @@ class Numbers(QTableWidget):
         if own != self._own:
             self._own = own
             self._set_fonts()
-        rows = list(number_rows(data))
+        rows = number_rows(data)
         for number, row in enumerate(rows):
             for column in (1, 2):
                 if (text := row[column]) != self._rows[number][column]:
@@ -207,6 +207,9 @@ class ReferencesForm(QWidget):
         self._column.setSpacing(5)
         for widget in (self.ask, self.status, self.clear):
             self._column.addWidget(widget)
+        for link in (self.ask, self.clear):
+            # One line; height-for-width would be requested in each layout pass of the panel.
+            link.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._parts: list[WrapText] = []
         self.show_question(None)
 
@@ -294,16 +297,16 @@ class Inspector(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.name = WrapText(bold=True)
-        self.name.setObjectName("inspectorName")
-        self.error = WrapText(tone="error")
         self.page = DetailsPage("inspectorDetails", self.tr("Details"))
         self.page.followed.connect(self._follow)
         self.references = ReferencesForm()
         self.references.ask.clicked.connect(self._session.find_references)
         self.references.clear.clicked.connect(self._session.clear_question)
         self.references.followed.connect(self._follow)
-        self.numbers_title = WrapText(tone="muted", bold=True)
+        self.numbers_title = plain_label(bold=True, wrap=True)
+        self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
+        for label in (self.numbers_title, self.hint):
+            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.numbers = Numbers()
         self.file = FileSummary(self._session)
         self.more = QToolButton()
@@ -318,18 +321,16 @@ class Inspector(QScrollArea):
         menu.addAction(self.tr("&Copy details"), self._copy_details)
         menu.addAction(self.tr("&Export details…"), self.export_details)
         self.more.setMenu(menu)
-        self.hint = WrapText(self.tr("Open a shard to see what its bytes mean."), tone="muted")
-        self.hint.setObjectName("inspectorHint")
-        head = QHBoxLayout()
-        head.addWidget(self.name, 1)
-        head.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        head = QGridLayout()
+        head.addWidget(self.page, 0, 0)
+        head.addWidget(self.more, 0, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        self.page.corner = self.more.sizeHint().width()
         content, empty = QWidget(), QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(10, 12, 10, 14)
         column.setSpacing(8)
         column.addLayout(head)
-        for widget in (self.error, self.page, self.file):
-            column.addWidget(widget)
+        column.addWidget(self.file)
         column.addSpacing(6)
         column.addWidget(self.references)
         column.addSpacing(6)
@@ -374,16 +375,14 @@ class Inspector(QScrollArea):
         node, selection, shard = self._node, self._session.selection, self._session.shard
         self.file.setVisible(selection.is_file)
         self.references.setVisible(not selection.is_file)
-        error = grouped(self._trouble or selection.error)
-        self.error.set_text(error)
-        self.error.setVisible(bool(error))
-        self.name.setVisible(node is not None)
         self.more.setVisible(node is not None)
-        rows: list[DetailRow] = []
+        value, rows = headline(node) if node is not None else "", list[DetailRow]()
         if node is not None:
-            self.name.set_text(node_name(node))
-            value = headline(node)
-            rows += [*_head_rows(node, value), *node_rows(node, value, self._raw(node))]
+            rows += _head_rows(node, value)
+        if error := self._trouble or selection.error:
+            rows.append(DetailRow("", grouped(error), tone="error"))
+        if node is not None:
+            rows += node_rows(node, value, self._raw(node))
         if selection.ref is not None and shard is not None:
             rows += [DetailRow("", " ", size=SPACER)] if rows else []
             rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))
@@ -400,7 +399,7 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None)
         if caret is None:
             return
-        self.numbers_title.set_text(self.tr("Data inspector (at {0})").format(offset_words(caret.start)))
+        self.numbers_title.setText(self.tr("Data inspector (at {0})").format(offset_words(caret.start)))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
         self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
@@ -450,7 +449,7 @@ class Inspector(QScrollArea):
     # --- going elsewhere ---
 
     def _follow(self, target: Link) -> None:
-        if isinstance(target, FormatPageLink):
+        if isinstance(target, Command):
             self.page_wanted.emit()
             return
         if isinstance(target, Span):
@@ -459,8 +458,8 @@ class Inspector(QScrollArea):
 
         def failed(error: BaseException) -> None:
             not_here = self.tr("Not available")
-            self.error.set_text(f"{not_here}: {error_text(error)}")
-            self.error.show()
+            self._trouble = f"{not_here}: {error_text(error)}"
+            self._show()
             self._session.report_error(not_here, error)
 
         find = target.find
@@ -497,17 +496,19 @@ class Inspector(QScrollArea):
         return dialog
 
 
-def _head_rows(node: Node, value: str) -> Iterator[DetailRow]:
-    """Yield value, sum and description of a node."""
+def _head_rows(node: Node, value: str) -> list[DetailRow]:
+    """Return name, value, sum and description of a node."""
+    rows = [DetailRow("", node_name(node), strong=True)]
     if value:
         # Digests and keys are shown completely, in the monospaced font.
         raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
         size = TITLE if len(value) <= SHORT else 0 if raw else LARGE
-        yield DetailRow("", cut_end(value, MOST_LARGE), value, mono=raw, strong=True, size=size)
+        rows.append(DetailRow("", cut_end(value, MOST_LARGE), value, mono=raw, strong=True, size=size))
     if adds := sum_text(node):
-        yield DetailRow("", adds if " = " in adds else f"= {adds}")
+        rows.append(DetailRow("", adds if " = " in adds else f"= {adds}"))
     if node.doc:
-        yield DetailRow("", grouped(without_marks(node.doc)), tone="muted")
+        rows.append(DetailRow("", grouped(without_marks(node.doc)), tone="muted"))
+    return rows
 
 
 def _first_bytes(source: Source, start: int, count: int) -> bytes:
