@@ -259,10 +259,14 @@ def sentence(message: str) -> str:
 
 
 def shown(text: str) -> str:
+    if len(text) <= MOST_LETTERS and text.isprintable():
+        return text
     return visible(_cut(text))
 
 
 def shown_lines(text: str) -> str:
+    if len(text) <= MOST_LETTERS and text.isprintable():
+        return text
     return visible(_cut(text), keep="\n")
 
 

@@ -1,10 +1,8 @@
-"""Numbers, sizes and names as the window shows them."""
+"""Numbers, sizes and names as the window shows them. No Qt."""
 
 from __future__ import annotations
 
 import re
-
-from PySide6.QtCore import QCoreApplication
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model import details
@@ -36,25 +34,21 @@ _BEFORE_KEYS = frozenset(
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
 """Matches offsets in messages of shardcore: hashes are longer; flags and bytes have leading zeros."""
 
-_DECIMAL = "shardscopeDecimal"
+class _Notation:
+    decimal = False
 
 
 def set_decimal(decimal: bool) -> None:
-    if (application := QCoreApplication.instance()) is not None:
-        application.setProperty(_DECIMAL, decimal)
-
-
-def _is_decimal() -> bool:
-    application = QCoreApplication.instance()
-    return application is not None and bool(application.property(_DECIMAL))
+    """Show offsets in decimal instead of hexadecimal notation, everywhere."""
+    _Notation.decimal = decimal
 
 
 def numbers(text: str) -> str:
-    return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _is_decimal() else text
+    return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _Notation.decimal else text
 
 
 def offset_words(offset: int) -> str:
-    return numbers(f"{offset:#x}")
+    return f"{offset:,}" if _Notation.decimal else f"{offset:#x}"
 
 
 def range_words(start: int, stop: int, source: str = "") -> str:

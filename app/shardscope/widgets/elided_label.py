@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore.model.text import shown
 from shardscope.widgets.clipboard import copy_text
@@ -37,37 +37,39 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
 
 
 class Elided(QLabel):
-    """Elided label without a minimum width; `greedy` takes all remaining width."""
+    """Elided label without a minimum width; `greedy` takes all remaining width. Its tooltip shows an elided text."""
 
     def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._own_tip = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
-        wish = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
-        self.setSizePolicy(wish, QSizePolicy.Policy.Preferred)
+        policy = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(policy, QSizePolicy.Policy.Preferred)
+        self.setMinimumWidth(1)
         copy = QAction(self.tr("Copy this text"), self)
         copy.triggered.connect(lambda: copy_text(self.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def set_text(self, text: str) -> None:
-        self.setText(shown(text))
+        if (safe := shown(text)) != self.text():
+            self.setText(safe)
 
-    @property
-    def seen(self) -> str:
-        metrics, room = self.fontMetrics(), self.contentsRect().width()
-        return "\n".join(cut_text(metrics, line, room) for line in self.text().split("\n"))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and self.seen != self.text():
-            QToolTip.showText(event.globalPos(), tip(self.text()), self)
-            return True
-        return super().event(event)
+    def setToolTip(self, text: str) -> None:
+        self._own_tip = text
+        super().setToolTip(text)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        text, metrics, room = self.text(), self.fontMetrics(), self.contentsRect().width()
+        lines = text.split("\n")
+        for number, line in enumerate(lines):
+            if metrics.horizontalAdvance(line) > room:
+                lines[number] = cut_text(metrics, line, room)
+        seen = "\n".join(lines)
+        wanted = self._own_tip if seen == text else tip(text)
+        if wanted != self.toolTip():
+            super().setToolTip(wanted)
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.contentsRect(), int(self.alignment()), self.seen)
+        painter.drawText(self.contentsRect(), int(self.alignment()), seen)
         painter.end()

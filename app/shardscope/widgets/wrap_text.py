@@ -6,8 +6,8 @@ import math
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAction,
     QContextMenuEvent,
+    QEnterEvent,
     QFont,
     QKeyEvent,
     QKeySequence,
@@ -38,14 +38,10 @@ class WrapText(QWidget):
         self, text: str = "", *, tone: str = "text", mono: bool = False, bold: bool = False, link: bool = False
     ) -> None:
         super().__init__()
-        self.link = link
-        self.copied = ""
-        self._text = ""
-        self._tone = tone
-        self._mono = mono
-        self._bold = bold
-        self._hover = False
-        self._layouts: dict[int, tuple[QTextLayout, float]] = {}
+        self.link, self.text, self.copied = link, "", ""
+        self._tone, self._mono, self._bold = tone, mono, bold
+        self._layouts: dict[tuple[int, str], tuple[QTextLayout, int]] = {}
+        # Qt asks the policy; an override of `hasHeightForWidth` would run hundreds of times per layout.
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -54,29 +50,20 @@ class WrapText(QWidget):
             self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.set_text(text)
 
-    @property
-    def text(self) -> str:
-        return self._text
-
     def set_text(self, text: str, *, copied: str = "") -> None:
         """Show a text; `copied` is the text to copy if the shown one is shortened."""
         self.copied = copied or text
-        text = shown_lines(text)
-        if text != self._text:
-            self._text = text
-            self.setAccessibleName(text)
+        if text != self.text and (safe := shown_lines(text)) != self.text:
+            self.text = safe
+            self.setAccessibleName(safe)
             self._changed()
 
     def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
-        self._tone = tone
+        if tone != self._tone:
+            self._tone = tone
+            self.update()
         if bold is not None and bold != self._bold:
             self._bold = bold
-            self._changed()
-        self.update()
-
-    def set_mono(self, mono: bool) -> None:
-        if mono != self._mono:
-            self._mono = mono
             self._changed()
 
     def copy(self) -> None:
@@ -84,17 +71,13 @@ class WrapText(QWidget):
 
     # --- geometry ---
 
-    def hasHeightForWidth(self) -> bool:
-        return True
-
     def heightForWidth(self, width: int) -> int:
-        return math.ceil(self._laid_out(width)[1])
+        return self._laid_out(width)[1]
 
     def sizeHint(self) -> QSize:
-        layout, _ = self._laid_out(1 << 20)
-        longest = max((layout.lineAt(n).naturalTextWidth() for n in range(layout.lineCount())), default=0.0)
-        width = min(math.ceil(longest) + 1, _NATURAL)
-        return QSize(width, self.heightForWidth(width))
+        layout, height = self._laid_out(_NATURAL)
+        longest = max([layout.lineAt(number).naturalTextWidth() for number in range(layout.lineCount())], default=0.0)
+        return QSize(min(math.ceil(longest) + 1, _NATURAL), height)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST, self.fontMetrics().height())
@@ -104,55 +87,42 @@ class WrapText(QWidget):
         self.updateGeometry()
         self.update()
 
-    def _font(self) -> QFont:
-        font = theme.fixed_font(self.font().pointSizeF()) if self._mono else QFont(self.font())
+    def _laid_out(self, width: int) -> tuple[QTextLayout, int]:
+        """Return the layout at a width and its height in pixels; cached, since Qt requests few widths many times."""
+        font = self.font()
+        at = width, font.key()
+        if at in self._layouts:
+            return self._layouts[at]
+        if len(self._layouts) >= _KEPT:
+            self._layouts.clear()
+        font = theme.fixed_font(font.pointSizeF()) if self._mono else font
         if self._bold:
             font.setWeight(QFont.Weight.DemiBold)
-        return font
-
-    def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
-        """Return the layout at a width and its height in pixels; cached, since Qt requests few widths many times."""
-        if width not in self._layouts:
-            if len(self._layouts) >= _KEPT:
-                self._layouts.clear()
-            self._layouts[width] = self._lay_out(width)
-        return self._layouts[width]
-
-    def _lay_out(self, width: int) -> tuple[QTextLayout, float]:
-        layout = QTextLayout(self._text.replace("\n", "\u2028"), self._font())
+        layout = QTextLayout(self.text.replace("\n", "\u2028"), font)
         option = QTextOption(Qt.AlignmentFlag.AlignLeft)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         layout.setTextOption(option)
         layout.beginLayout()
-        height = 0.0
+        height, gap = 0.0, 0 if self._mono else 2
         while (line := layout.createLine()).isValid():
             line.setLineWidth(max(width, 1))
             line.setPosition(QPointF(0, height))
-            height += line.height() + (0 if self._mono else 2)
+            height += line.height() + gap
         layout.endLayout()
-        return layout, height
+        self._layouts[at] = layout, math.ceil(height)
+        return self._layouts[at]
 
     # --- events ---
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange, QEvent.Type.PaletteChange):
-            self._changed()
-
-    def enterEvent(self, event: QEvent) -> None:
-        self._hover = True
+    def enterEvent(self, event: QEnterEvent) -> None:
         self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        self._hover = False
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if (
-            self.link
-            and event.button() == Qt.MouseButton.LeftButton
-            and self.rect().contains(event.position().toPoint())
-        ):
+        inside = self.rect().contains(event.position().toPoint())
+        if self.link and event.button() == Qt.MouseButton.LeftButton and inside:
             self.clicked.emit()
         else:
             super().mouseReleaseEvent(event)
@@ -169,12 +139,8 @@ class WrapText(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.link:
-            go = QAction(self.tr("&Go there"), menu)
-            go.triggered.connect(self.clicked)
-            menu.addAction(go)
-        copy = QAction(self.tr("&Copy"), menu)
-        copy.triggered.connect(self.copy)
-        menu.addAction(copy)
+            menu.addAction(self.tr("&Go there"), self.clicked.emit)
+        menu.addAction(self.tr("&Copy"), self.copy)
         menu.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -186,7 +152,7 @@ class WrapText(QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
         painter.setPen(colours.accent if self.link else getattr(colours, self._tone))
         layout.draw(painter, QPointF(0, 0))
-        if self.link and self._hover:
+        if self.link and self.underMouse():
             for number in range(layout.lineCount()):
                 line = layout.lineAt(number)
                 y = line.y() + line.ascent() + 2

@@ -15,7 +15,7 @@ from shardcore import DataSet, Finding, Severity, Shard, Span
 from shardscope.session.finding_marks import Marks
 from shardscope.session.selection import main_span, of_row, of_span
 from shardscope.session.session import Session
-from shardscope.widgets.node_model import NODE_ROLE, NodeModel
+from shardscope.views.structure.node_model import NODE_ROLE, NodeModel
 from tests.app.conftest import open_in
 
 SAMPLES = [

@@ -20,7 +20,7 @@ from shardscope.views.findings.panel import FindingsTable
 from shardscope.views.hex.status import tip_text
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import playback
-from shardscope.widgets.node_model import COLUMNS
+from shardscope.views.structure.node_model import COLUMNS
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 
@@ -72,7 +72,7 @@ def test_an_offset_is_the_same_text_everywhere(
     column = next(number for number, one in enumerate(table.objects.columns) if one.name == "start")
     window.show_part("inspector")
     qtbot.waitUntil(table.selectionModel().hasSelection)
-    qtbot.waitUntil(lambda: inspector.node_form.value("bytes") is not None)
+    qtbot.waitUntil(lambda: inspector.page.row("bytes") is not None)
 
     def texts() -> list[str]:
         return [
@@ -80,7 +80,7 @@ def test_an_offset_is_the_same_text_everywhere(
             str(table.selectionModel().selectedRows(column)[0].data()),
             window.hex.status.offset.text(),
             state.layout.offset_text(571),
-            inspector.node_form.value("bytes").text,
+            inspector.page.row("bytes").text,
             str(findings.model.index(0, 2).data()),
             tip_text(571, window.session.selection.path, (), ()),
         ]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QImage, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from shardcore import DataSet, SectionRole, Shard, ShardError, Span, UsageError
+from shardcore import DataSet, Shard, ShardError, Span, UsageError
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, size_text
 from shardcore.shards.format import Detail
@@ -22,13 +21,10 @@ from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
-from shardscope.views.inspector.detail_forms import Form
-from shardscope.views.inspector.node_details import DetailRow
-from shardscope.views.inspector.object_details import detail_text
+from shardscope.views.inspector.details import SPACER, Command, DetailRow, detail_text
+from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.preview.volume_slice import first_slice, is_shown
 from shardscope.views.preview.volume_view import times
-from shardscope.widgets import theme
-from shardscope.widgets.wrap_text import WrapText
 
 MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""
@@ -46,18 +42,12 @@ _PICTURE = 132
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
-    name: str
-    span: Span
-    role: SectionRole | None = None
-    doc: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
+    """Details of a file, and its parts: shards and sections with their shares."""
+
     rows: tuple[DetailRow, ...]
-    parts: tuple[tuple[str, tuple[FilePart, ...]], ...]
-    picture: QImage | None
+    parts: tuple[DetailRow, ...] = ()
+    picture: QImage | None = None
 
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
@@ -67,7 +57,7 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
     except UsageError:
         # Unknown format: only the raw bytes are shown.
         rows = [DetailRow("format", "not a known shard format"), DetailRow("size", plural(shard.size or 0, "byte"))]
-        return Summary(tuple(rows), (), None)
+        return Summary(tuple(rows))
     rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
     # Do not list a remote folder for this.
     listed = not isinstance(shard, DataSet) or shard.listed
@@ -113,42 +103,42 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
         yield DetailRow(known.label, ", ".join(codecs))
 
 
-def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
+def _parts(shard: Shard) -> Iterator[DetailRow]:
     members = listed_members(shard) if isinstance(shard, DataSet) else ()
     if members:
-        yield (
-            plural(len(members), "shard").capitalize(),
-            tuple(FilePart(one.name, Span(str(SourceName(one.name)), 0, max(one.size, 0))) for one in members),
-        )
+        total = sum(max(member.size, 0) for member in members)
+        yield _title(plural(len(members), "shard").capitalize())
+        for member in members[:MOST_PARTS]:
+            span = Span(str(SourceName(member.name)), 0, max(member.size, 0))
+            share = None, span.size / max(total, 1)
+            yield DetailRow(size_text(span.size), cut_middle(member.name), link=span, share=share)
+        yield from _left_out(len(members))
     first = str(SourceName(members[0].name)) if members else ""
     try:
-        found = [one for one in shard.sections_of(first) if one.size]
+        sections = [section for section in shard.sections_of(first) if section.size]
     except ShardError:
         # The shard itself shows its damage.
         return
-    sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found)
+    if members and sections:
+        yield DetailRow("", " ", size=SPACER)
     if sections:
-        yield f"Sections of {cut_middle(members[0].name)}" if members else "Sections", sections
+        yield _title(f"Sections of {cut_middle(members[0].name)}" if members else "Sections")
+    total = sum(section.size for section in sections)
+    for one in sections[:MOST_PARTS]:
+        name = one.name if one.role.value in one.name.split() else f"{one.name} · {one.role.value}"
+        figures = f"{size_text(one.size)} · {share_text(one.size, total)}"
+        link, share = Span(first, one.start, one.stop), (one.role, one.size / max(total, 1))
+        yield DetailRow(figures, name, link=link, tip=one.doc, share=share)
+    yield from _left_out(len(sections))
 
 
-def _named(name: str, role: SectionRole) -> str:
-    return name if role.value in name.split() else f"{name} · {role.value}"
+def _title(text: str) -> DetailRow:
+    return DetailRow("", text, tone="muted", strong=True)
 
 
-class ShareBar(QLabel):
-    def __init__(self, role: SectionRole | None, share: float) -> None:
-        super().__init__()
-        self._role, self._share = role, share
-        self.setFixedHeight(6)
-        self.setAccessibleName(f"{share:.0%}")
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colours, body = theme.of(self), QRectF(self.rect())
-        painter = QPainter(self)
-        painter.fillRect(body, colours.raised)
-        body.setWidth(max(body.width() * self._share, 2))
-        painter.fillRect(body, colours.accent if self._role is None else colours.section(self._role))
-        painter.end()
+def _left_out(count: int) -> Iterator[DetailRow]:
+    if count > MOST_PARTS:
+        yield DetailRow("", f"… and {count - MOST_PARTS:,} more", tone="muted")
 
 
 class FileSummary(QWidget):
@@ -156,26 +146,24 @@ class FileSummary(QWidget):
         super().__init__()
         self.setObjectName("fileSummary")
         self._session = session
-        self._lists: list[QWidget] = []
-        self.links: list[WrapText] = []
-        self.title = WrapText(bold=True)
-        self.form = Form(self.tr("FILE"))
-        self.form.title.hide()
-        self.load = WrapText(self.tr("Load index"), link=True)
-        self.load.clicked.connect(session.want_index)
+        self.form = DetailsPage("fileDetails", self.tr("Details of the file"))
+        self.form.followed.connect(lambda _: session.want_index())
         self.picture = QLabel()
         self.picture.setAccessibleName(self.tr("Slice of the array"))
         self.buttons = QWidget()
+        self.parts = DetailsPage("fileParts", self.tr("Parts of the file"))
+        self.parts.followed.connect(lambda span: session.select_span(span, self))
         self._sides = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
         self._sides.setContentsMargins(0, 0, 0, 0)
         self._sides.setSpacing(16)
-        first, self._column = QVBoxLayout(), QVBoxLayout()
-        for widget in (self.title, self.form, self.load, self.picture, self.buttons):
+        first, second = QVBoxLayout(), QVBoxLayout()
+        for widget in (self.form, self.picture, self.buttons):
             first.addWidget(widget)
-        for column in (first, self._column):
+        second.addWidget(self.parts)
+        for column in (first, second):
             column.setSpacing(6)
+            column.addStretch(1)
             self._sides.addLayout(column, 1)
-        first.addStretch(1)
 
     def offer(self, *actions: tuple[str, QAction]) -> None:
         row = QHBoxLayout(self.buttons)
@@ -194,53 +182,22 @@ class FileSummary(QWidget):
 
     def refresh(self) -> None:
         remote = self._session.request.is_remote
-        self.title.set_text(self._session.request.title)
         self._session.ask(
             lambda shard, _: summary_of(shard, remote=remote),
             self._show,
-            failed=lambda error: self._show(Summary((DetailRow("error", error_text(error), tone="error"),), (), None)),
+            failed=lambda error: self._show(Summary((DetailRow("error", error_text(error), tone="error"),))),
             key=("summary", self),
         )
 
     def _show(self, found: Summary) -> None:
         shard = self._session.shard
-        self.form.set_rows(found.rows)
-        self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
+        rows = [DetailRow("", self._session.request.title, strong=True), *found.rows]
+        if shard is not None and shard.declared_objects is None and not shard.loaded:
+            rows.append(DetailRow("", self.tr("Load index"), link=Command.LOAD_INDEX))
+        self.form.set_rows(rows)
+        self.parts.set_rows(found.parts)
         self.buttons.setVisible(bool(found.parts))
         self.picture.setVisible(found.picture is not None)
         if found.picture is not None:
             edges = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
             self.picture.setPixmap(QPixmap.fromImage(found.picture.scaled(_PICTURE, _PICTURE, *edges)))
-        for one in self._lists:
-            one.hide()
-            one.deleteLater()
-        self.links = []
-        self._lists = [self._list(title, parts) for title, parts in found.parts]
-        for one in self._lists:
-            self._column.addWidget(one)
-            one.show()
-
-    def _list(self, title: str, parts: Sequence[FilePart]) -> QWidget:
-        box = QWidget()
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 4, 0, 2)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(2)
-        grid.setColumnStretch(0, 1)
-        grid.addWidget(WrapText(title, tone="muted", bold=True), 0, 0, 1, 2)
-        total = sum(part.span.size for part in parts)
-        for row, part in enumerate(parts[:MOST_PARTS]):
-            link = WrapText(part.name if part.role else cut_middle(part.name), link=True)
-            link.setToolTip(part.doc)
-            link.clicked.connect(partial(self._session.select_span, part.span, self))
-            figures = size_text(part.span.size)
-            if part.role is not None:
-                figures += f" · {share_text(part.span.size, total)}"
-            grid.addWidget(link, 2 * row + 1, 0)
-            grid.addWidget(WrapText(figures, tone="muted"), 2 * row + 1, 1, Qt.AlignmentFlag.AlignRight)
-            grid.addWidget(ShareBar(part.role, part.span.size / max(total, 1)), 2 * row + 2, 0, 1, 2)
-            self.links.append(link)
-        if more := len(parts[MOST_PARTS:]):
-            left_out = self.tr("… and {0} more").format(f"{more:,}")
-            grid.addWidget(WrapText(left_out, tone="muted"), grid.rowCount(), 0, 1, 2)
-        return box

@@ -1,33 +1,23 @@
-"""Inspector: details of the selection or a summary of the file, the bytes at the caret as numbers, a dialog."""
+"""Inspector: details of the selection or a summary of the file, references to it, the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QAbstractTextDocumentLayout,
-    QGuiApplication,
-    QImage,
-    QImageWriter,
-    QPaintDevice,
-    QPainter,
-    QPalette,
-    QPdfWriter,
-    QTextDocument,
-)
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import (
-    QDialog,
-    QFileDialog,
+    QAbstractItemView,
+    QAbstractScrollArea,
     QFrame,
-    QHBoxLayout,
+    QGridLayout,
+    QHeaderView,
     QMenu,
-    QPushButton,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -35,10 +25,10 @@ from PySide6.QtWidgets import (
 
 from shardcore import Node, Shard, Span
 from shardcore.model.details import Card, card_of, markdown, sum_text
-from shardcore.model.node import ExternalBytes
 from shardcore.model.text import plural, without_marks
-from shardcore.operations.references import NamedReference, References
+from shardcore.operations.references import References
 from shardcore.shards.registry import format_of
+from shardcore.sources.base import Source
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import (
     cut_end,
@@ -52,148 +42,145 @@ from shardscope.session.display_text import (
 from shardscope.session.error_messages import error_text
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
-from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
-from shardscope.views.inspector.data_types import MOST
-from shardscope.views.inspector.detail_forms import Form, Numbers
+from shardscope.views.inspector.details import (
+    MOST,
+    MOST_LARGE,
+    PENDING,
+    RAW,
+    SPACER,
+    Command,
+    DetailRow,
+    Link,
+    node_rows,
+    object_rows,
+    readings,
+)
+from shardscope.views.inspector.details_dialog import DetailsDialog
+from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.inspector.file_summary import FileSummary
-from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
-from shardscope.views.inspector.object_details import object_rows
-from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.discard import discard
-from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
-from shardscope.widgets.plain_text import ResourceFreeText
+from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 
-WIDTH = 600
-"""Width of the picture in pixels at 100 %."""
+_TWO_ROWS = ("u64", "i64", "f32", "f64")
+"""Number types with one row per byte order, since both values do not fit side by side."""
 
-SCALE = 2
-"""Device pixels per pixel of the picture."""
+_TWO_LINES = ("time", "GUID", "text")
+"""Interpretations whose text may take two lines."""
 
-_MARGIN = 18
-_PRINT_RESOLUTION = 144
-
-
-class DetailsView(ResourceFreeText):
-    def __init__(self, card: Card) -> None:
-        super().__init__()
-        self._card = card
-        self.setObjectName("cardView")
-        self.setAccessibleName(card.name)
-        self.setOpenLinks(False)
-        self.document().setDocumentMargin(_MARGIN)
-        self.setMarkdown(markdown(card))
-
-    def _page(self) -> QTextDocument:
-        page = QTextDocument()
-        page.setDocumentMargin(_MARGIN)
-        page.setDefaultFont(self.font())
-        page.setMarkdown(markdown(self._card))
-        page.setTextWidth(WIDTH)
-        return page
-
-    def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
-        context = QAbstractTextDocumentLayout.PaintContext()
-        context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
-        painter = QPainter(device)
-        painter.scale(scale, scale)
-        page.documentLayout().draw(painter, context)
-        painter.end()
-
-    def picture(self) -> QImage:
-        page = self._page()
-        image = QImage(page.size().toSize() * SCALE, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(SCALE)
-        image.fill(Qt.GlobalColor.white)
-        self._paint(image, page)
-        return image
-
-    def write(self, path: Path) -> bool:
-        """Write the page as `.md`, `.svg`, `.pdf` or, for other suffixes, PNG; return whether it was written."""
-        kind = path.suffix.lower()
-        try:
-            path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
-        except OSError:
-            return False
-        page = self._page()
-        if kind == ".svg":
-            self._paint(self._svg(path, page.size().toSize()), page)
-        elif kind == ".pdf":
-            writer = self._pdf(path)
-            self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
-        return kind in (".md", ".svg", ".pdf") or QImageWriter(str(path), b"png").write(self.picture())
-
-    def _svg(self, path: Path, size: QSize) -> QSvgGenerator:
-        generator = QSvgGenerator()
-        generator.setFileName(str(path))
-        generator.setSize(size)
-        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
-        generator.setResolution(self.logicalDpiX())
-        generator.setTitle(self._card.name)
-        return generator
-
-    def _pdf(self, path: Path) -> QPdfWriter:
-        writer = QPdfWriter(str(path))
-        writer.setResolution(_PRINT_RESOLUTION)
-        writer.setTitle(self._card.name)
-        return writer
+_BREAK = "\u200b"
 
 
-class DetailsDialog(QDialog):
-    def __init__(self, card: Card, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("cardSheet")
-        self.setWindowTitle(self.tr("Details"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._card = card
-        self.view = DetailsView(card)
-        self.said = Elided(greedy=True)
-        self.said.setObjectName("cardSaid")
-        row = QHBoxLayout()
-        row.addWidget(self.said, 1)
-        self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
-        self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
-        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
-        self.save = self._button(self.tr("&Save…"), self.ask_save)
-        close = self._button(self.tr("Close"), self.accept)
-        for button in (self.copy_picture, self.copy_link, self.save, close):
-            row.addWidget(button)
-        column = QVBoxLayout(self)
-        column.addWidget(self.view, 1)
-        column.addLayout(row)
-        self.resize(QSize(WIDTH + 60, 620).boundedTo(self.screen().availableGeometry().size() * 0.9))
+def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
+    """Return name, little-endian and big-endian text (empty: the same) of each row; None: the bytes are not loaded."""
+    rows = []
+    for reading in readings(data or b""):
+        little, big = (reading.little, reading.big) if data is not None else (PENDING, reading.big and PENDING)
+        if reading.name in _TWO_ROWS and big is not None:
+            rows += [(f"{reading.name} le", little, ""), (f"{reading.name} be", big, "")]
+        else:
+            rows.append((reading.name, little, big or ""))
+    return rows
 
-    def _button(self, text: str, act: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text)
-        button.setAutoDefault(False)
-        button.clicked.connect(lambda _=False: act())
-        return button
 
-    def _copy_picture(self) -> None:
-        QGuiApplication.clipboard().setImage(self.view.picture())
-        self.said.setText(self.tr("Copied."))
+class Numbers(QTableWidget):
+    def __init__(self) -> None:
+        self._rows = number_rows(None)
+        self._own = ""
+        super().__init__(len(self._rows), 3)
+        self.setObjectName("inspectorNumbers")
+        self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
+        self.setHorizontalHeaderLabels(["", self.tr("little (le)"), self.tr("big (be)")])
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setSectionsClickable(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setShowGrid(False)
+        # Keep both ends of a number: sign and exponent.
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setTabKeyNavigation(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizeAdjustPolicy(QAbstractScrollArea.SizeAdjustPolicy.AdjustIgnored)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+        for number, row in enumerate(self._rows):
+            for column, text in enumerate(row):
+                self.setItem(number, column, QTableWidgetItem(text))
+            if not row[2]:
+                self.setSpan(number, 1, 1, 2)
+        self._set_fonts()
 
-    def _copy_link(self) -> None:
-        copy_text(self._card.link)
-        self.said.setText(self.tr("Copied."))
+    def set_data(self, data: bytes | None, own: str = "") -> None:
+        """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
+        if own != self._own:
+            self._own = own
+            self._set_fonts()
+        rows = number_rows(data)
+        for number, row in enumerate(rows):
+            for column in (1, 2):
+                if (text := row[column]) != self._rows[number][column]:
+                    item = self.item(number, column)
+                    # Break GUIDs at hyphens; Qt does not break before a digit.
+                    item.setText(text.replace("-", f"-{_BREAK}"))
+                    item.setToolTip(tip(text) if "<" in text else text)
+        self._rows = rows
 
-    def ask_save(self) -> QFileDialog:
-        kinds = {
-            self.tr("SVG: vector graphics (*.svg)"): "svg",
-            self.tr("PNG: pixels (*.png)"): "png",
-            self.tr("PDF (*.pdf)"): "pdf",
-            self.tr("Markdown (*.md)"): "md",
-        }
-        return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)
+    def _set_fonts(self) -> None:
+        kind, _, order = self._own.partition(" ")
+        big = order == "BE"
+        value_font, height = mono(SMALL), self.horizontalHeader().sizeHint().height() + 2
+        line = QFontMetrics(value_font).height()
+        for number, (name, _, in_big) in enumerate(self._rows):
+            is_own = name in (kind, f"{kind} {'be' if big else 'le'}")
+            for column in range(3):
+                font = value_font if column else self.font()
+                font.setBold(is_own and column in (0, 2 if big and in_big else 1))
+                self.item(number, column).setFont(font)
+            self.setRowHeight(number, line * (1 + (name in _TWO_LINES)) + 4)
+            height += self.rowHeight(number)
+        self.setFixedHeight(height)
 
-    def _save(self, path: str) -> None:
-        done = self.view.write(Path(path))
-        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
-        self.said.setText((saved if done else not_saved).format(Path(path).name))
+    def value(self, name: str, column: int = 1) -> str:
+        if name in _TWO_ROWS:
+            name, column = f"{name} {'be' if column == 2 else 'le'}", 1
+        return next((row[column] for row in self._rows if row[0] == name), "")
+
+    def copy(self) -> None:
+        lines = [
+            "\t".join(self._rows[row][area.leftColumn() : area.rightColumn() + 1]).rstrip("\t")
+            for area in self.selectedRanges()
+            for row in range(area.topRow(), area.bottomRow() + 1)
+        ]
+        if lines:
+            copy_lines("\n".join(lines))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and self.rowCount():
+            self._set_fonts()
+
+    def _menu(self, point: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Copy"), self.copy)
+        menu.popup(self.viewport().mapToGlobal(point))
 
 
 SHOWN = 12
@@ -218,10 +205,12 @@ class ReferencesForm(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(5)
-        self._column.addWidget(self.ask)
-        self._column.addWidget(self.status)
-        self._column.addWidget(self.clear)
-        self._parts: list[QWidget] = []
+        for widget in (self.ask, self.status, self.clear):
+            self._column.addWidget(widget)
+        for link in (self.ask, self.clear):
+            # One line; height-for-width would be requested in each layout pass of the panel.
+            link.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._parts: list[WrapText] = []
         self.show_question(None)
 
     def show_question(self, question: ReferenceQuery | None) -> None:
@@ -238,33 +227,27 @@ class ReferencesForm(QWidget):
         elif question.references is None:
             self.status.set_text(self.tr("Searching …"))
         else:
-            self._show(question, question.references)
+            self._show(question.span, question.references)
 
-    def _show(self, question: ReferenceQuery, found: References) -> None:
-        count = plural(len(found.found) + found.more, "reference", "references") if found.found else "No references"
-        text = self.tr("{0} to {1}.").format(count, span_words(question.span))
+    def _show(self, span: Span, found: References) -> None:
+        total = len(found.found) + found.more
+        count = plural(total, "reference", "references") if found.found else "No references"
+        text = self.tr("{0} to {1}.").format(count, span_words(span))
         if not found.complete:
             text += " " + self.tr("Load the index to see all.")
         self.status.set_text(text)
         for reference in found.found[:SHOWN]:
-            self._add(reference)
-        left_out = len(found.found) + found.more - len(self.links)
-        if left_out > 0:
-            self._put(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
-
-    def _add(self, reference: NamedReference) -> None:
-        names = " › ".join(short_name(name) for name in reference.names[-3:]) or offset_words(reference.span.start)
-        link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
-        link.setToolTip(self.tr("Go there"))
-        link.clicked.connect(lambda: self.followed.emit(reference.span))
-        self.links.append(link)
-        self._put(link)
-        self._put(WrapText(grouped(without_marks(reference.why)), tone="muted"))
-
-    def _put(self, part: QWidget) -> None:
-        self._column.insertWidget(self._column.count() - 1, part)
-        self._parts.append(part)
-        part.show()
+            names = " › ".join(map(short_name, reference.names[-3:])) or offset_words(reference.span.start)
+            link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
+            link.setToolTip(self.tr("Go there"))
+            link.clicked.connect(lambda span=reference.span: self.followed.emit(span))
+            self.links.append(link)
+            self._parts += [link, WrapText(grouped(without_marks(reference.why)), tone="muted")]
+        if (left_out := total - len(self.links)) > 0:
+            self._parts.append(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
+        for part in self._parts:
+            self._column.insertWidget(self._column.count() - 1, part)
+            part.show()
 
 
 LATE_MILLISECONDS = 120
@@ -276,6 +259,8 @@ SHORT = 24
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
+    """First bytes of the selected node and bytes at the caret, each with the span it was read for."""
+
     node: Span | None = None
     raw: bytes = b""
     caret: Span | None = None
@@ -308,6 +293,59 @@ class Inspector(QScrollArea):
         session.notation_changed.connect(self._show)
         self._show_selection()
 
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.page = DetailsPage("inspectorDetails", self.tr("Details"))
+        self.page.followed.connect(self._follow)
+        self.references = ReferencesForm()
+        self.references.ask.clicked.connect(self._session.find_references)
+        self.references.clear.clicked.connect(self._session.clear_question)
+        self.references.followed.connect(self._follow)
+        self.numbers_title = plain_label(bold=True, wrap=True)
+        self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
+        for label in (self.numbers_title, self.hint):
+            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.numbers = Numbers()
+        self.file = FileSummary(self._session)
+        self.more = QToolButton()
+        self.more.setObjectName("inspectorMore")
+        self.more.setText("⋯")
+        self.more.setAccessibleName(self.tr("Copy or export details"))
+        self.more.setToolTip(self.tr("Copy or export details"))
+        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(self.more)
+        menu.addAction(self.tr("&Copy details"), self._copy_details)
+        menu.addAction(self.tr("&Export details…"), self.export_details)
+        self.more.setMenu(menu)
+        head = QGridLayout()
+        head.addWidget(self.page, 0, 0)
+        head.addWidget(self.more, 0, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        self.page.corner = self.more.sizeHint().width()
+        content, empty = QWidget(), QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(10, 12, 10, 14)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self.file)
+        column.addSpacing(6)
+        column.addWidget(self.references)
+        column.addSpacing(6)
+        column.addWidget(self.numbers_title)
+        column.addWidget(self.numbers)
+        column.addStretch(1)
+        middle = QVBoxLayout(empty)
+        middle.setContentsMargins(28, 36, 28, 28)
+        middle.addWidget(self.hint)
+        middle.addStretch(1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(content)
+        self.pages.addWidget(empty)
+        self.setWidget(self.pages)
+
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
@@ -318,17 +356,14 @@ class Inspector(QScrollArea):
             self._late.stop()
             self._bytes = _Bytes()
             return
-        self._take_selection(selection, shard)
-        if selection.complete and not self._ask():
-            self._show()
-        elif not self._late.isActive():
-            self._late.start()
-
-    def _take_selection(self, selection: Selection, shard: Shard) -> None:
         self._path = () if selection.is_file else selection.path
         self._node = _with_elsewhere(self._path)
         self._caret = self._session.caret or (Span("", 0, 0) if shard.source is not None else None)
         self._trouble = ""
+        if selection.complete and not self._ask():
+            self._show()
+        elif not self._late.isActive():
+            self._late.start()
 
     def _show_late(self) -> None:
         if not self._session.selection.complete:
@@ -337,39 +372,26 @@ class Inspector(QScrollArea):
 
     def _show(self) -> None:
         self._late.stop()
-        node, ref, is_file = self._node, self._session.selection.ref, self._session.selection.is_file
-        self.file.setVisible(is_file)
-        self.references.setVisible(not is_file)
-        error = grouped(self._trouble or self._session.selection.error)
-        self.error.set_text(error)
-        self.error.setVisible(bool(error))
-        self.name.setVisible(node is not None)
-        self.doc.setVisible(node is not None and bool(node.doc))
-        if node is None:
-            self.value.hide()
-            self.sum.hide()
-        self.node_form.setVisible(node is not None)
-        if node is not None:
-            self.name.set_text(node_name(node))
-            self.doc.set_text(grouped(without_marks(node.doc)))
-            self._show_value(node)
-            self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
-        self.object_form.setVisible(ref is not None)
-        if ref is not None and (shard := self._session.shard) is not None:
-            self.object_form.set_rows(object_rows(ref, format_of(shard.format).details))
+        node, selection, shard = self._node, self._session.selection, self._session.shard
+        self.file.setVisible(selection.is_file)
+        self.references.setVisible(not selection.is_file)
         self.more.setVisible(node is not None)
+        value, rows = headline(node) if node is not None else "", list[DetailRow]()
+        if node is not None:
+            rows += _head_rows(node, value)
+        if error := self._trouble or selection.error:
+            rows.append(DetailRow("", grouped(error), tone="error"))
+        if node is not None:
+            rows += node_rows(node, value, self._raw(node))
+        if selection.ref is not None and shard is not None:
+            rows += [DetailRow("", " ", size=SPACER)] if rows else []
+            rows.append(DetailRow("", self.tr("OBJECT"), tone="muted", strong=True))
+            rows += object_rows(selection.ref, format_of(shard.format).details)
+        self.page.set_rows(rows)
         self._show_numbers()
 
-    def _show_value(self, node: Node) -> None:
-        value, adds = headline(node), sum_text(node)
-        self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        # Digests and keys are shown completely, in the monospaced font.
-        raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
-        self.value.set_mono(raw)
-        self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
-        self.value.setVisible(bool(value))
-        self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
-        self.sum.setVisible(bool(adds))
+    def _raw(self, node: Node) -> bytes | None:
+        return self._bytes.raw if self._bytes.node == node.span else None
 
     def _show_numbers(self) -> None:
         caret, node = self._caret, self._node
@@ -377,25 +399,34 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None)
         if caret is None:
             return
-        self.numbers_title.set_text(self.tr("Data inspector (at {0})").format(offset_words(caret.start)))
+        self.numbers_title.setText(self.tr("Data inspector (at {0})").format(offset_words(caret.start)))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
-        data = self._bytes.at_caret if self._bytes.caret == caret else None
-        self.numbers.set_data(data, own)
+        self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
+
+    def _show_references(self, question: ReferenceQuery | None) -> None:
+        self.references.show_question(question)
+        if question is not None and question.references is not None:
+            # Wait until the list has its height.
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
+
+    def _index_changed(self, state: IndexState) -> None:
+        if state is not IndexState.LOADING:
+            self.file.refresh()
 
     # --- bytes ---
 
     def _ask(self) -> bool:
-        node, caret = self._node, self._caret
-        place = node.span if node is not None else None
-        if self._bytes.node == place and self._bytes.caret == caret:
+        """Read the bytes of node and caret in a job, unless they are loaded; return whether a job was started."""
+        node, caret = self._node.span if self._node is not None else None, self._caret
+        if self._bytes.node == node and self._bytes.caret == caret:
             return False
 
         def work(shard: Shard, job: Job) -> _Bytes:
-            raw = first_bytes(shard.bytes_of(place.source), place.start, min(RAW, place.size)) if place else b""
+            raw = _first_bytes(shard.bytes_of(node.source), node.start, min(RAW, node.size)) if node else b""
             job.check()
-            there = first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
-            return _Bytes(place, raw, caret, there)
+            there = _first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
+            return _Bytes(node, raw, caret, there)
 
         job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
         return job is not None
@@ -417,8 +448,8 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, target: Span | ExternalBytes | FormatPageLink) -> None:
-        if isinstance(target, FormatPageLink):
+    def _follow(self, target: Link) -> None:
+        if isinstance(target, Command):
             self.page_wanted.emit()
             return
         if isinstance(target, Span):
@@ -427,8 +458,8 @@ class Inspector(QScrollArea):
 
         def failed(error: BaseException) -> None:
             not_here = self.tr("Not available")
-            self.error.set_text(f"{not_here}: {error_text(error)}")
-            self.error.show()
+            self._trouble = f"{not_here}: {error_text(error)}"
+            self._show()
             self._session.report_error(not_here, error)
 
         find = target.find
@@ -439,101 +470,18 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
-    def _show_references(self, question: ReferenceQuery | None) -> None:
-        self.references.show_question(question)
-        if question is not None and question.references is not None:
-            # Wait until the list has its height.
-            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
-
-    # --- the widgets ---
-
-    def _index_changed(self, state: IndexState) -> None:
-        if state is not IndexState.LOADING:
-            self.file.refresh()
-
-    def _build(self) -> None:
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.name = WrapText(bold=True)
-        self.name.setObjectName("inspectorName")
-        self.value = WrapText(bold=True)
-        self.value.setObjectName("inspectorValue")
-        self.sum = WrapText()
-        self.sum.setObjectName("inspectorSum")
-        self._enlarge()
-        self.doc = WrapText(tone="muted")
-        self.error = WrapText(tone="error")
-        self.node_form = Form(self.tr("FIELD"))
-        self.node_form.title.hide()
-        self.object_form = Form(self.tr("OBJECT"))
-        self.references = ReferencesForm()
-        self.references.ask.clicked.connect(self._session.find_references)
-        self.references.clear.clicked.connect(self._session.clear_question)
-        self.references.followed.connect(self._follow)
-        self.numbers = Numbers()
-        self.numbers_title = WrapText(tone="muted", bold=True)
-        self.file = FileSummary(self._session)
-        for form in (self.node_form, self.object_form):
-            form.followed.connect(self._follow)
-        content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(10, 12, 10, 14)
-        column.setSpacing(8)
-        head = QHBoxLayout()
-        head.addWidget(self.name, 1)
-        head.addWidget(self._make_menu(), 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(head)
-        for widget in (self.value, self.sum, self.doc, self.error, self.node_form, self.file):
-            column.addWidget(widget)
-        column.addSpacing(6)
-        column.addWidget(self.object_form)
-        column.addSpacing(6)
-        column.addWidget(self.references)
-        column.addSpacing(6)
-        column.addWidget(self.numbers_title)
-        column.addWidget(self.numbers)
-        column.addStretch(1)
-        self.hint = WrapText(self.tr("Open a shard to see what its bytes mean."), tone="muted")
-        self.hint.setObjectName("inspectorHint")
-        empty = QWidget()
-        middle = QVBoxLayout(empty)
-        middle.setContentsMargins(28, 36, 28, 28)
-        middle.addWidget(self.hint)
-        middle.addStretch(1)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(content)
-        self.pages.addWidget(empty)
-        self.setWidget(self.pages)
-
-    def _make_menu(self) -> QToolButton:
-        self.more = QToolButton()
-        self.more.setObjectName("inspectorMore")
-        self.more.setText("⋯")
-        self.more.setAccessibleName(self.tr("Copy or export details"))
-        self.more.setToolTip(self.tr("Copy or export details"))
-        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(self.more)
-        menu.addAction(self.tr("&Copy details"), self._copy_details)
-        menu.addAction(self.tr("&Export details…"), self.export_details)
-        self.more.setMenu(menu)
-        return self.more
-
-    # --- cards ---
+    # --- copying and exporting ---
 
     def card(self) -> Card | None:
         if not self._path or self._node is None or self._session.shard is None:
             return None
         request, ref = self._session.request, self._session.selection.ref
-        raw = self._bytes.raw if self._bytes.node == self._node.span else b""
         key = ref.key if ref is not None and ref.key is not None else ""
         where = (
             self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
         )
         how = request.opened_with(partial=self._session.shard.damage is not None)
-        return card_of(self._path, raw, where, how, key, self._session.selection.span)
+        return card_of(self._path, self._raw(self._node) or b"", where, how, key, self._session.selection.span)
 
     def _copy_details(self) -> None:
         if (card := self.card()) is not None:
@@ -541,32 +489,38 @@ class Inspector(QScrollArea):
             self._session.message.emit(self.tr("Copied as Markdown."))
 
     def export_details(self) -> DetailsDialog | None:
-        card = self.card()
-        if card is None:
+        if (card := self.card()) is None:
             return None
-        sheet = DetailsDialog(card, self.window())
-        sheet.open()
-        return sheet
+        dialog = DetailsDialog(card, self.window())
+        dialog.open()
+        return dialog
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "name"):
-            self._enlarge()
 
-    def _enlarge(self) -> None:
-        for widget in (self.name, self.value, self.sum):
-            self._set_size(widget, TITLE if widget is self.value else NORMAL)
+def _head_rows(node: Node, value: str) -> list[DetailRow]:
+    """Return name, value, sum and description of a node."""
+    rows = [DetailRow("", node_name(node), strong=True)]
+    if value:
+        # Digests and keys are shown completely, in the monospaced font.
+        raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
+        size = TITLE if len(value) <= SHORT else 0 if raw else LARGE
+        rows.append(DetailRow("", cut_end(value, MOST_LARGE), value, mono=raw, strong=True, size=size))
+    if adds := sum_text(node):
+        rows.append(DetailRow("", adds if " = " in adds else f"= {adds}"))
+    if node.doc:
+        rows.append(DetailRow("", grouped(without_marks(node.doc)), tone="muted"))
+    return rows
 
-    def _set_size(self, widget: QWidget, pixels: float) -> None:
-        font = sized(self.font(), pixels)
-        if font != widget.font():
-            widget.setFont(font)
+
+def _first_bytes(source: Source, start: int, count: int) -> bytes:
+    stop = min(start + count, source.size)
+    return source.read(start, stop) if start < stop else b""
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
     """Return the last node of a path; `differs` and `elsewhere` are taken from its parent if it has none."""
-    if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
-        path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
-    if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:
-        return replace(path[-1], elsewhere=path[-2].elsewhere)
-    return path[-1] if path else None
+    if not path:
+        return None
+    node, parent = path[-1], path[-2] if len(path) > 1 else path[-1]
+    if (node.differs or parent.differs, node.elsewhere or parent.elsewhere) == (node.differs, node.elsewhere):
+        return node
+    return replace(node, differs=node.differs or parent.differs, elsewhere=node.elsewhere or parent.elsewhere)

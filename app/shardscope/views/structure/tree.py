@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from html import escape
 
-from PySide6.QtCore import (
-    QCoreApplication,
-    QEvent,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPoint,
-    QPointF,
-    QRect,
-    QRectF,
-    QSize,
-    QSizeF,
-    Qt,
-    Signal,
+from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QHelpEvent, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -48,6 +43,7 @@ from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.views.structure.node_model import COLUMNS, LEFT, OFFSET, RIGHT, VALUE, Index, NodeModel
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
@@ -55,121 +51,26 @@ from shardscope.widgets.column_widths import ColumnWidth, share_width
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
 
-translate = QCoreApplication.translate
-
-
-@dataclass(frozen=True)
-class NodeMenuActions:
-    look_up: Callable[[int], object]
-    extract: Callable[[int], object]
-    elsewhere: Callable[[ExternalBytes], object]
-    collapse_all: Callable[[], object]
-
-
-def node_menu(tree: QTreeView, session: Session, handlers: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
-    menu = QMenu(tree)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    if path:
-        _going(menu, session, handlers, path)
-        menu.addSeparator()
-        _copying(menu, session, path)
-        menu.addSeparator()
-    index = tree.currentIndex()
-    menu.addAction(translate("NodeMenu", "E&xpand"), lambda: tree.expand(index)).setEnabled(
-        index.isValid() and not tree.isExpanded(index)
-    )
-    menu.addAction(translate("NodeMenu", "&Collapse"), lambda: tree.collapse(index)).setEnabled(
-        index.isValid() and tree.isExpanded(index)
-    )
-    menu.addAction(translate("NodeMenu", "Collapse &all"), handlers.collapse_all)
-    menu.addSeparator()
-    add_picture(menu, tree, "structure", session.say)
-    return menu
-
-
-def _going(menu: QMenu, session: Session, handlers: NodeMenuActions, path: tuple[Node, ...]) -> None:
-    node, row = path[-1], nearest_row(path)
-
-    def go(span: Span | None) -> None:
-        if span is not None:
-            session.select_span(span)
-
-    def add(text: str, act: Callable[[], object], enabled: bool) -> None:
-        menu.addAction(text, act).setEnabled(enabled)
-
-    add(translate("NodeMenu", "&Select bytes"), lambda: session.select_node(path), bool(node.span.size))
-    add(translate("NodeMenu", "&Follow pointer"), lambda: go(node.target), node.target is not None)
-
-    def ask() -> None:
-        session.select_node(path)
-        session.find_references()
-
-    add(translate("NodeMenu", "Find &references"), ask, bool(node.span.size))
-    if node.decoded:
-        add(translate("NodeMenu", "Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)), True)
-    # A field refers to another file if its record does.
-    elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
-    if elsewhere is not None:
-        add(translate("NodeMenu", "Go to {0}").format(elsewhere.text), lambda: handlers.elsewhere(elsewhere), True)
-    number = -1 if row is None else row
-    add(translate("NodeMenu", "Go to &object"), lambda: session.select_row(number), row is not None)
-    add(translate("NodeMenu", "&Look up object"), lambda: handlers.look_up(number), row is not None)
-    there = row is not None and not session.request.sandbox
-    add(translate("NodeMenu", "&Extract object…"), lambda: handlers.extract(number), there)
-
-
-def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
-    node, request = path[-1], session.request
-    names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
-    whole = node.value.hex() if isinstance(node.value, bytes) else node.value
-    value = headline(node) if whole is None else str(whole)
-
-    def add(where: QMenu, text: str, copied: Callable[[], str], put: Callable[[str], None] = copy_text) -> None:
-        where.addAction(text, lambda: put(copied()))
-
-    if value:
-        add(menu, translate("NodeMenu", "Copy &value"), lambda: value, copy_lines)
-    add(menu, translate("NodeMenu", "Copy &name"), lambda: node.name)
-    add(menu, translate("NodeMenu", "Copy &path"), lambda: " › ".join(names))
-    add(menu, translate("NodeMenu", "Copy &offset"), lambda: f"{node.span.start:#x}")
-    forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
-    add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2), copy_lines)
-    if node.span.size and not request.sandbox:
-        how = request.opened_with()
-        # In a sandbox, the command would read the file on disk.
-        add(
-            forms,
-            translate("NodeMenu", "&shardcore command"),
-            lambda: explain_command(request.shown, node.span, how),
-        )
-        add(
-            forms,
-            translate("NodeMenu", "&Python line"),
-            lambda: explain_line(request.shown, node.span, how),
-        )
-
-
-_Place = tuple[str, Span]
+_NodeId = tuple[str, Span]
 
 
 @dataclass(frozen=True)
 class HighlightedNodes:
     """Nodes with highlights: `ends` always show them, `ways` (their ancestors) only while collapsed."""
 
-    ends: dict[_Place, list[Highlight]] = field(default_factory=dict)
-    ways: dict[_Place, list[Highlight]] = field(default_factory=dict)
+    ends: dict[_NodeId, list[Highlight]] = field(default_factory=dict)
+    ways: dict[_NodeId, list[Highlight]] = field(default_factory=dict)
 
     def at(self, node: object, *, expanded: bool) -> list[Highlight]:
-        if not isinstance(node, Node):
+        if not self.ends or not isinstance(node, Node):
             return []
-        place = (node.name, node.span)
-        around = [] if expanded else self.ways.get(place, [])
-        return sorted((*self.ends.get(place, ()), *around), key=lambda highlight: highlight.number)
+        found = self.ends.get((node.name, node.span), [])
+        found = found if expanded else [*found, *self.ways.get((node.name, node.span), ())]
+        return sorted(found, key=lambda highlight: highlight.number)
 
 
 def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> HighlightedNodes:
@@ -186,7 +87,7 @@ def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> Highligh
     return found
 
 
-Index = QModelIndex | QPersistentModelIndex
+# --- painting ---
 
 BAR = 7
 """Width in pixels of the bar left of a name."""
@@ -197,94 +98,75 @@ _BESIDE = 16
 FLAG_SPACE = 14
 """Width in pixels of the flag of a note."""
 
-_MAX_LISTED = 5
-
-MOST_FLAGS = 500
-"""Maximum number of notes whose nodes are looked up."""
-
-_VALUE = COLUMNS.index("Value")
-
 _EDGE = 8
 """Padding of a cell in pixels."""
 
-_NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
-_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
-"""Minimum widths in digits: name, name beside long numbers, value."""
-
-
-class NodeDelegate(QStyledItemDelegate):
+class CellDelegate(QStyledItemDelegate):
     def __init__(self, tree: StructureTree) -> None:
         super().__init__(tree)
         self._tree = tree
-        self._painting = False
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        super().initStyleOption(option, index)
-        node = index.data(NODE_ROLE)
-        colours = theme.of(self._tree)
-        role = option.palette.ColorRole.Text
-        if isinstance(node, Node) and node.error:
-            option.palette.setColor(role, colours.error)
-            if index.column() == 0:
-                option.text = f"✖ {option.text}"
-        elif index.column() != 0:
-            option.palette.setColor(role, colours.text if index.column() == _VALUE else colours.muted)
-        if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
-            option.text = f"{option.text} ≠"
-        if index.column() == 0:
+        # Without `super`, which requests ten roles of each cell.
+        tree, column = self._tree, index.column()
+        node, text = tree.nodes.node(index), tree.nodes.texts(index)[column]
+        option.index = index
+        option.displayAlignment = LEFT if column < OFFSET else RIGHT
+        option.features |= QStyleOptionViewItem.ViewItemFeature.HasDisplay
+        colour = tree.colours.text if column in (0, VALUE) else tree.colours.muted
+        if node is not None and node.error:
+            colour = tree.colours.error
+            text = f"✖ {text}" if column == 0 else text
+        option.palette.setColor(option.palette.ColorRole.Text, colour)
+        room = option.rect.width() - _EDGE
+        if column == 0:
+            if node is not None and node.differs is not None:
+                text += " ≠"
             # Reserve room for the bar that `paint` draws.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
-        if self._painting and index.column() in (0, _VALUE):
-            room = option.rect.width() - _EDGE
-            if index.column() == 0:
-                badges = _badge_sizes(self._highlights(index), badge_font(option.font))
-                room = option.rect.width() - BAR - _BESIDE - int(sum(size.width() + 1 for size in badges))
-                room -= FLAG_SPACE if self._tree.notes_at(index) else 0
-            option.text = cut_text(option.fontMetrics, option.text, max(room, 0))
+            room = option.rect.width() - BAR - _BESIDE - tree.marks_width(index)
+        option.text = cut_text(option.fontMetrics, text, max(room, 0)) if column in (0, VALUE) else text
 
-    def _highlights(self, index: Index) -> Sequence[Highlight]:
-        return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
+
+class NameDelegate(CellDelegate):
+    """Also paints the section of a node, the numbers of its highlights, and the flag of its notes."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        self._painting = True
         super().paint(painter, option, index)
-        self._painting = False
-        if index.column() != 0:
-            return
-        self._paint_badges(painter, option, index)
-        colour = self._tree.section_colour(index)
-        if colour is None:
-            return
-        height = option.fontMetrics.height()
-        place = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
-        painter.fillRect(place, theme.of(self._tree).edge(index.data(SECTION_ROLE)))
-        painter.fillRect(place.adjusted(1, 1, -1, -1), colour)
+        tree = self._tree
+        if tree.lit.ends or tree.noted.ends:
+            self._paint_marks(painter, option, index)
+        if (bar := tree.bar_colours(tree.nodes.section(index))) is not None:
+            height = option.fontMetrics.height()
+            area = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
+            painter.fillRect(area, bar[0])
+            painter.fillRect(area.adjusted(1, 1, -1, -1), bar[1])
 
-    def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        highlights = self._highlights(index)
+    def _paint_marks(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        tree, colours = self._tree, self._tree.colours
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        colours = theme.of(self._tree)
-        ground, ink = theme.selected(self._tree)
-        right = option.rect.right() - 2
-        if self._tree.notes_at(index):
+        ground, ink = theme.selected(tree)
+        right, middle = option.rect.right() - 2, option.rect.center().y()
+        if tree.notes_at(index):
             right -= FLAG_SPACE
-            flag = QRectF(right + 4, option.rect.center().y() - 5, 8, 12)
+            flag = QRectF(right + 4, middle - 5, 8, 12)
             paint_flag(painter, flag, *((ink, ground) if selected else (colours.note, colours.base)))
+        highlights = tree.lit.at(tree.nodes.node(index), expanded=tree.isExpanded(index))
         if not highlights:
             return
         painter.save()
         painter.setFont(badge_font(option.font))
-        sizes = _badge_sizes(highlights, painter.font())
+        sizes = [badge_size(highlight.number, painter.font()) for highlight in highlights]
         left = right - sum(size.width() + 1 for size in sizes)
         # Cover the end of the name.
-        behind = ground if selected else colours.base
-        strong = selected and self._tree.hasFocus()
-        painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), behind)
+        behind = QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height())
+        painter.fillRect(behind, ground if selected else colours.base)
         for highlight, size in zip(highlights, sizes, strict=True):
-            place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
-            paint_badge(painter, colours, place, highlight.number, hollow=highlight.hollow, inverted=strong)
+            at = QPointF(left, middle - size.height() / 2 + 1)
+            inverted = selected and tree.hasFocus()
+            paint_badge(painter, colours, at, highlight.number, hollow=highlight.hollow, inverted=inverted)
             left += size.width() + 1
         painter.restore()
 
@@ -295,12 +177,23 @@ def joined_tip(own: str, notes: str) -> str:
     return tip("\n".join(part for part in (own, notes) if part))
 
 
-def _badge_sizes(highlights: Sequence[Highlight], font: QFont) -> list[QSizeF]:
-    return [badge_size(highlight.number, font) for highlight in highlights]
+# --- the tree ---
+
+_MAX_LISTED = 5
+
+MOST_FLAGS = 500
+"""Maximum number of notes whose nodes are looked up."""
+
+_NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
+
+_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
+"""Minimum widths in digits: name, name beside long numbers, value."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreePlace:
+    """Expanded nodes, by the names of their paths, and scroll position of a file."""
+
     uri: str
     expanded: frozenset[tuple[str, ...]]
     top: int
@@ -319,13 +212,48 @@ class StructureTree(QTreeView):
         self.session = session
         self._following = False
         self._top: int | None = None
+        # Expanded nodes are kept when the same file is read again.
+        self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
         self.nodes = NodeModel(session, self)
-        self.lit = HighlightedNodes()
-        self.noted = HighlightedNodes()
+        self.lit, self.noted = HighlightedNodes(), HighlightedNodes()
+        self.colours = theme.of(self)
+        self._bars: dict[tuple[str, SectionRole], tuple[QColor, QColor]] = {}
+        self._seen, self._longest, self._heads = [0] * len(COLUMNS), 0, list[int]()
+        self._sizing, self._by_hand = False, dict[int, int]()
+        self._size_soon = Debounce(self, self._size_columns)
+        self._build()
+        for signal, slot in (
+            (self.header().sectionResized, self._resized),
+            (self.nodes.modelReset, self._forget_widths),
+            (self.nodes.modelReset, self._expand_root),
+            (self.nodes.rowsInserted, self._expand_again),
+            (self.nodes.dataChanged, self._size_soon.again),
+            (self.nodes.layoutChanged, self._size_soon.again),
+            (self.nodes.rowsInserted, self._size_soon.again),
+            (self.expanded, self._size_soon.again),
+            (self.verticalScrollBar().valueChanged, self._size_soon.again),
+            (self.verticalScrollBar().rangeChanged, self._return_to_top),
+            (self.verticalScrollBar().actionTriggered, self._stay),
+            (self.expanded, lambda index: self._expanded[1].add(self._names(index))),
+            (self.collapsed, lambda index: self._expanded[1].discard(self._names(index))),
+            (self.nodes.revealed, self._show),
+            (self.clicked, self._clicked),
+            (session.opened, self._opened),
+            (session.closed, self.nodes.load),
+            (session.index_loaded, self._index_loaded),
+            (session.highlights_changed, self._highlights_changed),
+            (session.notes.changed, self._notes_changed),
+        ):
+            signal.connect(slot)
+        WhileVisible(session.selection_changed, self, self._follow)
+        self._size_columns()
+
+    def _build(self) -> None:
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
-        self.setItemDelegate(NodeDelegate(self))
+        self.setItemDelegate(CellDelegate(self))
+        self.setItemDelegateForColumn(0, NameDelegate(self))
         self.setUniformRowHeights(True)
         self.setIndentation(14)
         self.setAlternatingRowColors(False)
@@ -336,37 +264,7 @@ class StructureTree(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
-        # Only rows on the screen are measured.
-        header.setResizeContentsPrecision(0)
-        self._make_differs()
-        self._seen, self._longest = [0] * len(COLUMNS), 0
-        self._size_soon = Debounce(self, self._size_columns)
-        self._sizing, self._by_hand = False, dict[int, int]()
-        header.sectionResized.connect(self._resized)
-        self.nodes.modelReset.connect(self._forget_widths)
-        for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
-            shown.connect(self._size_soon.again)
-        self.verticalScrollBar().valueChanged.connect(self._size_soon.again)
-        self.verticalScrollBar().rangeChanged.connect(lambda *_: self._return_to_top())
-        self.verticalScrollBar().actionTriggered.connect(lambda _: self._stay())
-        self.nodes.modelReset.connect(self._expand_root)
-        # Expanded nodes are kept when the same file is read again.
-        self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
-        self.nodes.rowsInserted.connect(self._expand_again)
-        self.expanded.connect(lambda index: self._expanded[1].add(self._names(index)))
-        self.collapsed.connect(lambda index: self._expanded[1].discard(self._names(index)))
-        self.nodes.revealed.connect(self._show)
-        self.clicked.connect(self._clicked)
-        session.opened.connect(self._opened)
-        session.closed.connect(self.nodes.load)
-        session.index_loaded.connect(self._index_loaded)
-        WhileVisible(session.selection_changed, self, self._follow)
-        session.highlights_changed.connect(self._highlights_changed)
-        session.notes.changed.connect(self._notes_changed)
-        self._size_columns()
-
-    def _make_differs(self) -> None:
-        self.differs = QToolButton(self.header())
+        self.differs = QToolButton(header)
         self.differs.setObjectName("structureDiffers")
         self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
@@ -379,9 +277,31 @@ class StructureTree(QTreeView):
         )
         self.differs.toggled.connect(self.nodes.show_differing)
 
-    def section_colour(self, index: Index) -> QColor | None:
-        role = index.data(SECTION_ROLE)
-        return theme.of(self).section(role) if isinstance(role, SectionRole) else None
+    # --- colours and marks ---
+
+    def bar_colours(self, role: SectionRole | None) -> tuple[QColor, QColor] | None:
+        """Return edge and tint of a section."""
+        if role is None:
+            return None
+        at = self.colours.name, role
+        if at not in self._bars:
+            self._bars[at] = self.colours.edge(role), self.colours.section(role)
+        return self._bars[at]
+
+    def marks_width(self, index: Index) -> int:
+        """Return the width in pixels of the numbers and the flag right of a name."""
+        if not self.lit.ends and not self.noted.ends:
+            return 0
+        highlights, font = self.lit.at(self.nodes.node(index), expanded=self.isExpanded(index)), badge_font(self.font())
+        width = int(sum(badge_size(highlight.number, font).width() + 1 for highlight in highlights))
+        return width + (FLAG_SPACE if self.notes_at(index) else 0)
+
+    def notes_at(self, index: Index) -> str:
+        notes = self.session.notes.all
+        noted = self.noted.at(self.nodes.node(index), expanded=self.isExpanded(index))
+        numbers = [highlight.number for highlight in noted]
+        texts = [notes[number].text or BOOKMARK for number in numbers if number < len(notes)]
+        return "\n".join(f"{FLAG} {text}" for text in texts[:_MAX_LISTED])
 
     def _highlights_changed(self) -> None:
         highlights = self.session.highlights
@@ -391,50 +311,43 @@ class StructureTree(QTreeView):
                 self.lit = lit
                 self.viewport().update()
 
-        if not highlights:
-            take(HighlightedNodes())
-        else:
+        if highlights:
             self.session.ask(lambda shard, _: highlighted_nodes(shard, highlights), take, key=("lit", self))
-
-    def notes_at(self, index: Index) -> str:
-        if not self.noted.ends:
-            return ""
-        notes = self.session.notes.all
-        noted = self.noted.at(index.data(NODE_ROLE), expanded=self.isExpanded(index))
-        numbers = [highlight.number for highlight in noted]
-        texts = [notes[number].text or BOOKMARK for number in numbers if number < len(notes)]
-        return "\n".join(f"{FLAG} {text}" for text in texts[:_MAX_LISTED])
+        elif self.lit.ends:
+            take(HighlightedNodes())
 
     def _notes_changed(self) -> None:
-        notes = self.session.notes.all[:MOST_FLAGS]
+        highlights = [Highlight(n, note.span) for n, note in enumerate(self.session.notes.all[:MOST_FLAGS])]
 
         def take(noted: HighlightedNodes) -> None:
             self.noted = noted
             self.viewport().update()
 
-        if not notes:
+        if highlights:
+            work = lambda shard, _: highlighted_nodes(shard, highlights)  # noqa: E731
+            self.session.ask(work, take, key=("noted", self), priority=JobPriority.PREFETCH)
+        elif self.noted.ends:
             take(HighlightedNodes())
-            return
-        highlights = [Highlight(number, note.span) for number, note in enumerate(notes)]
-        self.session.ask(
-            lambda shard, _: highlighted_nodes(shard, highlights),
-            take,
-            key=("noted", self),
-            priority=JobPriority.PREFETCH,
-        )
 
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and (index := self.indexAt(event.pos())).isValid():
-            notes = self.notes_at(index.siblingAtColumn(0))
-            if notes:
-                own = str(index.siblingAtColumn(0).data(Qt.ItemDataRole.ToolTipRole) or "")
+            name = index.siblingAtColumn(0)
+            if notes := self.notes_at(name):
+                own = str(name.data(Qt.ItemDataRole.ToolTipRole) or "")
                 QToolTip.showText(event.globalPos(), joined_tip(own, notes), self.viewport())
                 return True
         return super().viewportEvent(event)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.colours = theme.of(self)
+        super().paintEvent(event)
+
+    # --- widths of the columns ---
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "_by_hand"):
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_size_soon"):
+            self._heads.clear()
             self._forget_widths()
 
     def _forget_widths(self) -> None:
@@ -445,24 +358,30 @@ class StructureTree(QTreeView):
         if not self._sizing and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
             self._by_hand[column] = width
 
-    def _longest_number(self) -> int:
-        longest, index = 0, self.indexAt(QPoint(0, 0))
-        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
-            text = str(index.siblingAtColumn(_VALUE).data() or "")
-            if _NUMBER.fullmatch(text):
-                longest = max(longest, self.fontMetrics().horizontalAdvance(text) + 2 * _EDGE)
+    def _measure(self) -> None:
+        """Widen the columns for the rows on the screen; they do not shrink while the file is open."""
+        header, metrics = self.header(), self.fontMetrics()
+        if not self._heads:
+            self._heads = [header.sectionSizeHint(column) for column in range(len(COLUMNS))]
+            self._heads[0] += self.differs.sizeHint().width() + 6
+        seen = [max(old, head) for old, head in zip(self._seen, self._heads, strict=True)]
+        index, bottom = self.indexAt(QPoint(0, 0)), self.viewport().height()
+        while index.isValid() and (place := self.visualRect(index)).top() < bottom:
+            texts = self.nodes.texts(index)
+            for column, text in enumerate(texts):
+                width = metrics.horizontalAdvance(text) + _EDGE
+                seen[column] = max(seen[column], width if column else place.left() + BAR + _BESIDE + width)
+            if _NUMBER.fullmatch(texts[VALUE]):
+                self._longest = max(self._longest, metrics.horizontalAdvance(texts[VALUE]) + 2 * _EDGE)
             index = self.indexBelow(index)
-        return longest
+        self._seen = seen
 
     def _size_columns(self) -> None:
-        header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
-        hints = [max(self.sizeHintForColumn(n) + 2, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
-        hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
-        self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
-        self._longest = max(self._longest, self._longest_number())
+        self._measure()
+        digit, room = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
         name, kind, value, offset, size = self._seen
         least = min(value, max(_LEAST_VALUE * digit, self._longest))
-        letters = max((self.viewport().width() - kind - least - offset - size) // digit, _SHORT_NAME)
+        letters = max((room - kind - least - offset - size) // digit, _SHORT_NAME)
         columns = (
             ColumnWidth(name, min(name, min(letters, _LEAST_NAME) * digit)),
             ColumnWidth(kind, kind),
@@ -470,14 +389,14 @@ class StructureTree(QTreeView):
             ColumnWidth(offset, offset),
             ColumnWidth(size, size),
         )
-        widths = share_width(columns, _VALUE, self.viewport().width(), self._by_hand)
+        widths = share_width(columns, VALUE, room, self._by_hand)
         self._sizing = True
         for column, width in enumerate(widths):
             self.setColumnWidth(column, width)
         self._sizing = False
-        wish = self.differs.sizeHint()
-        self.differs.resize(wish.width(), min(wish.height(), header.height()))
-        self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)
+        button, height = self.differs.sizeHint(), self.header().height()
+        self.differs.resize(button.width(), min(button.height(), height))
+        self.differs.move(widths[0] - button.width() - 6, (height - self.differs.height()) // 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -485,21 +404,77 @@ class StructureTree(QTreeView):
             self._size_columns()
         self._bring_in(event.oldSize().height())
 
-    def _bring_in(self, height: int) -> bool:
-        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
-        row = self.visualRect(self.currentIndex())
-        seen = row.isValid() and 0 <= row.center().y() < height
-        if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):
-            self.scrollTo(self.currentIndex())
-        return seen
+    # --- the menu of a node ---
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        handlers = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
-        return node_menu(self, self.session, handlers, path)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if path:
+            self._add_targets(menu, path)
+            menu.addSeparator()
+            self._add_copies(menu, path)
+            menu.addSeparator()
+        index = self.currentIndex()
+        expanded = self.isExpanded(index)
+        expand = menu.addAction(self.tr("E&xpand"), lambda: self.expand(index))
+        expand.setEnabled(index.isValid() and not expanded)
+        menu.addAction(self.tr("&Collapse"), lambda: self.collapse(index)).setEnabled(index.isValid() and expanded)
+        menu.addAction(self.tr("Collapse &all"), self.collapse_all)
+        menu.addSeparator()
+        add_picture(menu, self, "structure", self.session.say)
+        return menu
+
+    def _add_targets(self, menu: QMenu, path: tuple[Node, ...]) -> None:
+        node, row, session = path[-1], nearest_row(path), self.session
+        number = -1 if row is None else row
+        has_bytes, has_row = bool(node.span.size), row is not None
+        # A field refers to another file if its record does.
+        elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
+
+        def go(span: Span | None) -> None:
+            if span is not None:
+                session.select_span(span)
+
+        def find() -> None:
+            session.select_node(path)
+            session.find_references()
+
+        def add(text: str, act: Callable[[], object], enabled: bool = True) -> None:
+            menu.addAction(text, act).setEnabled(enabled)
+
+        add(self.tr("&Select bytes"), lambda: session.select_node(path), has_bytes)
+        add(self.tr("&Follow pointer"), lambda: go(node.target), node.target is not None)
+        add(self.tr("Find &references"), find, has_bytes)
+        if node.decoded:
+            add(self.tr("Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)))
+        if elsewhere is not None:
+            add(self.tr("Go to {0}").format(elsewhere.text), lambda: self.go_elsewhere(elsewhere))
+        add(self.tr("Go to &object"), lambda: session.select_row(number), has_row)
+        add(self.tr("&Look up object"), lambda: self.look_up_row(number), has_row)
+        extracts = has_row and not session.request.sandbox
+        add(self.tr("&Extract object…"), lambda: self.extract_requested.emit(number), extracts)
+
+    def _add_copies(self, menu: QMenu, path: tuple[Node, ...]) -> None:
+        node, request = path[-1], self.session.request
+        names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
+        whole = node.value.hex() if isinstance(node.value, bytes) else node.value
+        value = headline(node) if whole is None else str(whole)
+        if value:
+            menu.addAction(self.tr("Copy &value"), lambda: copy_lines(value))
+        menu.addAction(self.tr("Copy &name"), lambda: copy_text(node.name))
+        menu.addAction(self.tr("Copy &path"), lambda: copy_text(" › ".join(names)))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{node.span.start:#x}"))
+        forms = menu.addMenu(self.tr("Copy &as"))
+        forms.addAction(self.tr("&JSON"), lambda: copy_lines(json.dumps(node_json(node), indent=2)))
+        if node.span.size and not request.sandbox:
+            # In a sandbox, the command would read the file on disk.
+            at = request.shown, node.span, request.opened_with()
+            forms.addAction(self.tr("&shardcore command"), lambda: copy_text(explain_command(*at)))
+            forms.addAction(self.tr("&Python line"), lambda: copy_text(explain_line(*at)))
 
     def look_up_row(self, row: int) -> None:
         def take(key: str | None) -> None:
@@ -525,6 +500,8 @@ class StructureTree(QTreeView):
         self._expanded[1].clear()
         self._expand_root()
 
+    # --- opening, and what stays expanded ---
+
     def _opened(self, _: object) -> None:
         self._stay()
         self._size_columns()
@@ -542,11 +519,11 @@ class StructureTree(QTreeView):
             self._expanded = (state.uri, set(state.expanded))
             self._top = state.top
 
-    def _return_to_top(self) -> None:
+    def _return_to_top(self, *_: object) -> None:
         if self._top is not None:
             self.verticalScrollBar().setValue(self._top)
 
-    def _stay(self) -> None:
+    def _stay(self, *_: object) -> None:
         self._top = None
 
     def _expand_root(self) -> None:
@@ -565,7 +542,7 @@ class StructureTree(QTreeView):
         return tuple(node.name for node in self.nodes.path(index))
 
     def _expand_again(self, parent: Index, first: int, last: int) -> None:
-        if self.nodes.only_differing or not parent.isValid():
+        if self.nodes.only_differing or not parent.isValid() or not self._expanded[1]:
             return
         above = self._names(parent)
         wanted = {names[-1] for names in self._expanded[1] if names[:-1] == above}
@@ -587,6 +564,8 @@ class StructureTree(QTreeView):
                 self._follow(self.session.selection)
 
         self.nodes.modelReset.connect(again)
+
+    # --- following the selection and changing it ---
 
     def _follow(self, selection: Selection) -> None:
         if not self.session.switching and selection.origin is not self.session:
@@ -614,6 +593,14 @@ class StructureTree(QTreeView):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._return_to_top()
         self._following = False
+
+    def _bring_in(self, height: int) -> bool:
+        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
+        row = self.visualRect(self.currentIndex())
+        seen = row.isValid() and 0 <= row.center().y() < height
+        if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):
+            self.scrollTo(self.currentIndex())
+        return seen
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._following = True

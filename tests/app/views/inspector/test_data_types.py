@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from shardscope.views.inspector.data_types import MOST, TOO_FEW, readings
+from shardscope.views.inspector.details import MOST, TOO_FEW, readings
 
 
 def read(data: bytes) -> dict[str, tuple[str, str | None]]:

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, SourceError, Span
 from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
-from shardscope.views.inspector.node_details import PENDING, RAW
+from shardscope.views.inspector.details import PENDING, RAW
+from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.inspector.panel import Inspector
 from tests.app.conftest import open_in, visible
 
@@ -45,8 +48,15 @@ def settle(session: Session, qtbot: QtBot) -> None:
 
 def text(inspector: Inspector, name: str) -> str:
     """The value of a row about the node; empty when there is none."""
-    widget = inspector.node_form.value(name)
-    return widget.text if widget is not None else ""
+    row = inspector.page.row(name)
+    return row.text if row is not None else ""
+
+
+def click(page: DetailsPage, text: str) -> None:
+    """Clicks a link of a page."""
+    found = page.document().find(text)
+    assert not found.isNull()
+    QTest.mouseClick(page.viewport(), Qt.MouseButton.LeftButton, pos=page.cursorRect(found).center() - QPoint(3, 0))
 
 
 def test_details_of_fields_and_objects(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:
@@ -54,8 +64,8 @@ def test_details_of_fields_and_objects(inspector: Inspector, session: Session, q
     assert inspector.file.isVisible()
     select(session, qtbot, 64)
     assert not inspector.file.isVisible()
-    assert inspector.name.text == "index_position"
-    assert inspector.doc.text
+    assert inspector.page.toPlainText().startswith("index_position")
+    assert any(row.tone == "muted" for row in inspector.page.rows)
     for name, value in (
         ("role", "offset"),
         ("bytes", "0x40–0x47 · 8 bytes"),
@@ -67,16 +77,22 @@ def test_details_of_fields_and_objects(inspector: Inspector, session: Session, q
         assert text(inspector, name) == value
     session.select_row(12)
     settle(session, qtbot)
-    shown = {row.name: row.text for row in inspector.object_form.rows}
+    shown = {row.name: row.text for row in inspector.page.rows}
     assert shown["key"].startswith("ca978112")
     expected = {"size": "1 byte", "stored": "1 byte · not compressed", "state": "live", "slot": "12"}
     assert (expected | {"content": "→ 0x210 · 1 byte"}).items() <= shown.items()
-    assert inspector.object_form.isVisible()
+    assert "OBJECT" in inspector.page.toPlainText()
     select(session, qtbot, 1170)
-    inspector.node_form.value("raw").copy()
+    raw = inspector.page.document().find(text(inspector, "raw")[:8])
+    inspector.page.setTextCursor(raw)
+    QTest.keySequence(inspector.page, QKeySequence.StandardKey.Copy)
+    assert clip.text() == text(inspector, "raw")[:8]
+    raw.clearSelection()
+    inspector.page.setTextCursor(raw)
+    QTest.keySequence(inspector.page, QKeySequence.StandardKey.Copy)
     assert clip.text() == (data / "swh/small.shard").read_bytes()[1167 : 1167 + RAW].hex(" ")
     select(session, qtbot, 72)
-    assert not inspector.object_form.isVisible()
+    assert "OBJECT" not in inspector.page.toPlainText()
     inspector.more.menu().actions()[0].trigger()
     assert clip.text().startswith("### index\\_size")
     session.close()
@@ -117,7 +133,7 @@ def test_bytes_that_are_not_there_or_cannot_be_had(
     held.act = lambda: gate.wait(60)
     monkeypatch.setattr(session.shard, "bytes_of", lambda name: held)
     session.select_span(Span("", 40, 41))
-    qtbot.waitUntil(lambda: session.selection.complete and inspector.name.text == "objects_count")
+    qtbot.waitUntil(lambda: session.selection.complete and inspector.page.toPlainText().startswith("objects_count"))
     try:
         assert text(inspector, "raw") == inspector.numbers.value("u64", 2) == PENDING
     finally:
@@ -126,8 +142,8 @@ def test_bytes_that_are_not_there_or_cannot_be_had(
     assert inspector.numbers.value("u64", 2) == "12"
     held.act = fail
     session.select_span(Span("", 41, 42))
-    qtbot.waitUntil(lambda: "the disk is gone" in inspector.error.text)
-    assert inspector.name.text == "objects_count"
+    qtbot.waitUntil(lambda: "the disk is gone" in inspector.page.toPlainText())
+    assert inspector.page.toPlainText().startswith("objects_count")
     assert inspector.numbers.value("u8") == PENDING
 
 
@@ -146,11 +162,10 @@ def test_the_summary_of_a_sample(
     session: Session, qtbot: QtBot, made: Inspector, sample: str, format: str, objects: str, index: str
 ) -> None:
     open_in(session, qtbot, resource_paths.resources() / "samples" / sample)
-    qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][:2] == [format, objects])
+    qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][1:3] == [format, objects])
     settle(session, qtbot)
     assert made.file.picture.isVisible() is (sample in ("bloscpack/array.blp", "neuroglancer/volume"))
-    link = next(link for link in made.file.links if link.text == index)
-    link.clicked.emit()
+    click(made.file.parts, index)
     settle(session, qtbot)
     assert session.selection.path
     assert not made.file.isVisible()
@@ -174,9 +189,9 @@ def test_counting_on_request(session: Session, qtbot: QtBot, made: Inspector, mo
     with qtbot.waitSignal(session.opened):
         session.open(str(resource_paths.resources() / "samples/des/archive"))
     settle(session, qtbot)
-    assert made.file.form.rows[1].text == "not counted yet"
-    made.file.load.clicked.emit()
-    qtbot.waitUntil(lambda: made.file.form.rows[1].text.startswith("11 objects"))
+    assert made.file.form.row("objects").text == "not counted yet"
+    click(made.file.form, "Load index")
+    qtbot.waitUntil(lambda: made.file.form.row("objects").text.startswith("11 objects"))
 
 
 def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, made: Inspector, data: Path) -> None:
@@ -188,9 +203,8 @@ def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, made: Ins
     field = session.selection.path[-1].children[0]
     session.select_node((*session.selection.path, field))
     settle(session, qtbot)
-    link = made.node_form.value("stored in")
-    assert link.text.startswith("→ chunks 0..")
-    link.clicked.emit()
+    assert text(made, "stored in").startswith("→ chunks 0..")
+    click(made.page, text(made, "stored in")[:10])
     qtbot.waitUntil(lambda: session.selection.span is not None and session.selection.span.source.startswith("xorb:"))
     settle(session, qtbot)
     assert session.selection.path
@@ -201,8 +215,8 @@ def test_a_missing_xorb(session: Session, qtbot: QtBot, made: Inspector, data: P
     (tmp_path / path.name).write_bytes(path.read_bytes())
     _segment(session, qtbot, tmp_path / path.name)
     before = session.selection.span
-    made.node_form.value("stored in").clicked.emit()
-    qtbot.waitUntil(lambda: "missing xorb" in made.error.text)
+    click(made.page, text(made, "stored in")[:10])
+    qtbot.waitUntil(lambda: "missing xorb" in made.page.toPlainText())
     assert session.selection.span == before
 
 

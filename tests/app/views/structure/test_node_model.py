@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore.shards import dataset
 from shardcore.teaching.resource_paths import resources
 from shardscope.session.session import Session
-from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
+from shardscope.views.structure.node_model import NODE_ROLE, PAGE, NodeModel
 from tests.app.conftest import open_in
 
 Open = Callable[[Path], NodeModel]

@@ -28,47 +28,12 @@ from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 
 MOST_VISITED = 4000
-"""Nodes visited."""
+"""Maximum number of nodes examined for differences from the specification."""
 
 FEW = 8
 """If there are more computed children than this, only the first is examined."""
 
 MOST_DEEP = 12
-
-
-class _Walk:
-    def __init__(self) -> None:
-        self.left = MOST_VISITED
-        self.reported: set[tuple[str, str]] = set()
-
-    def pruned(self, node: Node, depth: int) -> Node | None:
-        self.left -= 1
-        if self.left < 0 or depth > MOST_DEEP:
-            return None
-        # The rows of a table have numbers for names.
-        name = (node.spec, "" if node.name.startswith("[") else node.name)
-        own = node.differs is not None and name not in self.reported
-        if own:
-            self.reported.add(name)
-        kids = tuple(kid for child in _some(node) if (kid := self.pruned(child, depth + 1)) is not None)
-        return replace(node, children=kids, decoded="") if own or kids else None
-
-
-def _some(node: Node) -> Sequence[Node]:
-    kids = node.children
-    if not isinstance(kids, Children):
-        return kids
-    count = len(kids)
-    return kids.make(0, count if count <= FEW else 1) if count else ()
-
-
-def differing(root: Node) -> Node:
-    """Return the tree reduced to fields where specification and practice differ, with their parents.
-
-    In tables, only the first row is examined. Stops after `MOST_VISITED` nodes.
-    """
-    return _Walk().pruned(root, 0) or replace(root, children=())
-
 
 PAGE = 128
 """Number of children loaded by one job."""
@@ -78,16 +43,113 @@ MAX_CHILDREN = 200_000
 
 NODE_ROLE = int(Qt.ItemDataRole.UserRole)
 
-SECTION_ROLE = NODE_ROLE + 1
-"""Item role of the `SectionRole` of a node's bytes; None outside sections."""
-
 _LONGEST_TIP = 400
 
 COLUMNS = ("Name", "Type", "Value", "Offset", "Size")
+VALUE, OFFSET = COLUMNS.index("Value"), COLUMNS.index("Offset")
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+_DISPLAY, _ALIGNMENT = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.TextAlignmentRole
+_TOOL_TIP, _SPOKEN = Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole
+_ROLES = frozenset({_DISPLAY, _TOOL_TIP, _SPOKEN, NODE_ROLE})
 
 Index = QModelIndex | QPersistentModelIndex
+Texts = tuple[str, str, str, str, str]
 
 T = TypeVar("T")
+
+
+# --- reading nodes, in jobs ---
+
+
+@dataclass(frozen=True)
+class _Level:
+    """One level of a path: the page of children with the next node, and its row."""
+
+    count: int
+    page: int
+    nodes: Sequence[Node]
+    sections: Sequence[SectionRole | None]
+    row: int
+
+
+def differing(root: Node) -> Node:
+    """Return the tree reduced to fields where specification and practice differ, with their parents.
+
+    In tables, only the first row is examined. Stops after `MOST_VISITED` nodes.
+    """
+    visited, reported = 0, set[tuple[str, str]]()
+
+    def pruned(node: Node, depth: int) -> Node | None:
+        nonlocal visited
+        visited += 1
+        if visited > MOST_VISITED or depth > MOST_DEEP:
+            return None
+        # The rows of a table have numbers for names.
+        name = (node.spec, "" if node.name.startswith("[") else node.name)
+        own = node.differs is not None and name not in reported
+        if own:
+            reported.add(name)
+        children = node.children
+        if isinstance(children, Children) and (count := len(children)):
+            children = children.make(0, count if count <= FEW else 1)
+        found = tuple(kid for child in children if (kid := pruned(child, depth + 1)) is not None)
+        return replace(node, children=found, decoded="") if own or found else None
+
+    return pruned(root, 0) or replace(root, children=())
+
+
+def _children(shard: Shard, node: Node) -> Sequence[Node]:
+    """Return the children that the tree shows; the decoded content of a node comes first."""
+    return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
+
+
+def _level(shard: Shard, parent: Node, kids: Sequence[Node], page: int, row: int = -1) -> _Level:
+    start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
+    nodes = list(kids[start:stop]) if start < stop else []
+    source = parent.span.source
+    try:
+        sections = shard.sections_of(source) if source or shard.source is not None else ()
+    except ShardError:
+        sections = ()
+    roles: list[SectionRole | None] = []
+    for node in nodes:
+        section = section_at(sections, node.span.start) if sections and node.span.source == source else None
+        roles.append(None if section is None else section.role)
+    return _Level(min(len(kids), MAX_CHILDREN), page, nodes, roles, row)
+
+
+def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
+    """Return the page around each node of a path, as far as the tree contains it; None for another source."""
+    if path[0].span.source != shard.tree.span.source:
+        return None  # another file, such as a xorb beside its shard
+    levels: list[_Level] = []
+    node = path[0]
+    for wanted in path[1:]:
+        kids = _children(shard, node)
+        if (row := _row_of(kids, wanted)) is None:
+            # Groups of a long table are not part of a path.
+            break
+        levels.append(_level(shard, node, kids, row // PAGE, row))
+        node = levels[-1].nodes[row % PAGE]
+    return levels
+
+
+def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
+    candidates = range(len(kids))
+    if isinstance(kids, Children):
+        # One byte more at both ends, to include empty nodes.
+        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)[:GROUP_SIZE]
+    for row in candidates:
+        kid = kids[row]
+        if kid.name == wanted.name and kid.span == wanted.span:
+            return row
+    return None
+
+
+# --- the model ---
 
 
 @dataclass
@@ -102,41 +164,7 @@ class _Opened:
     sections: dict[int, Sequence[SectionRole | None]] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Level:
-    """One level of a path: the page of children with the next node, and its row."""
-
-    count: int
-    page: int
-    nodes: Sequence[Node]
-    sections: Sequence[SectionRole | None]
-    row: int
-
-
-def children_of(shard: Shard, node: Node) -> Sequence[Node]:
-    """Return the children that the tree shows; the decoded content of a node comes first."""
-    return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
-
-
-def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
-    """Return the section role of each node; None for other sources, and if sections cannot be read."""
-    source = parent.span.source
-    try:
-        sections = shard.sections_of(source) if source or shard.source is not None else ()
-    except ShardError:
-        sections = ()
-    found = []
-    for node in nodes:
-        section = section_at(sections, node.span.start) if node.span.source == source else None
-        found.append(None if section is None else section.role)
-    return found
-
-
-def make_page(kids: Sequence[Node], page: int) -> list[Node]:
-    start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
-    return list(kids[start:stop]) if start < stop else []
+    texts: dict[int, Texts] = field(default_factory=dict)
 
 
 class NodeModel(QAbstractItemModel):
@@ -158,6 +186,8 @@ class NodeModel(QAbstractItemModel):
 
     def _write_again(self) -> None:
         self.layoutAboutToBeChanged.emit()
+        for entry in self._open:
+            entry.texts.clear()
         self.layoutChanged.emit()
 
     # --- filling ---
@@ -180,9 +210,7 @@ class NodeModel(QAbstractItemModel):
             return
 
         def work(shard: Shard, job: Job) -> tuple[Node, _Level]:
-            root = shard.tree
-            kids = children_of(shard, root)
-            return root, _level(shard, root, kids, 0)
+            return shard.tree, _level(shard, shard.tree, _children(shard, shard.tree), 0)
 
         def take(found: tuple[Node, _Level]) -> None:
             root, level = found
@@ -199,10 +227,10 @@ class NodeModel(QAbstractItemModel):
         self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
 
         def add(node: Node, parent: int, row: int) -> None:
-            number, kids = len(self._open), list(node.children)
+            number, kids = len(self._open), node.children
             self._open[parent].opened[row] = number
-            pages = {page: make_page(kids, page) for page in range(-(-len(kids) // PAGE))}
-            self._open.append(_Opened(node, parent, row, count=len(kids), pages=dict(pages)))
+            pages = {start // PAGE: kids[start : start + PAGE] for start in range(0, len(kids), PAGE)}
+            self._open.append(_Opened(node, parent, row, count=len(kids), pages=pages))
             for at, kid in enumerate(kids):
                 add(kid, number, at)
 
@@ -225,20 +253,17 @@ class NodeModel(QAbstractItemModel):
             return
         entry.asked.add(page)
         node = entry.node
-
-        def work(shard: Shard, job: Job) -> _Level:
-            return _level(shard, node, children_of(shard, node), page)
-
-        self._ask(work, lambda level: self._take(number, level))
+        self._ask(
+            lambda shard, _: _level(shard, node, _children(shard, node), page), lambda level: self._take(number, level)
+        )
 
     def _take(self, number: int, level: _Level) -> None:
         entry = self._open[number]
         entry.asked.discard(level.page)
         entry.sections[level.page] = level.sections
-        index = self._index_of(number)
         if entry.count is None:
             if level.count:
-                self.beginInsertRows(index, 0, level.count - 1)
+                self.beginInsertRows(self._index_of(number), 0, level.count - 1)
             entry.count = level.count
             entry.pages[level.page] = level.nodes
             if level.count:
@@ -274,10 +299,8 @@ class NodeModel(QAbstractItemModel):
 
     def reveal(self, path: tuple[Node, ...]) -> None:
         """Load all levels of a path in a job, then emit `revealed`."""
-        if not path or not self._open or self.only_differing:
-            return
-
-        self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
+        if path and self._open and not self.only_differing:
+            self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
 
     def _walk(self, levels: list[_Level] | None) -> None:
         index = self.index(0, 0) if levels is not None else QModelIndex()
@@ -298,8 +321,7 @@ class NodeModel(QAbstractItemModel):
     def path(self, index: Index) -> tuple[Node, ...]:
         nodes: list[Node] = []
         while index.isValid():
-            node = self.node(index)
-            if node is not None:
+            if (node := self.node(index)) is not None:
                 nodes.append(node)
             index = self.parent(index)
         return tuple(reversed(nodes))
@@ -311,7 +333,40 @@ class NodeModel(QAbstractItemModel):
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)
         return page[index.row() % PAGE] if page is not None and index.row() % PAGE < len(page) else None
 
-    # --- what Qt asks ---
+    def section(self, index: Index) -> SectionRole | None:
+        """Return the role of the section with a node's bytes; None outside sections."""
+        if not index.isValid():
+            return None
+        page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
+        return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
+
+    def texts(self, index: Index) -> Texts:
+        """Return the texts of all columns; a node that is not loaded is requested and shown as an ellipsis."""
+        entry, row = self._open[index.internalId()], index.row()
+        if (found := entry.texts.get(row)) is not None:
+            return found
+        node = self.node(index)
+        if node is None:
+            self._fetch(index.internalId(), row // PAGE)
+            return "…", "", "", "", ""
+        entry.texts[row] = found = self._texts(index, node)
+        return found
+
+    def _texts(self, index: Index, node: Node) -> Texts:
+        name, value = node_name(node) if index.internalId() else short_name(node.name), grouped_value(node)
+        name, value = shown(name), shown(value)
+        kind = node.type or ("bits" if node.bits is not None else "text" if isinstance(node.value, str) else "")
+        if node.bits is not None:
+            return name, kind, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
+        if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
+            # Data sets and groups of their files have no bytes.
+            return name, "", value, "", ""
+        top = self._open[index.internalId()].parent == 0
+        if not kind and top and (role := self.section(index)) is not None:
+            kind = role.value
+        return name, kind, value, offset_words(node.span.start), f"{node.span.size:,}"
+
+    # --- overrides ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         number = self._entry(parent)
@@ -340,9 +395,7 @@ class NodeModel(QAbstractItemModel):
         if number is not None and (count := self._open[number].count) is not None:
             return count > 0
         node = self.node(parent)
-        if node is None:
-            return False
-        return node.expandable or bool(node.decoded)
+        return node is not None and (node.expandable or bool(node.decoded))
 
     def canFetchMore(self, parent: Index) -> bool:
         return parent.isValid() and self._entry(parent) is None and self.hasChildren(parent)
@@ -351,59 +404,23 @@ class NodeModel(QAbstractItemModel):
         if (number := self._make_entry(parent)) is not None:
             self._fetch(number, 0)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:
+        if role == _DISPLAY and orientation is Qt.Orientation.Horizontal:
             return COLUMNS[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(_alignment(section))
-        return None
+        return int(LEFT if section < OFFSET else RIGHT) if role == _ALIGNMENT else None
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
+    def data(self, index: Index, role: int = _DISPLAY) -> Any:
+        if role not in _ROLES or not index.isValid():
             return None
+        if role == _DISPLAY:
+            return self.texts(index)[index.column()]
         node = self.node(index)
-        if node is None:
-            self._fetch(index.internalId(), index.row() // PAGE)
-            return "…" if role == Qt.ItemDataRole.DisplayRole and index.column() == 0 else None
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return self._texts(index, node)[index.column()]
-            case Qt.ItemDataRole.ToolTipRole:
-                return tip(_tip_of(node))
-            case Qt.ItemDataRole.AccessibleTextRole:
-                differs = ", differs from the specification" if node.differs and not index.column() else ""
-                return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
-            case Qt.ItemDataRole.TextAlignmentRole:
-                return int(_alignment(index.column()))
-            case _:
-                return node if role == NODE_ROLE else self.section(index) if role == SECTION_ROLE else None
-
-    def section(self, index: Index) -> SectionRole | None:
-        if not index.isValid():
-            return None
-        page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
-        return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
-
-    def _role_of(self, index: Index) -> str:
-        top = self._open[index.internalId()].parent == 0
-        role = self.section(index) if top else None
-        return role.value if role is not None else ""
-
-    def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str, str]:
-        name = shown(node_name(node) if index.internalId() else short_name(node.name))
-        value = shown(grouped_value(node))
-        if node.bits is not None:
-            return name, _type_of(node), value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
-        if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
-            # Data sets and groups of their files have no bytes.
-            return name, "", value, "", ""
-        return name, _type_of(node) or self._role_of(index), value, offset_words(node.span.start), f"{node.span.size:,}"
-
-
-def _type_of(node: Node) -> str:
-    return node.type or ("bits" if node.bits is not None else "text" if isinstance(node.value, str) else "")
+        if role == NODE_ROLE or node is None:
+            return node
+        if role == _TOOL_TIP:
+            return tip(_tip_of(node))
+        differs = ", differs from the specification" if node.differs and not index.column() else ""
+        return f"{self.texts(index)[index.column()]}{', damaged' if node.error else ''}{differs}"
 
 
 def _tip_of(node: Node) -> str:
@@ -417,46 +434,3 @@ def _tip_of(node: Node) -> str:
         f"≠ {node.differs.sentence}" if node.differs is not None else "",
     )
     return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", grouped(node.error), place) if text)
-
-
-def _level(shard: Shard, node: Node, kids: Sequence[Node], page: int, row: int = -1) -> _Level:
-    nodes = make_page(kids, page)
-    return _Level(min(len(kids), MAX_CHILDREN), page, nodes, section_roles(shard, node, nodes), row)
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column >= 3 else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
-    """Return the page around each node of a path, as far as the tree contains it; None for another source."""
-    if path[0].span.source != shard.tree.span.source:
-        return None  # another file, such as a xorb beside its shard
-    levels: list[_Level] = []
-    node = path[0]
-    wanted = list(path[1:])
-    while wanted:
-        kids = children_of(shard, node)
-        row = _row_of(kids, wanted[0])
-        if row is None:
-            # Groups of a long table are not part of a path.
-            break
-        page = row // PAGE
-        level = _level(shard, node, kids, page, row)
-        levels.append(level)
-        node = level.nodes[row % PAGE]
-        wanted.pop(0)
-    return levels
-
-
-def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
-    candidates = range(len(kids))
-    if isinstance(kids, Children):
-        # One byte more at both ends, to include empty nodes.
-        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)[:GROUP_SIZE]
-    for row in candidates:
-        kid = kids[row]
-        if kid.name == wanted.name and kid.span == wanted.span:
-            return row
-    return None

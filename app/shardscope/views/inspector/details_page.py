@@ -1,0 +1,155 @@
+"""Details as one page of text: rows that wrap anywhere, can be selected and copied, and lead to what they name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from PySide6.QtCore import QEvent, QPoint, QSizeF, Qt, QUrl, Signal
+from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QKeySequence, QTextCursor, QTextOption, QTextTable
+from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy
+
+from shardcore.model.text import shown_lines
+from shardscope.views.inspector.details import DetailRow
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.fonts import MONO, points, px, register
+from shardscope.widgets.plain_text import ResourceFreeText
+
+_LEAST_NAME, _MOST_NAME = 44, 130
+"""Limits in pixels of the width of names."""
+
+
+_BAR = (
+    '<tr><td colspan="2"><table width="100%" cellspacing="0" cellpadding="0"><tr style="font-size:3pt">'
+    '<td width="{}%" bgcolor="{}" style="padding:0">&nbsp;</td><td bgcolor="{}" style="padding:0">&nbsp;</td>'
+    "</tr></table></td></tr>"
+)
+
+
+class DetailsPage(ResourceFreeText):
+    """Rows of details in one document, as high as its text.
+
+    One widget instead of a label per cell, since Qt measures each label several times per change.
+    """
+
+    followed = Signal(object)
+    """Carries the link of the row."""
+
+    rows: tuple[DetailRow, ...] = ()
+    corner = 0
+    """Width in pixels of a button over the end of the first row."""
+
+    def __init__(self, name: str, spoken: str) -> None:
+        super().__init__()
+        register()
+        self._at: list[int] = []
+        """Index in `rows` of each row of the table."""
+        self.setObjectName(name)
+        self.setAccessibleName(spoken)
+        self.setOpenLinks(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.viewport().setAutoFillBackground(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.document().setDocumentMargin(0)
+        self.document().setDefaultStyleSheet("td { padding-bottom: 5px; white-space: pre-wrap; }")
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.anchorClicked.connect(self._follow)
+        self.hide()
+
+    def set_rows(self, rows: Sequence[DetailRow]) -> None:
+        if (new := tuple(rows)) != self.rows:
+            self.rows = new
+            self._render()
+        self.setVisible(bool(new))
+
+    def row(self, name: str) -> DetailRow | None:
+        return next((row for row in self.rows if row.name == name), None)
+
+    def _fit(self, size: QSizeF) -> None:
+        self.setFixedHeight(math.ceil(size.height()))
+
+    def _render(self) -> None:
+        colours, metrics, lines = theme.of(self), self.fontMetrics(), []
+        widest = _LEAST_NAME
+        for row in self.rows:
+            if row.share is None:
+                widest = max(widest, metrics.horizontalAdvance(row.name) + 8)
+        muted, raised = colours.muted.name(), colours.raised.name()
+        self._at = []
+        for number, row in enumerate(self.rows):
+            self._at.append(number)
+            text = row.text if row.text.isprintable() else shown_lines(row.text)
+            text = escape(text)
+            style = f"color:{(colours.accent if row.link is not None else getattr(colours, row.tone)).name()};"
+            if row.mono:
+                style += f"font-family:'{MONO}';"
+            if row.strong:
+                style += f"font-weight:{int(QFont.Weight.DemiBold)};"
+            if row.size:
+                style += f"font-size:{points(row.size)}pt;"
+            if row.link is not None:
+                tip = f' title="{escape(row.tip)}"' if row.tip else ""
+                text = f'<a href="{number}" style="{style}text-decoration:none;"{tip}>{text}</a>'
+            else:
+                text = f'<span style="{style}">{text}</span>'
+            if row.share is not None:
+                role, share = row.share
+                filled = (colours.accent if role is None else colours.section(role)).name()
+                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{escape(row.name)}</td></tr>')
+                lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
+                self._at.append(number)
+            elif row.name:
+                name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{escape(row.name)}</td>'
+                lines.append(f"<tr>{name}<td>{text}</td></tr>")
+            else:
+                room = f' style="padding-right:{self.corner}px"' if not number else ""
+                lines.append(f'<tr><td colspan="2"{room}>{text}</td></tr>')
+        self.setHtml(f'<table width="100%" cellspacing="0" cellpadding="0">{"".join(lines)}</table>')
+
+    # --- following and copying ---
+
+    def _follow(self, url: QUrl) -> None:
+        self.followed.emit(self.rows[int(url.toString())].link)
+
+    def _row_at(self, cursor: QTextCursor) -> DetailRow | None:
+        if not self.rows:
+            return None
+        # A bar is a table within its cell.
+        table = self.document().rootFrame().childFrames()[0]
+        line = table.cellAt(cursor.position()).row() if isinstance(table, QTextTable) else 0
+        return self.rows[self._at[line]]
+
+    def _copy(self, cursor: QTextCursor) -> None:
+        """Copy the selected part of a text, or all of the row, which may be more than is shown."""
+        row, part = self._row_at(cursor), self.textCursor().selection().toPlainText()
+        if row is not None and part in ("", row.text):
+            copy_lines(row.copied or row.text)
+        else:
+            copy_lines(part)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self._copy(self.textCursor())
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_mouse = event.reason() is QContextMenuEvent.Reason.Mouse
+        cursor = self.cursorForPosition(event.pos()) if by_mouse else self.textCursor()
+        row = self._row_at(cursor)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if row is not None and row.link is not None:
+            menu.addAction(self.tr("&Go there"), lambda: self.followed.emit(row.link))
+        menu.addAction(self.tr("&Copy"), lambda: self._copy(cursor))
+        menu.popup(event.globalPos() if by_mouse else self.mapToGlobal(QPoint(0, 0)))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if self.rows and event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self._render()
