@@ -27,7 +27,7 @@ from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.shell.notices import Button, Notice, Notices, NoticeTone
-from shardscope.tasks.extract.extract_task import ExtractTask, Result
+from shardscope.tasks.extract import ExtractTask, Result
 from shardscope.widgets.plain_text import tip
 
 

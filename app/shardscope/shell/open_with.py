@@ -29,7 +29,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.file_links import may_be_link, pasted_link
-from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button
+from shardscope.tasks.form import FieldForm, OptionField, field_for, path_button
 
 
 def no_fit() -> str:

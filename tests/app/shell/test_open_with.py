@@ -23,7 +23,7 @@ from shardscope.shell.open_with import OpenAs, OpenAsDialog, guess_text
 from shardscope.startup.file_links import split_link
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.preview.panel import PreviewPanel
-from shardscope.widgets.option_fields import JsonField, json_problem
+from shardscope.tasks.form import JsonField, json_problem
 from tests.remote.servers import RangeServer
 
 FORMATS = shardcore.shards.registry.all_formats()

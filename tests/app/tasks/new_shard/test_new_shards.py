@@ -21,9 +21,9 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
+from shardscope.tasks.form import TextField
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
-from shardscope.widgets.option_fields import TextField
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
 
