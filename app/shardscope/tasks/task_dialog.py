@@ -52,8 +52,6 @@ RESULT_PAGE = QSize(640, 360)
 class TaskDialog(QDialog):
     """Frame of the dialogs of tasks.
 
-    The rules for all of them:
-
     - Return presses the button that acts; Escape and *Cancel* close the dialog, which stops its checks
     - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
     - errors are shown in the line above the buttons; the button that acts is disabled while `ready` is False
@@ -86,18 +84,30 @@ class TaskDialog(QDialog):
     # --- for the action ---
 
     def compose(
-        self, parts: Sequence[QWidget | QLayout], name: str, spoken: str, *, beside: bool = False, margin: int = 16
+        self,
+        parts: Sequence[QWidget | QLayout],
+        name: str,
+        spoken: str,
+        *,
+        tall: QWidget | None = None,
+        beside: bool = False,
+        margin: int = 16,
     ) -> None:
-        """Lay out the form, which scrolls if it does not fit; `beside`: the message is to the left of the buttons."""
+        """Lay out the form, which scrolls if it does not fit, and the buttons.
+
+        `tall` is the part that takes the remaining height; `beside` puts the message to the left of the buttons.
+        """
         inner = QWidget(self)
         column = QVBoxLayout(inner)
         column.setContentsMargins(margin, 12, margin, 4)
         column.setSpacing(9)
         for part in parts:
             if isinstance(part, QWidget):
-                column.addWidget(part)
+                column.addWidget(part, int(part is tall))
             else:
                 column.addLayout(part)
+        if tall is None:
+            column.addStretch(1)
         page = QWidget(self)
         self.area = scrolled(inner, name, spoken, page)
         self._foot = QHBoxLayout() if beside else QVBoxLayout()
