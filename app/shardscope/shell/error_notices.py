@@ -20,7 +20,7 @@ from shardscope.session.session import OpenFailure, Session
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.open_with import OpenAs, no_fit
-from shardscope.tasks.connect.connect_task import ConnectTask
+from shardscope.tasks.connect import ConnectTask
 
 
 class ErrorNotices(QObject):

@@ -65,7 +65,7 @@ from shardscope.shell.status_line import StatusLine
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect_task import ConnectTask
+from shardscope.tasks.connect import ConnectTask
 from shardscope.tasks.find_key import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
