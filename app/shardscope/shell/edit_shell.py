@@ -16,9 +16,8 @@ from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.status_line import StatusLine
 from shardscope.tasks.edit.actions import EditActions, EditChip
-from shardscope.tasks.edit.dialog import LEAST, EditDialog
 from shardscope.tasks.edit.edit_switch import EditSwitch
-from shardscope.tasks.edit.editor import Editor, EditOutcome
+from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes
 from shardscope.views.hex.panel import HexPanel

@@ -352,7 +352,8 @@ class AddressDialog(TaskDialog):
             self._form.setRowVisible(part, signed or parsed is None)
         problem = self._problem(parsed)
         self._show(self.understood, f"✖ {problem}" if problem else self._described(parsed))
-        self.understood.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        colours = theme.of(self)
+        self.understood.setStyleSheet(f"color: {(colours.error if problem else colours.muted).name()};")
         self._fill_saved(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):

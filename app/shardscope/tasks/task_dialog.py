@@ -138,7 +138,9 @@ class TaskDialog(QDialog):
     def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> QPushButton:
         button = self.buttons.addButton(kind)
         button.setAutoDefault(False)
-        button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
+        if kind is QDialogButtonBox.StandardButton.Close:
+            # A list that has the keyboard keeps Escape from the dialog.
+            button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         button.clicked.connect(lambda _: self.reject())
         return button
 
@@ -177,7 +179,8 @@ class TaskDialog(QDialog):
                 self.busy = False
                 take(result)
             else:
-                self.session.note_error(error)
+                if self.of_file:
+                    self.session.note_error(error)
                 (failed or self.fail)(error)
 
         self._checks.add(kind)
