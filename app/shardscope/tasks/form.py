@@ -223,6 +223,9 @@ class ChoiceField(OptionField):
         chosen: str | None = self.box.currentData()
         return chosen
 
+    def problem(self) -> str:
+        return ""
+
     def set_value(self, value: Any) -> None:
         self.box.setCurrentIndex(max(self.box.findData(value), 0))
 
@@ -419,12 +422,17 @@ def option_of(name: str, one: Setting, default: Any) -> Option:
     return Option(name, kind, one.help, default=default, choices=one.values, path=path)
 
 
-def switch(operation: type, name: str) -> FlagField:
-    """Return the field of a switch that stands outside of a form."""
-    found = next((one, default) for field, one, default in settings_of(operation) if field == name)
-    field = FlagField(option_of(name, *found), title=_label(name, found[0]))
-    field.on = found[0].on
+def switch(operation: type, name: str, letter: str) -> FlagField:
+    """Return the field of a switch that stands outside of a form; Alt and `letter` toggle it."""
+    one, default = setting_of(operation, name)
+    field = FlagField(option_of(name, one, default), title=_label(name, one).replace(letter, f"&{letter}", 1))
+    field.on = one.on
     return field
+
+
+def setting_of(operation: type, name: str) -> tuple[Setting, Any]:
+    """Return the description of a setting, and its default."""
+    return next((one, default) for field, one, default in settings_of(operation) if field == name)
 
 
 def _label(name: str, one: Setting) -> str:
@@ -437,6 +445,8 @@ def small_label(text: str, name: str = "") -> QLabel:
     policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
     policy.setHeightForWidth(True)
     label.setSizePolicy(policy)
+    # Otherwise a layout reserves room for as many lines as a narrow label has.
+    label.setMinimumHeight(label.fontMetrics().height())
     return label
 
 

@@ -61,7 +61,7 @@ class RecoverDialog(TaskDialog):
         self.progress.setFixedHeight(8)
         self.progress.setAccessibleName(self.tr("Progress"))
         self.rows = self._list()
-        self.raw = switch(Recover, "raw")
+        self.raw = switch(Recover, "raw", "b")
         self.raw.changed.connect(lambda: run(None))
         self.raw.hide()
         self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
