@@ -29,7 +29,7 @@ from shardscope.session.jobs import Job, JobPriority, JobState
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.form import ChoiceField, FieldForm, FlagField, TwoWayField
+from shardscope.tasks.form import ChoiceField, FieldForm, FlagField, TwoWayField, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
@@ -76,7 +76,8 @@ class ExtractDialog(TaskDialog):
         self.extract = self.add_button(self.tr("&Extract"), self._act, Role.AcceptRole)
         self.add_close()
         self.compose([self.total, self.left_out, self.form], "extractArea", self.tr("Choices"), margin=20)
-        self.where.editTextChanged.connect(lambda _: (self.refresh(), self._soon.start()))
+        self.where.editTextChanged.connect(lambda _: self.refresh())
+        self.where.editTextChanged.connect(self._soon.again)
         self.form.changed.connect(self.preview)
         self.refresh()
         self.resize(max(self.sizeHint().width(), 620), self.sizeHint().height())
@@ -90,9 +91,6 @@ class ExtractDialog(TaskDialog):
         self.left_out.setText(" ")
         self.examples.setFont(theme.fixed_font())
         self.where = folder_box(self, folders, characters=20)
-        browse = QPushButton(self.tr("&Browse…"), self)
-        browse.setAutoDefault(False)
-        browse.clicked.connect(self._browse)
         names = Option("folders", OptionType.FLAG, "A key such as a/b/c.txt becomes the file c.txt in the folder a/b")
         policy = Option("conflict", OptionType.CHOICE, "", default=ASK, choices=tuple(POLICIES))
         unused = "Omits them from the manifest. They are never written as files."
@@ -110,7 +108,7 @@ class ExtractDialog(TaskDialog):
             "parts": self.parts,
         }
         form = self.form = FieldForm(reserved="ebcso")
-        form.add(self.tr("&To"), self.where, browse)
+        form.add(self.tr("&To"), self.where, side_button(self.tr("&Browse…"), self._browse))
         form.add_settings(ExtractOptions, own=own, without=WITHOUT)
         form.add_field(self.skip_unused, "")
         form.add_field(deleted, "")

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QObject, QPoint, QSize, Qt
-from PySide6.QtWidgets import QDialogButtonBox, QLineEdit, QMenu, QProgressBar, QPushButton, QTableView, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QTableView, QWidget
 
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.text import grouped_digits, plural
@@ -18,8 +18,8 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.form import FieldForm
-from shardscope.tasks.task_dialog import TaskDialog
+from shardscope.tasks.form import FieldForm, side_button
+from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.dock_table_columns import ColumnRule
@@ -81,26 +81,17 @@ class FindKeyDialog(TaskDialog):
         self.key.setPlaceholderText(self.tr("Key, as text"))
         self.where = folder_box(self, self._folders, characters=30)
         self.where.setObjectName("findKeyFolder")
-        self.start, browse = QPushButton(self.tr("&Find"), self), QPushButton(self.tr("&Browse…"), self)
-        self.start.setObjectName("findKeyStart")
-        self.start.clicked.connect(lambda _: self._start())
-        browse.clicked.connect(self._browse)
-        for button in (self.start, browse):
-            # Return opens the current row, so no button may be the default.
-            button.setAutoDefault(False)
-        self.progress = QProgressBar(self)
-        self.progress.setTextVisible(False)
-        self.progress.setFixedHeight(8)
-        self.progress.setAccessibleName(self.tr("Progress of the search"))
-        self.progress.setRange(0, 1)
+        # Return opens the current row, so no button is the default.
+        self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
+        self.progress = thin_progress(self.tr("Progress of the search"))
         self.model = KeyHitModel()
         self.table = self._make_table()
         self.open_button = self.add_button(self.tr("&Open"), lambda: self._open(self.table.currentIndex()))
         self.add_close(QDialogButtonBox.StandardButton.Close)
         form = FieldForm()
         form.add(self.tr("&Key"), self.key, self.start)
-        form.add(self.tr("Fol&der"), self.where, browse)
-        parts = [form, self.progress, self.table]
+        form.add(self.tr("Fol&der"), self.where, side_button(self.tr("&Browse…"), self._browse))
+        parts: list[QWidget | QLayout] = [form, self.progress, self.table]
         self.compose(parts, "findKeyArea", self.tr("Search and files"), tall=self.table, beside=True)
         self.key.returnPressed.connect(self._start_typed)
         self.where.lineEdit().returnPressed.connect(self._start_typed)  # type: ignore[union-attr]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -91,15 +91,18 @@ class OptionField(QWidget):
         """Show the help below the field."""
         about = small_label(self.option.help, f"about_{self.option.name}")
         about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
-        self.layout().addWidget(about)
+        self._column.addWidget(about)
 
-    def _hold(self, *widgets: QWidget, upright: bool = False) -> None:
+    def _hold(self, *widgets: QWidget, upright: bool = False, spacing: int = 8, fills: bool = True) -> None:
         row = QVBoxLayout() if upright else QHBoxLayout()
-        row.setSpacing(8)
+        row.setSpacing(spacing)
         for widget in widgets:
             row.addWidget(widget)
-        row.setStretch(0, int(not isinstance(widgets[0], QRadioButton)))
-        column = QVBoxLayout(self)
+        if fills:
+            row.setStretch(0, 1)
+        else:
+            row.addStretch(1)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(row)
@@ -170,11 +173,7 @@ class TwoWayField(OptionField):
         super().__init__(option, title)
         self.yes, self.no = QRadioButton(on), QRadioButton(off)
         self.no.setChecked(True)
-        self._hold(self.yes, self.no)
-        row = self.layout().itemAt(0).layout()
-        assert isinstance(row, QHBoxLayout)
-        row.setSpacing(18)
-        row.addStretch(1)
+        self._hold(self.yes, self.no, spacing=18, fills=False)
         self.set_value(bool(option.default))
         self.yes.toggled.connect(self.changed)
 
@@ -450,15 +449,21 @@ def small_label(text: str, name: str = "") -> QLabel:
     return label
 
 
-def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
+def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
+    """Return a button for a place beside a field; Return does not press it."""
     button = QPushButton(words)
+    button.setObjectName(name)
     button.setAutoDefault(False)
-
-    def ask() -> None:
-        (ask_folder if folder else ask_file)(button.window(), words.rstrip("…"), field.setText)
-
-    button.clicked.connect(ask)
+    button.setToolTip(doc)
+    button.clicked.connect(lambda _: slot())
     return button
+
+
+def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
+    def ask() -> None:
+        (ask_folder if folder else ask_file)(field.window(), words.rstrip("…"), field.setText)
+
+    return side_button(words, ask)
 
 
 def json_problem(text: str) -> str:

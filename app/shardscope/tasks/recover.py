@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialogButtonBox,
     QHeaderView,
-    QProgressBar,
     QTreeWidget,
     QTreeWidgetItem,
     QWidget,
@@ -28,7 +27,7 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch
-from shardscope.tasks.task_dialog import TaskDialog
+from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE
@@ -56,10 +55,8 @@ class RecoverDialog(TaskDialog):
         of = self.tr("the sandbox copy of {0}, not the file on disk") if self.request.sandbox else "{0}"
         words = self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(self.request.name, 60)))
         self.title = plain_label(self.tr("Searching for intact objects …"), wrap=True)
-        self.progress = QProgressBar(self)
-        self.progress.setTextVisible(False)
-        self.progress.setFixedHeight(8)
-        self.progress.setAccessibleName(self.tr("Progress"))
+        self.progress = thin_progress(self.tr("Progress"))
+        self.progress.setRange(0, 0)
         self.rows = self._list()
         self.raw = switch(Recover, "raw", "b")
         self.raw.changed.connect(lambda: run(None))

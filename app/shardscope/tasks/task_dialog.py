@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -89,7 +89,7 @@ class TaskDialog(QDialog):
         name: str,
         spoken: str,
         *,
-        tall: QWidget | None = None,
+        tall: QWidget | QLayout | None = None,
         beside: bool = False,
         margin: int = 16,
     ) -> None:
@@ -98,14 +98,14 @@ class TaskDialog(QDialog):
         `tall` is the part that takes the remaining height; `beside` puts the message to the left of the buttons.
         """
         inner = QWidget(self)
-        column = QVBoxLayout(inner)
+        column = self._column = QVBoxLayout(inner)
         column.setContentsMargins(margin, 12, margin, 4)
         column.setSpacing(9)
         for part in parts:
             if isinstance(part, QWidget):
                 column.addWidget(part, int(part is tall))
             else:
-                column.addLayout(part)
+                column.addLayout(part, int(part is tall))
         if tall is None:
             column.addStretch(1)
         page = QWidget(self)
@@ -201,6 +201,9 @@ class TaskDialog(QDialog):
     def refresh(self) -> None:
         """Enable buttons."""
 
+    def take_files(self, paths: Iterable[str]) -> None:
+        """Take files that were dropped on the form, with `setAcceptDrops`."""
+
     def leave(self) -> None:
         """Close the dialog because its file was closed."""
         self.reject()
@@ -213,14 +216,24 @@ class TaskDialog(QDialog):
         if (window := self.parentWidget()) is not None:
             window.window().activateWindow()
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.source() is None and _dropped(event) and not self.pages.currentIndex():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if not self.pages.currentIndex():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.take_files(_dropped(event))
+
     # --- sizes and pages ---
 
     def fit(self, *, shrink: bool = False) -> None:
         """Make room for the form, up to the size of the window."""
-        inner, around = self.area.widget(), self.parentWidget()
-        column = inner.layout()
+        column, around = self._column, self.parentWidget()
         column.activate()
-        width = max(self.width(), inner.minimumSizeHint().width())
+        width = max(self.width(), column.totalMinimumSize().width())
         tall = column.totalHeightForWidth(width) if column.hasHeightForWidth() else column.totalSizeHint().height()
         wish = max(tall + self._foot.totalSizeHint().height(), 0 if shrink else self.height())
         self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
@@ -251,6 +264,19 @@ class TaskDialog(QDialog):
             self.resize(self._form_size)
 
 
+def _dropped(event: QDropEvent) -> list[str]:
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+def thin_progress(spoken: str) -> QProgressBar:
+    bar = QProgressBar()
+    bar.setTextVisible(False)
+    bar.setFixedHeight(8)
+    bar.setAccessibleName(spoken)
+    bar.setRange(0, 1)
+    return bar
+
+
 class ProgressPage(QWidget):
     """Progress of a job that continues without the dialog."""
 
@@ -267,7 +293,8 @@ class ProgressPage(QWidget):
         buttons = QDialogButtonBox(self)
         self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
         self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
-        self.stop.clicked.connect(lambda _: (self.stop.setEnabled(False), stop()))
+        self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
+        self.stop.clicked.connect(lambda _: stop())
         self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
         self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
         self.hide_button.clicked.connect(dialog.reject)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QButtonGroup,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
+    QLayout,
     QLineEdit,
-    QPushButton,
     QRadioButton,
     QSizePolicy,
     QTableView,
@@ -47,28 +45,27 @@ from shardscope.tasks.edit.edit_preview import (
     put_back,
 )
 from shardscope.tasks.edit.edit_switch import EditSwitch
-from shardscope.tasks.form import FieldForm
+from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
+from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.file_dialogs import ask_files
-from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_model import Index, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 Roles = Qt.ItemDataRole
 
-SHORT, NARROW = 6, 3
-"""Number of old and new bytes shown per row, in a wide and in a narrow dialog."""
-LONG = 64
-"""Number of old and new bytes shown in the tooltip."""
+SHORT, LONG = 6, 64
+"""Number of old and new bytes shown per row, and in its tooltip."""
 
 
 class ChangeModel(TableModel):
     titles = ("Change", "Range", "Old", "New")
     numbers = ()
     things: tuple[ChangeRow, ...] = ()
-    short = SHORT
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
@@ -80,7 +77,7 @@ class ChangeModel(TableModel):
         return f"{self.titles[column]}: {self.text(row, column)}"
 
     def text(self, row: int, column: int) -> str:
-        return self._text(row, column, self.short)
+        return self._text(row, column, SHORT)
 
     def _text(self, number: int, column: int, most: int) -> str:
         row = self.things[number]
@@ -103,8 +100,6 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     return f"{data[:most].hex(' ')}{more}"
 
 
-NARROW_SHEET = 540
-"""Width in pixels at 100 % below which rows show fewer bytes."""
 LEAST = 400
 """Minimum width of the table in pixels."""
 LEAST_ROWS = 90
@@ -169,11 +164,10 @@ class EditDialog(TaskDialog):
         # Return in a field must not change the file.
         self.apply.setDefault(False)
         self.add_close()
-        form = [self.form] if self.form.rowCount() else []
-        parts = [self.title, help_, *form, self.table, self.total, sides, self.takedown, self.kept]
+        parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
+        parts += [self.takedown, self.kept]
         self.compose(parts, "editArea", self.tr("Options and changes"), tall=self.table)
         self.form.changed.connect(self._typed)
-        self.table.selectionModel().currentRowChanged.connect(self._chosen)
         self.takedown.toggled.connect(lambda _: self.refresh())
         self.resize(620, 460)
         first = self.file or next(iter(self.fields.values()), None)
@@ -181,14 +175,13 @@ class EditDialog(TaskDialog):
         self.refresh()
 
     def _file_field(self) -> QLineEdit:
-        line, choose = QLineEdit(self), QPushButton(self.tr("&Choose…"), self)
+        line = QLineEdit(self)
         line.setObjectName("edit_file")
         line.setPlaceholderText(self.tr("Drop or choose files"))
         line.setAcceptDrops(False)
         line.textChanged.connect(self._typed)
-        choose.setAutoDefault(False)
-        choose.clicked.connect(lambda _: ask_files(self, self.tr("Choose files"), self.take_files))
-        self.form.add(self.tr("&Files"), line, choose)
+        choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
+        self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))
         return line
 
     def _sides(self) -> QHBoxLayout:
@@ -205,25 +198,14 @@ class EditDialog(TaskDialog):
         return row
 
     def _table(self) -> QTableView:
-        table = QTableView(self)
+        rules = (ColumnRule(80), ColumnRule(), ColumnRule(70), ColumnRule(70))
+        table = row_table(self, self.model, rules, 0, self._chosen, lambda _: None)
         table.setObjectName("editChanges")
         table.setAccessibleName(self.tr("Changes"))
-        table.setModel(self.model)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
         table.setMinimumHeight(LEAST_ROWS)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        rows, header = table.verticalHeader(), table.horizontalHeader()
-        rows.hide()
-        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(self.fontMetrics().height() + 7)
-        header.setHighlightSections(False)
-        header.setMinimumSectionSize(48)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         return table
 
     def minimumSizeHint(self) -> QSize:
@@ -277,10 +259,10 @@ class EditDialog(TaskDialog):
         self.say(proposal.remark)
         self.total.setText(shown(proposal.total))
         self.model.show_things(proposal.rows)
-        self._size_columns()
         self.refresh()
         if proposal.rows:
             self.table.selectRow(0)
+            self.row_chosen.emit(proposal.rows[0])
         self.shown_changed.emit()
 
     def _failed(self, error: BaseException) -> None:
@@ -288,12 +270,6 @@ class EditDialog(TaskDialog):
         self.total.setText("")
         self.fail(error)
         self.shown_changed.emit()
-
-    def _size_columns(self) -> None:
-        self.model.short = NARROW if self.width() < px(NARROW_SHEET) else SHORT
-        for column in range(1, self.model.columnCount()):
-            self.table.resizeColumnToContents(column)
-        self.table.viewport().update()
 
     def refresh(self) -> None:
         found = self.proposal
@@ -339,24 +315,6 @@ class EditDialog(TaskDialog):
         if self.proposal is not None:
             self.accept()
             self.wanted.emit(self.proposal, not self.takedown.isChecked())
-
-    # --- events ---
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._size_columns()
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        urls = event.mimeData().urls()
-        if self.file is not None and urls and all(url.isLocalFile() for url in urls):
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        if self.file is not None:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            self.take_files(url.toLocalFile() for url in event.mimeData().urls())
 
 
 def _listed(paths: Iterable[Path]) -> str:

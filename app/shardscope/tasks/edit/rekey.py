@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.writing.declaration import REKEY
@@ -15,7 +15,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_switch import EditSwitch, maker
 from shardscope.tasks.edit.editor import EditOutcome, title_of
-from shardscope.tasks.form import FieldForm
+from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE
@@ -33,12 +33,9 @@ class RekeyDialog(TaskDialog):
         place = session.request.folder / Path(session.uri).name
         self.target = QLineEdit(str(place.with_suffix(f".rekeyed{place.suffix}")), self)
         self.target.setObjectName("rekeyTarget")
-        choose = QPushButton(self.tr("&Choose…"), self)
-        choose.setAutoDefault(False)
-        choose.clicked.connect(lambda _: self._choose())
         self.form = FieldForm(spacing=8, reserved="cwn")
         self.form.add_options(options)
-        self.form.add(self.tr("&New file"), self.target, choose)
+        self.form.add(self.tr("&New file"), self.target, side_button(self.tr("&Choose…"), self._choose))
         self.fields = self.form.fields
         self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole)
         self.add_close()

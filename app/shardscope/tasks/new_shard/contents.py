@@ -27,7 +27,7 @@ from shardcore.operations.description import Pack
 from shardcore.progress import Progress
 from shardcore.writing.inputs import input_files
 from shardcore.writing.manifest import ManifestReader
-from shardscope.tasks.form import switch
+from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
@@ -273,12 +273,8 @@ class ContentsView(QWidget):
                 self.use_manifests,
             ),
         ):
-            button = self.buttons[name] = QPushButton(words, self)
-            button.setObjectName(name)
-            button.setAutoDefault(False)
-            button.setToolTip(doc)
-            button.clicked.connect(slot)
-            buttons.addWidget(button)
+            self.buttons[name] = side_button(words, slot, name, doc)
+            buttons.addWidget(self.buttons[name])
         self.use = self.buttons["useManifest"]
         self.use.hide()
         skip = switch(Pack, "skip_unreadable", "k")

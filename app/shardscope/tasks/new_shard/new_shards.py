@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QKeySequence, QMouseEvent, QResizeEvent
+from PySide6.QtCore import QObject, QSize, QTimer, Signal
+from PySide6.QtGui import QAction, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -246,7 +246,8 @@ class NewShardDialog(TaskDialog):
         self.rule = ChoiceField(option_of("keys", *setting_of(Convert, "keys")), titles=RULES)
         self.rule.box.setObjectName("keyRule")
         self.rule.box.setAccessibleName(self.tr("Rule for keys"))
-        self.rule.changed.connect(lambda: (self._explain_keys(), self._changed()))
+        self.rule.changed.connect(self._explain_keys)
+        self.rule.changed.connect(self._changed)
         page = QWidget(self)
         form = FieldForm(page, spacing=7)
         form.add(self.tr("From"), source)
@@ -495,20 +496,9 @@ class NewShardDialog(TaskDialog):
         self._columns.setDirection(ways.LeftToRight if wide else ways.TopToBottom)
         self._columns.setSpacing(28 if wide else 16)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.source() is None and dropped_paths(event):
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        if self.contents is not None and not self.pages.currentIndex():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            self.contents.add(dropped_paths(event))
-
-
-def dropped_paths(event: QDropEvent) -> list[str]:
-    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+    def take_files(self, paths: Iterable[str]) -> None:
+        if self.contents is not None:
+            self.contents.add(paths)
 
 
 class NewShards(QObject):

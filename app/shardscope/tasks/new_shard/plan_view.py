@@ -11,7 +11,6 @@ from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QRectF,
     QSize,
@@ -22,7 +21,6 @@ from PySide6.QtGui import (
     QAccessible,
     QFontMetricsF,
     QHelpEvent,
-    QIcon,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -37,8 +35,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QToolTip,
     QTreeView,
     QVBoxLayout,
@@ -60,9 +56,6 @@ from shardscope.widgets.strip_scale import StripScale
 
 Index = QModelIndex | QPersistentModelIndex
 
-SECTION_ROLE = int(Qt.ItemDataRole.UserRole)
-"""Item role of the `SectionRole` of a section; None for files."""
-
 NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
@@ -73,8 +66,9 @@ ABOUT = "≈ "
 class PlanModel(QAbstractItemModel):
     """Files of a plan with their sections; the internal id is 0 for a file, and 1 + file index for its sections."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, view: QWidget) -> None:
+        super().__init__(view)
+        self._view = view
         self._planned: Planned | None = None
         self._name = ""
 
@@ -137,8 +131,8 @@ class PlanModel(QAbstractItemModel):
         if not index.isValid() or self._planned is None:
             return None
         section = self.section(index)
-        if role == SECTION_ROLE:
-            return section.role if section is not None else None
+        if role == Qt.ItemDataRole.DecorationRole and section is not None and not index.column():
+            return swatch(section.role, self._view)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
         if role == Qt.ItemDataRole.DisplayRole:
@@ -302,16 +296,6 @@ _MOST_SHARE = 10
 _ROWS = 8
 
 
-class _SectionRows(QStyledItemDelegate):
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        super().initStyleOption(option, index)
-        role = index.data(SECTION_ROLE)
-        if index.column() == NAME and isinstance(role, SectionRole):
-            option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
-            option.icon = QIcon(swatch(role, option.widget))
-            option.decorationSize = QSize(_SWATCH, _SWATCH)
-
-
 def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
     scale = widget.devicePixelRatioF()
     made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
@@ -355,7 +339,7 @@ class PlanView(QWidget):
         tree.setObjectName("planTree")
         tree.setAccessibleName(self.tr("Files and sections of the plan"))
         tree.setModel(self.model)
-        tree.setItemDelegate(_SectionRows(tree))
+        tree.setIconSize(QSize(_SWATCH, _SWATCH))
         tree.setUniformRowHeights(True)
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setTabKeyNavigation(False)

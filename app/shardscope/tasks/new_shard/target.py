@@ -10,13 +10,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural
 from shardcore.shards.format import Format
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.declaration import Writes
 from shardscope.session.open_request import OpenRequest
+from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
@@ -127,11 +128,7 @@ class TargetView(QWidget):
         self.line = QLineEdit(self)
         self.line.setObjectName("targetLine")
         self.line.setAccessibleName(self.tr("Target of the new shard"))
-        browse = QPushButton(self.tr("&Browse…"), self)
-        browse.setObjectName("targetBrowse")
-        browse.setAutoDefault(False)
-        browse.setToolTip(self.tr("Choose the file or folder"))
-        browse.clicked.connect(self._ask)
+        browse = side_button(self.tr("&Browse…"), self._ask, "targetBrowse", self.tr("Choose the file or folder"))
         self.one = QRadioButton(self.tr("One f&ile"), self)
         self.several = QRadioButton(self.tr("Fol&der of files"), self)
         self.one.setToolTip(self.tr("Everything in one shard"))
