@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -50,7 +51,7 @@ from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.file_dialogs import ask_files
-from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_model import Index, TableModel
@@ -58,14 +59,15 @@ from shardscope.widgets.tick_box import TickBox
 
 Roles = Qt.ItemDataRole
 
-SHORT, LONG = 6, 64
-"""Number of old and new bytes shown per row, and in its tooltip."""
+SHORT, NARROW, LONG = 6, 3, 64
+"""Number of old and new bytes shown per row in a wide and in a narrow dialog, and in the tooltip."""
 
 
 class ChangeModel(TableModel):
     titles = ("Change", "Range", "Old", "New")
     numbers = ()
     things: tuple[ChangeRow, ...] = ()
+    short = SHORT
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
@@ -77,7 +79,7 @@ class ChangeModel(TableModel):
         return f"{self.titles[column]}: {self.text(row, column)}"
 
     def text(self, row: int, column: int) -> str:
-        return self._text(row, column, SHORT)
+        return self._text(row, column, self.short)
 
     def _text(self, number: int, column: int, most: int) -> str:
         row = self.things[number]
@@ -100,6 +102,8 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     return f"{data[:most].hex(' ')}{more}"
 
 
+NARROW_SHEET = 540
+"""Width in pixels at 100 % below which rows show fewer bytes."""
 LEAST = 400
 """Minimum width of the table in pixels."""
 LEAST_ROWS = 90
@@ -198,7 +202,7 @@ class EditDialog(TaskDialog):
         return row
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(80), ColumnRule(), ColumnRule(70), ColumnRule(70))
+        rules = (ColumnRule(80), ColumnRule(), ColumnRule(), ColumnRule())
         table = row_table(self, self.model, rules, 0, self._chosen, lambda _: None)
         table.setObjectName("editChanges")
         table.setAccessibleName(self.tr("Changes"))
@@ -210,6 +214,13 @@ class EditDialog(TaskDialog):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(LEAST - 80, 200)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        short = NARROW if self.width() < px(NARROW_SHEET) else SHORT
+        if short != self.model.short:
+            self.model.short = short
+            self.model.layoutChanged.emit()
 
     # --- what is filled in ---
 

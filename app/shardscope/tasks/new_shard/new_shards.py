@@ -173,6 +173,7 @@ class NewShardDialog(TaskDialog):
         self.start = start
         self.counted = InputCount()
         self.writing: ProgressPage | None = None
+        self.outcome: ResultPage | None = None
         self._refused, self._final = "", True
         self._planned: tuple[NewShardJob, Planned] | None = None
         self._clock = QTimer(self)
@@ -476,6 +477,10 @@ class NewShardDialog(TaskDialog):
         title, verdict = self.tr("{0} was written and opened").format(name), report_text(packed.report)
         text = "\n".join(result_lines(packed))
         self.outcome = ResultPage(self, title, f"{'✔' if sound else '✖'} {verdict}", "ok" if sound else "error", text)
+
+    @property
+    def is_written(self) -> bool:
+        return self.outcome is not None
 
     def show_failed(self, why: str) -> None:
         self.turn_back()
