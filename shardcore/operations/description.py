@@ -40,6 +40,7 @@ class Setting:
         file: Whether it is the path of a file to write.
         listed: Whether it is a list of keys, which may also come from a file.
         panel: Title of its group in help; empty: the first one.
+        label: Label in a dialog; of a switch, text beside its box. Default: the help of a switch; else its name.
     """
 
     help: str
@@ -55,6 +56,7 @@ class Setting:
     file: bool = False
     listed: bool = False
     panel: str = ""
+    label: str = ""
 
 
 _SETTING = "setting"
@@ -80,7 +82,13 @@ def given(operation: Any) -> dict[str, Any]:
 
 TARGET_FORMAT = Setting(f"The format to write: {', '.join(FORMATS)}.", "FORMAT", positional=True, values=tuple(FORMATS))
 PLAN_ONLY = Setting("Print what would be written without writing it.")
-NO_VERIFY = Setting("Verify only the index of the result, not the contents.", "", ("--no-verify",), on=Depth.INDEX)
+NO_VERIFY = Setting(
+    "Verify only the index of the result, not the contents.",
+    "",
+    ("--no-verify",),
+    on=Depth.INDEX,
+    label="Verify only the index",
+)
 FORCE = Setting("Replace existing files.")
 OUT = "The shard; a folder, or a name ending with /, for several files."
 KEYS = Setting("Keys, in the text form of the format.", "KEY", listed=True)
@@ -146,16 +154,19 @@ class ExtractOptions:
     """
 
     limit: int | None = setting(None, LIMIT, "N", "--limit-bytes", unit="bytes", usual=DEFAULT_LIMIT)
-    folders: bool = setting(False, "Extract keys with / to sub-folders, or all into DIR.", "", "--folders/--flat")
+    folders: bool = setting(
+        False, "Extract keys with / to sub-folders, or all into DIR.", "", "--folders/--flat", label="Names"
+    )
     conflict: Conflict = setting(
         Conflict.ERROR,
         "Existing files: error (default), skip, rename or replace.",
         "POLICY",
         forced=("force", Conflict.REPLACE),
+        label="Existing files",
     )
     guess_extension: bool = setting(False, "Add missing file extensions, detected from the content.")
     parts: str = setting(AS_USUAL, "Also write these parts of each object.", "NAME|all|none")
-    manifest: bool = setting(True, "Write manifest.json.", "", "--manifest/--no-manifest")
+    manifest: bool = setting(True, "Write manifest.json.", "", "--manifest/--no-manifest", label="Write a manifest")
     skip_unused: bool = True
     deleted: bool = False
 
@@ -192,7 +203,12 @@ class Recover:
 
     folder: Path | None = setting(None, "Created if it does not exist.", "DIR", positional=True)
     plan: bool = setting(False, "Report without writing anything; DIR is not needed.")
-    raw: bool = setting(False, "Also extract bytes that belong to no object", formats=("des",))
+    raw: bool = setting(
+        False,
+        "Also extract bytes that belong to no object",
+        formats=("des",),
+        label="Include bytes outside any object",
+    )
     limit: int = setting(DEFAULT_LIMIT, LIMIT, "N", "--limit-bytes", unit="bytes")
 
 
@@ -207,7 +223,9 @@ class Pack:
     )
     manifest: str | None = setting(None, "Keys of the files: JSON Lines, or the manifest of extract.", "FILE|-")
     skip_unreadable: bool = setting(
-        False, "Skip files that cannot be read or whose names are not valid keys; exit code 1."
+        False,
+        "Skip files that cannot be read or whose names are not valid keys; exit code 1.",
+        label="Skip unreadable",
     )
     report: Path | None = setting(
         None, "Write the key of every input to a JSON file; -: standard output.", "FILE", file=True
@@ -255,6 +273,7 @@ class Convert:
         "N",
         "--limit-bytes",
         unit="bytes",
+        label="Size limit",
     )
     force: bool = setting(False, FORCE)
 

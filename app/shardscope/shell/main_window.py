@@ -56,8 +56,8 @@ from shardscope.shell.sandbox_shell import SandboxShell
 from shardscope.shell.teaching import Teaching, about_box
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import THEMES, Settings
-from shardscope.tasks.connect.connect_task import ConnectTask
-from shardscope.tasks.find_key.dialog import FindKeyTask
+from shardscope.tasks.connect import ConnectTask
+from shardscope.tasks.find_key import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.hex.panel import HexPanel

@@ -37,7 +37,7 @@ from shardscope.session.error_messages import ACTIONS
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.tasks.extract.extract_task import ExtractTask, Result
+from shardscope.tasks.extract import ExtractTask, Result
 from shardscope.widgets import theme
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip

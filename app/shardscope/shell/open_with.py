@@ -29,8 +29,8 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.single_instance import may_be_link, pasted_link
+from shardscope.tasks.form import FieldForm, OptionField, field_for, path_button
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button
 
 
 def no_fit() -> str:

@@ -38,7 +38,7 @@ from shardscope.session.session import OpenFailure, Session
 from shardscope.shell.notices import Button, Notices, NoticeTone, question
 from shardscope.shell.open_with import OpenAs, no_fit
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect_task import ConnectTask
+from shardscope.tasks.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 from shardscope.widgets.plain_text import tip

@@ -20,7 +20,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone, question
 from shardscope.tasks.edit.actions import EditChip
-from shardscope.tasks.recover.dialog import RecoverTask
+from shardscope.tasks.recover import RecoverTask
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets.file_dialogs import ask_target
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFileDialog, QSizePolicy, QWidget
@@ -72,3 +73,12 @@ def _shown(dialog: QFileDialog, chosen: Chosen | None, mode: QFileDialog.FileMod
         dialog.fileSelected.connect(chosen)
     dialog.open()
     return dialog
+
+
+def path_of(text: str) -> Path:
+    """Return a typed path as an absolute one; `~` is the home folder."""
+    try:
+        return Path(text.strip()).expanduser().absolute()
+    except RuntimeError:
+        # `~name` of an unknown user.
+        return Path(text.strip()).absolute()

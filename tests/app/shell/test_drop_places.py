@@ -103,7 +103,7 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
     drag.drop(middle(window, DropTarget.PACK))
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
     sheet = window.findChild(NewShardDialog)
-    assert sheet.form.inputs == tuple(map(str, paths))
+    assert sheet.inputs == tuple(map(str, paths))
     sheet.reject()
     drag = Dragging(window, mime_of(*paths))
     drag.to(QPoint(600, 400))

@@ -22,7 +22,7 @@ from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect_task import AddressDialog
+from shardscope.tasks.connect import AddressDialog
 from tests.app.shell.conftest import asked
 from tests.remote.bills import HUGE, des, swh_huge
 from tests.remote.faults import Drop, FaultProxy, after

@@ -19,7 +19,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect_task import AddressDialog, probe
+from shardscope.tasks.connect import AddressDialog, probe
 from tests.app.shell.conftest import asked, press
 from tests.app.shell.test_names import unnamed
 from tests.remote.faults import FaultProxy, Refuse

@@ -21,9 +21,9 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices
 from shardscope.shell.open_with import OpenAs, OpenAsDialog, guess_text
 from shardscope.startup.single_instance import split_link
+from shardscope.tasks.form import JsonField, json_problem
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.preview.panel import PreviewPanel
-from shardscope.widgets.option_fields import JsonField, json_problem
 from tests.remote.servers import RangeServer
 
 FORMATS = shardcore.shards.registry.all_formats()

@@ -20,7 +20,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.tasks.recover.dialog import RecoverTask
+from shardscope.tasks.recover import RecoverTask
 from shardscope.views.findings.panel import FindingsTable
 from tests.app.conftest import extract_to
 from tests.remote.faults import Drop, FaultProxy, after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
@@ -18,11 +18,11 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched_source import Change as Patch
 from shardcore.sources.patched_source import PatchedSource
-from shardcore.writing.declaration import EditSubject, Verb, compute_edit
+from shardcore.writing.declaration import Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, locked, make_rewrites
 from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, planned_undo, undo
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
-from shardscope.tasks.edit.edit_permission import maker
+from shardscope.tasks.edit.edit_switch import maker
 
 SHOWN = 64
 """Maximum number of old and new bytes per row."""
@@ -32,9 +32,6 @@ KEPT = 1 << 20
 
 MOST_LINES = 2_000
 """Maximum number of lines compared individually; for more, one range that differs is shown."""
-
-WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
-"""Verb that writes typed bytes; formats do not declare it."""
 
 Make = Callable[[bool, Progress], None]
 """Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
@@ -82,6 +79,8 @@ class Proposal:
         name: File that changes; empty if several do.
         proposed: Changes by source, for the bytes view.
         kept: Consequences without and with an undo file; empty if there is no choice.
+        asked: Request that it answers; None for typed bytes and undo.
+        undoes: Whether it undoes an edit.
     """
 
     what: str
@@ -93,6 +92,8 @@ class Proposal:
     make: Make
     kept: tuple[str, ...] = ()
     remark: str = ""
+    asked: EditRequest | None = None
+    undoes: bool = False
 
     @property
     def total(self) -> str:
@@ -122,10 +123,7 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
             now=asked.now,
             back=asked.back,
         )
-    if not isinstance(edit, Edit):
-        return _of_rewrites(shard, edit)
-    check_names(edit.path, hard_links=False)
-    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    return replace(_of_edit_with_undo(edit) if isinstance(edit, Edit) else _of_rewrites(shard, edit), asked=asked)
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
@@ -141,8 +139,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         if not new:
             raise UsageError("the typed bytes are the same as the file's")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
-    check_names(edit.path, hard_links=False)
-    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+    return _of_edit_with_undo(edit)
 
 
 def propose_undo(shard: Shard) -> Proposal:
@@ -150,7 +147,8 @@ def propose_undo(shard: Shard) -> Proposal:
         raise UsageError("only local files can be changed in place")
     journal, edit = planned_undo(shard.source)
     state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
-    return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
+    undone = _of_edit(edit, lambda _, progress: put_back(edit.path, progress))
+    return replace(undone, remark=state, undoes=True)
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
@@ -189,7 +187,12 @@ def _uncancellable(progress: Progress) -> Progress:
 # --- edits in place ---
 
 
-def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str = "") -> Proposal:
+def _of_edit_with_undo(edit: Edit) -> Proposal:
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = ()) -> Proposal:
     rows: list[ChangeRow] = []
     stretches: list[ProposedRange] = []
     left = KEPT
@@ -207,7 +210,7 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
         rows.append(ChangeRow("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
         stretches.append(ProposedRange(at, edit.old_size, None))
     proposed = {"": Proposed.of("", stretches)} if stretches else {}
-    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept, remark)
+    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept)
 
 
 def _stretch(change: FileChange, stop: int, most: int) -> ProposedRange:

@@ -1,18 +1,28 @@
-"""Switch that permits editing the open file; every opening turns it off."""
+"""Switch that permits editing the open file, off after every opening, and the edits that the file permits."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Shard
+from shardcore import DataSet, Shard, ShardError
+from shardcore.model.options import Option, OptionPurpose
+from shardcore.shards.format import Format
+from shardcore.shards.registry import format_of
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.patched_source import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
-from shardcore.writing.journal import Journal
+from shardcore.writing.declaration import REKEY, VERBS, Verb
+from shardcore.writing.journal import Journal, earlier_journals, journal_of
+from shardcore.writing.undo import interrupted_edit
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
-from shardscope.tasks.edit.edit_permission import EditPermission, edit_permission, interrupted_journal
 
 LOOKING = "Checking whether the file can be changed …"
 
@@ -105,3 +115,99 @@ class EditSwitch(QObject):
 
         if not is_address(uri):
             self._session.jobs.submit(lambda _: interrupted_journal(Path(uri)), key=("standing", self), done=done)
+
+
+@dataclass(frozen=True, slots=True)
+class EditPermission:
+    """Permission to change the open file.
+
+    Attributes:
+        why_not: Reason why nothing may be changed; empty if it may.
+        journal: Whether an undo file exists.
+        interrupted: Journal of an interrupted edit, or None.
+    """
+
+    verbs: tuple[Verb, ...] = ()
+    why_not: str = "Nothing is open"
+    journal: bool = False
+    interrupted: Journal | None = None
+    rekey: tuple[Option, ...] = ()
+
+
+def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
+    """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
+    path = shard.source.path if isinstance(shard.source, FileSource) else None
+    verbs = _verbs(shard)
+    why_not = _why_not(shard, uri, verbs, kept)
+    rekey = _rekey(shard)
+    if path is None:
+        return EditPermission(verbs, why_not, rekey=rekey)
+    there = journal_of(path).is_file() or bool(earlier_journals(path))
+    return EditPermission(verbs, why_not, there, interrupted_journal(path), rekey)
+
+
+def interrupted_journal(path: Path) -> Journal | None:
+    """Return the journal of an interrupted edit; None if it is missing or invalid."""
+    try:
+        return interrupted_edit(path)
+    except ShardError:
+        # Do not offer an invalid journal; an edit is then refused with the reason.
+        return None
+
+
+def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
+    return format_of(shard.format).edits[verb.name]
+
+
+def _declared(shard: Shard) -> Format | None:
+    try:
+        return format_of(shard.format)
+    except ShardError:
+        # A damaged file without a known format.
+        return None
+
+
+def _rekey(shard: Shard) -> tuple[Option, ...]:
+    found = _declared(shard)
+    if found is None or REKEY.name not in found.edits or isinstance(shard, DataSet) or shard.damage is not None:
+        return ()
+    return found.options_for(OptionPurpose.REKEY)
+
+
+def _verbs(shard: Shard) -> tuple[Verb, ...]:
+    found = _declared(shard)
+    if found is None:
+        return ()
+    whole = isinstance(shard, DataSet)
+    return tuple(verb for verb in VERBS if verb.name in found.edits and (verb.beside or not whole))
+
+
+def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[Path]) -> str:
+    found = _declared(shard)
+    if found is None or not any(verb.name in found.edits for verb in VERBS):
+        return "Files of this format cannot be changed in place: write a new one instead"
+    if not verbs:
+        return "A whole data set cannot be changed in place: open one of its files"
+    if shard.damage is not None:
+        return "The file is damaged: only intact files can be changed"
+    if isinstance(shard.source, PatchedSource):
+        return "This is a sandbox: save a copy and open it"
+    folder = shard.folder if isinstance(shard, DataSet) else None
+    if is_address(uri) or not (folder is None or isinstance(folder, LocalFolder)):
+        return "Remote files cannot be changed: download them first"
+    if folder is not None:
+        return _no_permission(None, folder.path)
+    if not isinstance(shard.source, FileSource):
+        return "It is part of another file: save it as a file and open that"
+    path = shard.source.path
+    if any(path.absolute().is_relative_to(one) for one in kept):
+        return "Samples cannot be changed: copy the file and open the copy"
+    return _no_permission(path if any(not verb.beside for verb in verbs) else None, path.absolute().parent)
+
+
+def _no_permission(path: Path | None, folder: Path) -> str:
+    if path is not None and not os.access(path, os.W_OK):
+        return f"No permission to write {path.name}: change the permissions, or copy the file"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"No permission to write into {folder}: the undo file cannot be kept there"
+    return ""

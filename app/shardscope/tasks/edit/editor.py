@@ -1,30 +1,42 @@
-"""Edits of the open file: dialog, job and outcome."""
+"""Edits of the open file: dialog beside the bytes, which show the changes in place, job and outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QRadioButton,
+    QSizePolicy,
+    QTableView,
+    QWidget,
+)
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.model.options import Option
-from shardcore.model.text import plural
+from shardcore.model.text import plural, shown
 from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
 from shardcore.writing.journal import Journal
-from shardscope.session.error_messages import error_text, failure
+from shardscope.session.display_text import cut_end, cut_middle, range_words
+from shardscope.session.error_messages import failure
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
-from shardscope.tasks.edit.dialog import EditDialog
 from shardscope.tasks.edit.edit_preview import (
-    WRITE,
     ChangeRow,
     EditRequest,
     Proposal,
@@ -34,10 +46,68 @@ from shardscope.tasks.edit.edit_preview import (
     put_back,
 )
 from shardscope.tasks.edit.edit_switch import EditSwitch
+from shardscope.tasks.form import FieldForm, side_button
+from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.widgets import theme
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.file_dialogs import ask_files
+from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.row_table import row_table
+from shardscope.widgets.table_model import Index, TableModel
+from shardscope.widgets.tick_box import TickBox
+
+Roles = Qt.ItemDataRole
+
+SHORT, NARROW, LONG = 6, 3, 64
+"""Number of old and new bytes shown per row in a wide and in a narrow dialog, and in the tooltip."""
 
 
-def title_of(verb: Verb, *, back: bool = False) -> str:
-    return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
+class ChangeModel(TableModel):
+    titles = ("Change", "Range", "Old", "New")
+    numbers = ()
+    things: tuple[ChangeRow, ...] = ()
+    short = SHORT
+
+    def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
+        return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
+
+    def tip(self, row: int, column: int) -> str:
+        return self._text(row, column, LONG)
+
+    def spoken(self, row: int, column: int) -> str:
+        return f"{self.titles[column]}: {self.text(row, column)}"
+
+    def text(self, row: int, column: int) -> str:
+        return self._text(row, column, self.short)
+
+    def _text(self, number: int, column: int, most: int) -> str:
+        row = self.things[number]
+        match column:
+            case 0:
+                return row.what
+            case 1:
+                return range_words(row.start, row.stop)
+            case 2:
+                return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else self.tr("after the end"))
+            case _:
+                return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else self.tr("cut off"))
+
+
+def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
+    if row.is_text:
+        # As many characters as the same bytes in hex.
+        return cut_end(" ".join(data.decode("utf-8", "replace").split()), 3 * most)
+    more = " …" if size > min(len(data), most) else ""
+    return f"{data[:most].hex(' ')}{more}"
+
+
+NARROW_SHEET = 540
+"""Width in pixels at 100 % below which rows show fewer bytes."""
+LEAST = 400
+"""Minimum width of the table in pixels."""
+LEAST_ROWS = 90
+"""Minimum height of the table in pixels; below, the whole dialog scrolls."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +116,220 @@ class EditOutcome:
     bad: bool = False
     action: str = ""
     do: Callable[[], object] | None = None
+
+
+def title_of(verb: Verb, *, back: bool = False) -> str:
+    return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
+
+
+@dataclass(frozen=True)
+class EditTask:
+    """An edit as the dialog shows it; `propose` computes the changes in a job, from files and values of options."""
+
+    title: str
+    help: str
+    act: str
+    propose: Callable[[Shard, Job, tuple[Path, ...], dict[str, str]], Proposal]
+    options: tuple[Option, ...] = ()
+    takes_files: bool = False
+
+
+class EditDialog(TaskDialog):
+    """Preview and confirmation of an edit.
+
+    - `shown()`: the `Proposed` bytes to show have changed
+    - `row_chosen(row)`: scroll to a change
+    - `wanted(proposal, keep)`: run the edit; `keep` writes an undo file
+    """
+
+    shown_changed = Signal()
+    row_chosen = Signal(object)
+    wanted = Signal(object, bool)
+
+    def __init__(self, task: EditTask, session: Session, window: QWidget) -> None:
+        super().__init__(session, window, "editSheet", task.title, modal=False)
+        self._task = task
+        self._paths: tuple[Path, ...] = ()
+        self.proposal: Proposal | None = None
+        self.setAcceptDrops(task.takes_files)
+        self.title = plain_label(shown(task.title), size=LARGE)
+        help_ = plain_label(shown(task.help), "editHelp", wrap=True)
+        self.form = FieldForm(spacing=8, reserved="onkc")
+        self.file = self._file_field() if task.takes_files else None
+        self.form.add_options(task.options)
+        self.fields = self.form.fields
+        self.model = ChangeModel(self)
+        self.table = self._table()
+        self.total = plain_label("", "editTotal", wrap=True)
+        sides = self._sides()
+        self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
+        self.kept = plain_label("", "editKept", wrap=True)
+        self.apply = self.add_button(task.act, self._act, Role.AcceptRole)
+        # Return in a field must not change the file.
+        self.apply.setDefault(False)
+        self.add_close()
+        parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
+        parts += [self.takedown, self.kept]
+        self.compose(parts, "editArea", self.tr("Options and changes"), tall=self.table)
+        self.form.changed.connect(self._typed)
+        self.takedown.toggled.connect(lambda _: self.refresh())
+        self.resize(620, 460)
+        first = self.file or next(iter(self.fields.values()), None)
+        (first or self.table).setFocus()
+        self.refresh()
+
+    def _file_field(self) -> QLineEdit:
+        line = QLineEdit(self)
+        line.setObjectName("edit_file")
+        line.setPlaceholderText(self.tr("Drop or choose files"))
+        line.setAcceptDrops(False)
+        line.textChanged.connect(self._typed)
+        choose = partial(ask_files, self, self.tr("Choose files"), self.take_files)
+        self.form.add(self.tr("&Files"), line, side_button(self.tr("&Choose…"), choose))
+        return line
+
+    def _sides(self) -> QHBoxLayout:
+        self.old, self.new = QRadioButton(self.tr("&Old bytes"), self), QRadioButton(self.tr("&New bytes"), self)
+        group, row = QButtonGroup(self), QHBoxLayout()
+        row.setSpacing(14)
+        row.addWidget(QLabel(self.tr("Show in the bytes view"), self))
+        for button in (self.old, self.new):
+            group.addButton(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self.new.setChecked(True)
+        self.new.toggled.connect(self._side_chosen)
+        return row
+
+    def _table(self) -> QTableView:
+        rules = (ColumnRule(80), ColumnRule(), ColumnRule(), ColumnRule())
+        table = row_table(self, self.model, rules, 0, self._chosen, lambda _: None)
+        table.setObjectName("editChanges")
+        table.setAccessibleName(self.tr("Changes"))
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setTabKeyNavigation(False)
+        table.setMinimumHeight(LEAST_ROWS)
+        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        return table
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(LEAST - 80, 200)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        short = NARROW if self.width() < px(NARROW_SHEET) else SHORT
+        if short != self.model.short:
+            self.model.short = short
+            self.model.layoutChanged.emit()
+
+    # --- what is filled in ---
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        text = self.file.text().strip() if self.file is not None else ""
+        if text == _listed(self._paths):
+            return self._paths
+        return (Path(text),) if text else ()
+
+    def take_files(self, paths: Iterable[str]) -> None:
+        assert self.file is not None
+        self._paths = tuple(map(Path, paths))
+        self.file.setText(_listed(self._paths))
+
+    @property
+    def row(self) -> ChangeRow | None:
+        index = self.table.currentIndex()
+        return self.model.things[index.row()] if index.isValid() else None
+
+    def _typed(self) -> None:
+        self.apply.setEnabled(False)
+        self._soon.start()
+
+    # --- preview ---
+
+    def preview(self) -> None:
+        self.proposal = None
+        shard, paths, values = self.session.shard, self.paths, self.form.values
+        if shard is None or (self.file is not None and not paths):
+            self.model.show_things(())
+            self.total.setText("")
+            self.say("")
+            self.refresh()
+            return
+        self.total.setText(self.tr("Computing the changes …"))
+        self.say("")
+        self.refresh()
+        self.check(lambda job: self._task.propose(shard, job, paths, values), self._show, self._failed)
+
+    def _show(self, proposal: Proposal) -> None:
+        self.proposal = proposal
+        what = proposal.what[:1].upper() + proposal.what[1:]
+        self.title.setText(shown(cut_middle(what, 160)))
+        self.title.setToolTip(tip(what))
+        self.title.setWordWrap(True)
+        self.say(proposal.remark)
+        self.total.setText(shown(proposal.total))
+        self.model.show_things(proposal.rows)
+        self.refresh()
+        if proposal.rows:
+            self.table.selectRow(0)
+            self.row_chosen.emit(proposal.rows[0])
+        self.shown_changed.emit()
+
+    def _failed(self, error: BaseException) -> None:
+        self.model.show_things(())
+        self.total.setText("")
+        self.fail(error)
+        self.shown_changed.emit()
+
+    def refresh(self) -> None:
+        found = self.proposal
+        for button in (self.old, self.new):
+            button.setEnabled(found is not None and bool(found.proposed))
+        self.apply.setEnabled(found is not None and bool(found.rows))
+        kept = found.kept if found is not None and found.rows else ()
+        self.takedown.setVisible(bool(kept))
+        self.kept.setVisible(bool(kept))
+        gone = self.takedown.isChecked()
+        if kept:
+            words = kept[not gone]
+            more = self.tr(". This cannot be undone.") if gone else self.tr(", readable by anyone with access to it.")
+            self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}{more}"))
+        colours = theme.of(self)
+        self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
+
+    # --- the bytes view ---
+
+    @property
+    def shown_bytes(self) -> Proposed | None:
+        """Bytes of the source that the current change is in."""
+        row = self.row
+        found = self.proposal.proposed.get(row.source) if row and self.proposal and row.source is not None else None
+        if found is None or row is None:
+            return None
+        new = self.new.isChecked()
+        return replace(found, shows_new=new, current=row.start if new else row.old_start)
+
+    def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
+        if index.isValid():
+            self.shown_changed.emit()
+            self.row_chosen.emit(self.model.things[index.row()])
+
+    def _side_chosen(self, _: bool) -> None:
+        self.shown_changed.emit()
+        if (row := self.row) is not None and row.start != row.old_start:
+            self.row_chosen.emit(row)
+
+    # --- run ---
+
+    def _act(self) -> None:
+        if self.proposal is not None:
+            self.accept()
+            self.wanted.emit(self.proposal, not self.takedown.isChecked())
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return "; ".join(map(str, paths))
 
 
 class Editor(QObject):
@@ -67,174 +351,79 @@ class Editor(QObject):
         self._switch = switch
         self._chosen = chosen
         self._window = window
-        self._shown: dict[str, Proposed] = {}
         self._after: EditOutcome | None = None
         self.sheet: EditDialog | None = None
         self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
         session.opened.connect(self._opened)
-        session.failed.connect(lambda _: self._not_opened())
-        session.closed.connect(self._close_sheet)
+        session.failed.connect(lambda _: setattr(self, "_after", None))
 
-    # --- asking ---
+    # --- dialogs ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
         """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
         if self._session.shard is None or self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
+
+        def work(shard: Shard, job: Job, paths: tuple[Path, ...], values: dict[str, str]) -> Proposal:
+            asked = EditRequest(verb, keys, paths, values, self.now(), back=back)
+            if verb.takes is not EditSubject.KEYS or keys:
+                return propose(shard, asked)
+            found, left_out = _keys(shard, rows, job)
+            proposal = propose(shard, replace(asked, keys=found))
+            more = f"{plural(left_out, 'row')} without an object skipped." if left_out else ""
+            return replace(proposal, remark=f"{proposal.remark} {more}".strip())
+
         title = title_of(verb, back=back)
-        sheet = self._sheet(
-            title,
-            QCoreApplication.translate("Verbs", verb.back_help if back else verb.help),
-            title.partition(" ")[0],
-            () if back else verb.options,
-            takes_files=verb.takes is EditSubject.FILES,
-        )
-        asked = EditRequest(verb, keys, back=back)
-
-        def work(shard: Shard, job: Job, asked: EditRequest) -> tuple[EditRequest, Proposal]:
-            if verb.takes is not EditSubject.KEYS:
-                return asked, propose(shard, asked)
-            found, left_out = (asked.keys, 0) if asked.keys else _keys(shard, rows, job)
-            asked = replace(asked, keys=found)
-            proposal = propose(shard, asked)
-            if not left_out:
-                return asked, proposal
-            more = f"{plural(left_out, 'row')} without an object skipped."
-            return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
-
-        def look() -> None:
-            wanted = replace(asked, paths=sheet.paths, values=sheet.values, now=self.now())
-            self._look(sheet, lambda shard, job: work(shard, job, wanted))
-
-        sheet.asked.connect(look)
-        if sheet.ready:
-            look()
-        return sheet
+        help_ = QCoreApplication.translate("Verbs", verb.back_help if back else verb.help)
+        options, takes_files = () if back else verb.options, verb.takes is EditSubject.FILES
+        return self._show(EditTask(title, help_, title.partition(" ")[0], work, options, takes_files))
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
         """Show the dialog that writes typed bytes; checksums are not updated."""
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
-        sheet = self._sheet(
-            self.tr("Write typed bytes"),
-            self.tr("Overwrite bytes of the file. Checksums are not updated."),
-            self.tr("Write"),
-        )
-        asked = EditRequest(WRITE)
-        self._look(sheet, lambda shard, _: (asked, propose_bytes(shard, changes)))
-        return sheet
+        help_ = self.tr("Overwrite bytes of the file. Checksums are not updated.")
+        typed = tuple(changes)
+        title, act = self.tr("Write typed bytes"), self.tr("Write")
+        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_bytes(shard, typed)))
 
     def ask_undo(self) -> EditDialog | None:
         if self._session.shard is None:
             return None
-        sheet = self._sheet(
-            self.tr("Undo the last edit"),
-            self.tr("Restore the bytes that it changed. The undo file is removed."),
-            self.tr("Undo"),
-        )
-        self._look(sheet, lambda shard, _: (None, propose_undo(shard)))
-        return sheet
+        help_ = self.tr("Restore the bytes that it changed. The undo file is removed.")
+        title, act = self.tr("Undo the last edit"), self.tr("Undo")
+        return self._show(EditTask(title, help_, act, lambda shard, *_: propose_undo(shard)))
 
-    def _sheet(
-        self, title: str, help: str, act: str, options: tuple[Option, ...] = (), *, takes_files: bool = False
-    ) -> EditDialog:
-        self._close_sheet()
-        sheet = EditDialog(
-            title,
-            help,
-            act,
-            options,
-            takes_files=takes_files,
-            parent=self._window,
-        )
-        self.sheet = sheet
-        sheet.row_chosen.connect(self._row_chosen)
-        sheet.side_chosen.connect(self._side_chosen)
-        sheet.finished.connect(lambda _: self._sheet_closed(sheet))
+    def _show(self, task: EditTask) -> EditDialog:
+        if self.sheet is not None:
+            self.sheet.reject()
+        sheet = self.sheet = EditDialog(task, self._session, self._window)
+        sheet.shown_changed.connect(lambda: self.proposed.emit(sheet.shown_bytes))
+        sheet.row_chosen.connect(self._see)
+        sheet.wanted.connect(self._go)
+        sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.show()
         self.opened.emit(sheet)
+        sheet.preview()
         return sheet
-
-    def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
-
-        def take(found: tuple[EditRequest | None, Proposal]) -> None:
-            if self.sheet is not sheet:
-                return
-            asked, proposal = found
-            self._shown = dict(proposal.proposed)
-            sheet.wanted.disconnect()
-            sheet.wanted.connect(lambda keep: self._go(sheet, proposal, asked, keep=keep))
-            sheet.show_proposal(proposal)
-            self._show()
-
-        def failed(error: BaseException) -> None:
-            if self.sheet is sheet:
-                self._shown = {}
-                self._show()
-                sheet.show_error(error_text(error))
-
-        sheet.wanted.connect(lambda _: None)
-        self._session.ask(
-            work,
-            take,
-            failed=failed,
-            key=("propose", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCREEN,
-            written=True,
-        )
-
-    # --- showing ---
-
-    def _row_chosen(self, row: ChangeRow) -> None:
-        self._show(row)
-        self._see(row)
-
-    def _side_chosen(self, _: bool) -> None:
-        self._show()
-        if self.sheet is not None and (row := self.sheet.row) is not None and row.start != row.old_start:
-            self._see(row)
 
     def _see(self, row: ChangeRow) -> None:
         if row.source is not None and self.sheet is not None:
             start = row.start if self.sheet.new.isChecked() else row.old_start
             self.place_wanted.emit(Span(row.source, start, start + 1))
 
-    def _show(self, row: ChangeRow | None = None) -> None:
-        sheet = self.sheet
-        if sheet is None:
-            return
-        row = row or sheet.row
-        found = self._shown.get(row.source) if row is not None and row.source is not None else None
-        if found is None or row is None:
-            self.proposed.emit(None)
-            return
-        new = sheet.new.isChecked()
-        self.proposed.emit(replace(found, shows_new=new, current=row.start if new else row.old_start))
-
-    def _close_sheet(self) -> None:
-        if self.sheet is not None:
-            self.sheet.reject()
-
-    def _sheet_closed(self, sheet: EditDialog) -> None:
+    def _closed(self, sheet: EditDialog) -> None:
         if self.sheet is sheet:
-            self.sheet, self._shown = None, {}
-            if (job := self._session.jobs.newest(("propose", self))) is not None:
-                job.cancel()
+            self.sheet = None
             self.proposed.emit(None)
-            # Some desktops do not return the keyboard to the window.
-            self._window.activateWindow()
 
-    # --- doing ---
+    # --- run ---
 
-    def _go(self, sheet: EditDialog, proposal: Proposal, asked: EditRequest | None, *, keep: bool) -> None:
-        shard, path = self._session.shard, Path(self._session.uri)
-        sheet.accept()
-        if shard is None:
-            return
+    def _go(self, proposal: Proposal, keep: bool) -> None:
+        path, asked = Path(self._session.uri), proposal.asked
         text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
-        news = EditOutcome(text) if asked is not None else self._undone(path.name)
+        news = EditOutcome(text) if not proposal.undoes else self._undone(path.name)
         if proposal.kept and keep:
             news = EditOutcome(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
         elif asked is not None and asked.verb.back and not asked.back:
@@ -321,9 +510,6 @@ class Editor(QObject):
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
         )
-
-    def _not_opened(self) -> None:
-        self._after = None
 
     def _emit_news(self) -> None:
         news, self._after = self._after, None

@@ -1,449 +1,509 @@
-"""Dialog and job that create shards and open them afterwards."""
+"""New shards: dialog with contents, format, target, plan and options; the job that writes, and what became of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QFont, QKeySequence
+from PySide6.QtCore import QObject, QSize, QTimer, Signal
+from PySide6.QtGui import QAction, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QProgressBar,
-    QPushButton,
-    QScrollArea,
-    QStackedWidget,
+    QBoxLayout,
+    QButtonGroup,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QRadioButton,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import Cancelled, Report, Severity, Shard, UsageError
+from shardcore.model.options import OptionPurpose
 from shardcore.model.text import plural, shown
+from shardcore.operations.description import Convert, KeyChoice, Pack
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of, writes_of
-from shardscope.session.debounce import Debounce
+from shardcore.sources.remote.address import is_address
+from shardcore.writing.declaration import KeyRule, Writes
 from shardscope.session.error_messages import error_text
-from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
+from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.form import PackForm, Start
-from shardscope.tasks.new_shard.inputs import InputCount, count
-from shardscope.tasks.new_shard.request import (
-    ConvertWork,
-    JobStage,
-    NewShardJob,
-    NewShardTarget,
-    PackWork,
-    Planned,
-    Refused,
-    note_lines,
-)
-from shardscope.tasks.new_shard.target import TargetState, look
-from shardscope.widgets import fonts
+from shardscope.tasks.form import ChoiceField, FieldForm, option_of, setting_of, small_label
+from shardscope.tasks.new_shard.contents import ContentsView, InputCount, count
+from shardscope.tasks.new_shard.plan_view import PlanView
+from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget, Planned, Refused, note_lines
+from shardscope.tasks.new_shard.target import TargetState, TargetView, look, suggested
+from shardscope.tasks.task_dialog import LOOK_MILLISECONDS, ProgressPage, ResultPage, Role, TaskDialog
+from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import plain_label
-from shardscope.widgets.wrap_text import WrapText
-
-T = TypeVar("T")
-Take = Callable[[T | None, BaseException | None], None]
-
-SOON_MILLISECONDS = 250
-"""Pause in changes, in milliseconds, after which the plan is computed."""
-
-LOOK_MILLISECONDS = 100
+from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.plain_text import plain_label, tip
 
 AUTO_EXACT = 16 << 20
 """Maximum size in bytes of contents that are read automatically, to compute an exact plan."""
 
-
-class FormJobs(QObject):
-    """Jobs of one form; results are not delivered after `stop`."""
-
-    def __init__(self, form: PackForm, jobs: Jobs) -> None:
-        super().__init__(form)
-        self._form = form
-        self._jobs = jobs
-        self._planned: tuple[NewShardJob, Planned] | None = None
-        self._soon = Debounce(self, self._plan, SOON_MILLISECONDS)
-        self._clock = QTimer(self)
-        self._clock.setInterval(LOOK_MILLISECONDS)
-        self._clock.timeout.connect(self._look)
-        form.contents_changed.connect(self.count)
-        form.changed.connect(self._changed)
-        form.exact_wanted.connect(lambda: self._plan(unread=False))
-        self.count()
-
-    def count(self) -> None:
-        if self._form.contents is None:
-            self._changed()
-            return
-        paths = self._form.contents.paths
-        self._stop_planning()
-        if not paths:
-            self._counted(InputCount(), None)
-            return
-        self._ask(lambda job: count(paths, job.progress), self._counted, "count inputs")
-        self._clock.start()
-
-    def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
-        def done(result: T | None, error: BaseException | None) -> None:
-            # A cancelled job may fail before it notices; its error belongs to an older request.
-            if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
-                take(result, error)
-
-        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
-
-    def stop(self) -> None:
-        self._soon.stop()
-        self._clock.stop()
-        for key in ("count inputs", "plan", "target"):
-            if (job := self._jobs.newest((key, self))) is not None:
-                job.cancel()
-
-    def _counted(self, counted: InputCount | None, error: BaseException | None) -> None:
-        if counted is None:
-            self._refuse(error)
-            return
-        self._planned = None
-        self._form.show_counted(counted)
-        self._changed()
-
-    def _changed(self) -> None:
-        self._look_at_target()
-        work = self._form.work
-        if work is not None and self._planned is not None and _alike(work, self._planned[0]):
-            self._form.show_planned(self._planned[1])
-            return
-        self._stop_planning()
-        if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
-            self._planned = None
-            self._form.plan.show_none(self._form.tr("A preview of the new shard appears here. Nothing is written yet."))
-            return
-        self._soon.start()
-
-    def _stop_planning(self) -> None:
-        self._soon.stop()
-        if (job := self._jobs.newest(("plan", self))) is not None:
-            job.cancel()
-
-    # --- the target ---
-
-    def _look_at_target(self) -> None:
-        target = self._form.target
-        if target is None:
-            self._form.refresh()
-            return
-        inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
-        self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
-
-    def _looked(self, target: NewShardTarget, place: TargetState | None) -> None:
-        now = self._form.target
-        if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
-            self._form.place.set_target(place)
-            self._form.refresh()
-
-    # --- the plan ---
-
-    def _plan(self, *, unread: bool = True) -> None:
-        work = self._form.work
-        if work is None:
-            return
-        self._form.plan.show_busy(self._form.tr("Planning …"))
-
-        def take(planned: Planned | None, error: BaseException | None) -> None:
-            if planned is None:
-                self._planned = None
-                self._refuse(error)
-                return
-            self._planned = work, planned
-            self._form.show_planned(planned)
-            if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
-                self._plan(unread=False)
-
-        self._ask(lambda job: work.plan(unread=unread, progress=job.progress), take, "plan", pool=Pool.CPU)
-        self._clock.start()
-
-    def _refuse(self, error: BaseException | None) -> None:
-        cause = error.error if isinstance(error, Refused) else error
-        option = error.option if isinstance(error, Refused) else ""
-        # Unreadable input may become readable, so it does not disable *Write*.
-        self._form.show_refused(error_text(cause), option, final=isinstance(cause, UsageError))
-
-    # --- how far ---
-
-    def _look(self) -> None:
-        if (job := self._jobs.newest(("count inputs", self))) is not None:
-            if self._form.contents is not None:
-                self._form.contents.show_busy(job.done_amount)
-        elif (job := self._jobs.newest(("plan", self))) is not None:
-            self._form.plan.show_busy(_planning_text(job))
-        else:
-            self._clock.stop()
-
-
-def _planning_text(job: Job) -> str:
-    if not job.total_amount:
-        return "Planning …"
-    return f"Planning … {job.done_amount:,} of {plural(job.total_amount, 'object')}"
-
-
-def _alike(one: NewShardJob, other: NewShardJob) -> bool:
-    """Return whether two jobs have the same plan; the name of the target may differ."""
-    if not one.target.alike(other.target):
-        return False
-    if isinstance(one, PackWork) and isinstance(other, PackWork):
-        inputs = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
-        return inputs[0] == inputs[1]
-    if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
-        return one.shard is other.shard and one.keys is other.keys
-    return False
-
-
-MAX_LISTED = 200
-"""Maximum number of files, notes and findings listed."""
-
-_SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
-
-
-class WritingPage(QWidget):
-    stop_wanted = Signal()
-    hide_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("writingPage")
-        self.title = Elided(greedy=True, parent=self)
-        self.title.setFont(_large(self.title.font()))
-        self.bar = QProgressBar(self)
-        self.bar.setObjectName("writingBar")
-        self.bar.setAccessibleName(self.tr("Progress of writing"))
-        self.bar.setRange(0, 1000)
-        self.bar.setTextVisible(False)
-        self.state = plain_label("", "writingState")
-        self.buttons = QDialogButtonBox(self)
-        self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)
-        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
-        self.hide_button = self.buttons.addButton(self.tr("Run in &background"), QDialogButtonBox.ButtonRole.RejectRole)
-        self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
-        for button in (self.stop, self.hide_button):
-            button.setAutoDefault(False)
-        self.stop.clicked.connect(self.stop_wanted)
-        self.hide_button.clicked.connect(self.hide_wanted)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 14)
-        column.setSpacing(10)
-        column.addWidget(self.title)
-        column.addWidget(self.bar)
-        column.addWidget(self.state)
-        column.addStretch(1)
-        column.addWidget(self.buttons)
-
-    def begin(self, name: str) -> None:
-        self.title.set_text(self.tr("Writing {0}").format(name))
-        self.stop.setEnabled(True)
-        self.show_progress(JobStage(), 0)
-
-    def show_progress(self, stage: JobStage, share: int) -> None:
-        self.bar.setValue(share)
-        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
-        if stage.verifying:
-            self.state.setText(self.tr("Verifying …"))
-        else:
-            self.state.setText(done or self.tr("Starting …"))
-
-
-class ResultPage(QWidget):
-    closed = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("resultPage")
-        self.title = Elided(greedy=True, parent=self)
-        self.title.setFont(_large(self.title.font()))
-        self.verified = WrapText()
-        self.text = WrapText()
-        self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        inner = QWidget(self)
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(10)
-        lines.addWidget(self.verified)
-        lines.addWidget(self.text)
-        lines.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("resultArea")
-        area.setAccessibleName(self.tr("Summary"))
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setWidget(inner)
-        self.button = QPushButton(self.tr("&Close"), self)
-        self.button.setObjectName("resultClose")
-        self.button.clicked.connect(self.closed)
-        buttons = QDialogButtonBox(self)
-        buttons.addButton(self.button, QDialogButtonBox.ButtonRole.AcceptRole)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 14)
-        column.setSpacing(10)
-        column.addWidget(self.title)
-        column.addWidget(area, 1)
-        column.addWidget(buttons)
-
-    def show_result(self, packed: Packed, name: str) -> None:
-        sound = packed.report is None or packed.report.ok
-        self.title.set_text(self.tr("{0} was written and opened").format(name))
-        self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
-        colours = "ok" if sound else "error"
-        self.verified.set_tone(colours)
-        self.text.set_text("\n".join(result_lines(packed)))
-        self.button.setDefault(True)
-        self.button.setFocus()
-
-
-def report_text(report: Report | None) -> str:
-    if report is None:
-        return "Not verified."
-    return f"Read back: {report.summary}"
-
-
-def result_lines(packed: Packed) -> list[str]:
-    lines = note_lines(packed.notes[:MAX_LISTED], [loss.text for loss in packed.losses])
-    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MAX_LISTED]]
-    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MAX_LISTED]]
-    if len(packed.skipped) > MAX_LISTED:
-        lines.append(f"… and {plural(len(packed.skipped) - MAX_LISTED, 'more skipped input')}")
-    if packed.report is not None:
-        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MAX_LISTED]]
-    if lines:
-        lines.append("")
-    for file in packed.written[:MAX_LISTED]:
-        lines.append(f"{file.path.name} · {plural(file.size, 'byte')}")
-    if len(packed.written) > MAX_LISTED:
-        lines.append(f"… and {plural(len(packed.written) - MAX_LISTED, 'more file')}")
-    return [shown(line) for line in lines]
-
-
-def result_text(packed: Packed, name: str) -> str:
-    size = sum(file.size for file in packed.written)
-    files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
-    skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""
-    return f"{name} written: {files}{plural(size, 'byte')}. {skipped}{report_text(packed.report)}"
-
-
-def _large(font: QFont) -> QFont:
-    made = sized(font, LARGE)
-    made.setWeight(QFont.Weight.DemiBold)
-    return made
-
+WIDE = 880
+"""Width in pixels at 100 % from which there are two columns."""
 
 FULL = QSize(1240, 790)
 """Size of the dialog in pixels, limited to the window."""
 
-SMALL_PAGE = QSize(580, 190)
-"""Size of the progress page in pixels at 100 %."""
+OWN = ("skip_unreadable", "manifest", "report", "keys", "plan", "force")
+"""Settings of `Pack` and `Convert` that have a place of their own in the dialog."""
 
-RESULT_PAGE = QSize(640, 360)
-"""Size of the result page in pixels at 100 %."""
+RULES = {
+    KeyChoice.AS_IS.value: "Keep",
+    KeyChoice.SHA256.value: "sha256 of the content",
+    KeyChoice.NUMBER.value: "Numbers",
+    KeyChoice.NAME.value: "File names",
+}
+
+SENTENCES = {
+    KeyChoice.AS_IS: "Keys are kept. A key that the format cannot store is an error.",
+    KeyChoice.SHA256: "The key is the sha256 of the content. Equal contents become one object.",
+    KeyChoice.NUMBER: "Objects are numbered from 0 in table order.",
+    KeyChoice.NAME: "The key is the file name that extracting would use.",
+}
+
+CONVERTED = {"sha256": "the sha256 of the content becomes the key", "number": "objects are numbered from 0"}
 
 
-class NewShardDialog(QDialog):
+class _FormatRow(QFrame):
+    """Radio button of a format, with what it is for and what it cannot do; a click anywhere chooses it."""
+
+    def __init__(self, format: Format, writes: Writes, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("formatRow")
+        self.format = format
+        self.button = QRadioButton(format.title, self)
+        font = self.button.font()
+        font.setWeight(font.Weight.DemiBold)
+        self.button.setFont(font)
+        self.button.setAccessibleDescription(f"{writes.purpose} {writes.cannot}")
+        self.setToolTip(self.tr("{0}: written as {1}").format(format.name, " ".join(format.suffixes)))
+        self._muted = [plain_label(format.name), small_label(writes.cannot)]
+        grid = QGridLayout(self)
+        grid.setContentsMargins(8, 6, 0, 6)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(1)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(self.button, 0, 0)
+        grid.addWidget(self._muted[0], 0, 1)
+        for row, label in enumerate((small_label(writes.purpose), self._muted[1]), 1):
+            label.setContentsMargins(px(20), 0, 0, 0)
+            grid.addWidget(label, row, 0, 1, 2)
+        self.button.toggled.connect(lambda _: self.paint_frame())
+        self.paint_frame()
+
+    def paint_frame(self) -> None:
+        colours, chosen = theme.of(self), self.button.isChecked()
+        edge, ground = (colours.accent.name(), colours.raised.name()) if chosen else ("transparent", "transparent")
+        sheet = f"#formatRow {{ border: 1px solid {edge}; border-radius: 5px; background: {ground}; }}"
+        if sheet != self.styleSheet():
+            self.setStyleSheet(sheet)
+            for label in self._muted:
+                label.setStyleSheet(f"color: {colours.muted.name()};")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self.button.click()
+        self.button.setFocus()
+
+
+class FormatList(QWidget):
+    """Formats that can be written, one of them chosen."""
+
+    chosen = Signal()
+
+    def __init__(self, formats: Sequence[Format], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("formatList")
+        self._rows = {one.name: _FormatRow(one, one.writes, self) for one in formats if one.writes is not None}
+        group, column = QButtonGroup(self), QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        for row in self._rows.values():
+            group.addButton(row.button)
+            column.addWidget(row)
+        group.buttonToggled.connect(lambda _, on: self._moved() if on else None)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._rows)
+
+    @property
+    def format(self) -> Format:
+        return next(row.format for row in self._rows.values() if row.button.isChecked())
+
+    def choose(self, name: str) -> None:
+        """Select a format by name; unknown names select the first."""
+        (self._rows.get(name) or next(iter(self._rows.values()))).button.setChecked(True)
+
+    def _moved(self) -> None:
+        self.setFocusProxy(self._rows[self.format.name].button)
+        self.chosen.emit()
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Initial values of the form; `shard` is the one to convert, None for packing."""
+
+    formats: Sequence[Format]
+    format: str
+    folder: str
+    paths: tuple[str, ...] = ()
+    shard: Shard | None = None
+    request: OpenRequest | None = None
+
+
+class NewShardDialog(TaskDialog):
     """Dialog with the pages form, progress and result; reply to `write_wanted` with `begin_writing`."""
 
     write_wanted = Signal()
 
-    def __init__(self, start: Start, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("packSheet")
-        converting = start.shard is not None
-        self.setWindowTitle(self.tr("Convert to another format") if converting else self.tr("New shard"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setAcceptDrops(not converting)
-        self._stop: Callable[[], object] = self.reject
-        self.form = PackForm(start, self)
-        self.writing = WritingPage(self)
-        self.outcome = ResultPage(self)
-        self.pages = QStackedWidget(self)
-        for page in (self.form, self.writing, self.outcome):
-            self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.pages)
-        self.form.write_wanted.connect(self.write_wanted)
-        self.form.cancel_wanted.connect(self.reject)
-        self.writing.hide_wanted.connect(self.reject)
-        self.writing.stop_wanted.connect(self._stop_writing)
-        self.outcome.closed.connect(self.accept)
-        self._form_size = FULL
+    def __init__(self, start: Start, session: Session, window: QWidget) -> None:
+        super().__init__(session, window, "packSheet", "")
+        self.setWindowTitle(self.tr("Convert to another format") if start.shard is not None else self.tr("New shard"))
+        self.setAcceptDrops(start.shard is None)
+        self.start = start
+        self.counted = InputCount()
+        self.writing: ProgressPage | None = None
+        self.outcome: ResultPage | None = None
+        self._refused, self._final = "", True
+        self._planned: tuple[NewShardJob, Planned] | None = None
+        self._clock = QTimer(self)
+        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock.timeout.connect(self._show_busy)
+        self.contents = ContentsView(start.paths, start.folder, self) if start.shard is None else None
+        self.formats = FormatList(start.formats, self)
+        self.place = TargetView(self)
+        self.plan = PlanView(self)
+        self.keys = small_label("", "keysAbout")
+        self.keys.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        self.options, self._options_page = FieldForm(), QWidget(self)
+        self._settings: set[str] = set()
+        self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole, "writeButton")
+        self.write.setToolTip(self.tr("Writes the shard, verifies it and opens it"))
+        self.add_close()
+        columns = self._lay_out()
+        spoken = self.tr("Contents, format, target, plan and options")
+        self.compose([columns], "packArea", spoken, tall=columns, beside=True, margin=20)
+        self.formats.choose(start.format)
+        self._take_format()
+        self.formats.chosen.connect(self._take_format)
+        self.formats.chosen.connect(self._changed)
+        self.place.changed.connect(self._changed)
+        self.plan.exact_wanted.connect(lambda: self.preview(unread=False))
+        if self.contents is not None:
+            self.contents.changed.connect(self._contents_changed)
+        self._count()
         self.resize(FULL)
+
+    def _lay_out(self) -> QBoxLayout:
+        left, right = QVBoxLayout(), QVBoxLayout()
+        if self.contents is not None:
+            self._section(left, self.tr("Contents"), self.contents, self.contents.total)
+            self._section(left, self.tr("Format"), self.formats)
+            left.addWidget(self.keys)
+        else:
+            self._section(left, self.tr("Source"), self._source())
+            self._section(left, self.tr("Format"), self.formats)
+        left.addStretch(1)
+        self._section(right, self.tr("Target"), self.place)
+        self._section(right, self.tr("Plan"), self.plan)
+        self._section(right, self.tr("Options"), self._options_page)
+        right.addStretch(1)
+        self._right = right
+        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._columns.addLayout(left, 1)
+        self._columns.addLayout(right, 1)
+        return self._columns
+
+    def _section(self, side: QVBoxLayout, title: str, widget: QWidget, beside: QWidget | None = None) -> None:
+        side.setSpacing(7)
+        if side.count():
+            side.addSpacing(9)
+        row = QHBoxLayout()
+        row.setSpacing(16)
+        row.addWidget(plain_label(title, size=LARGE, bold=True))
+        row.addWidget(beside or QWidget(self), 1)
+        side.addLayout(row)
+        side.addWidget(widget)
+
+    def _source(self) -> QWidget:
+        """Return the shard to convert, with the rule for its keys."""
+        shard, request = self.start.shard, self.start.request
+        assert shard is not None
+        assert request is not None
+        objects = f", {plural(len(shard.listing), 'row')}" if shard.listing is not None else ""
+        source = Elided(greedy=True, parent=self)
+        source.set_text(f"{request.name} ({shard.format}{objects})")
+        source.setToolTip(tip(request.shown))
+        self.rule = ChoiceField(option_of("keys", *setting_of(Convert, "keys")), titles=RULES)
+        self.rule.box.setObjectName("keyRule")
+        self.rule.box.setAccessibleName(self.tr("Rule for keys"))
+        self.rule.changed.connect(self._explain_keys)
+        self.rule.changed.connect(self._changed)
+        page = QWidget(self)
+        form = FieldForm(page, spacing=7)
+        form.add(self.tr("From"), source)
+        form.add_field(self.rule, self.tr("&Keys"))
+        form.add("", self.keys)
+        return page
 
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)
 
-    # --- what it is reported ---
+    # --- what is filled in ---
+
+    @property
+    def target(self) -> NewShardTarget | None:
+        path = self.place.path
+        if path is None:
+            return None
+        options = {name: value for name, value in self.options.values.items() if name not in self._settings}
+        return NewShardTarget(self.formats.format.name, path, self.place.folder, options, self.place.force)
+
+    @property
+    def work(self) -> NewShardJob | None:
+        target, shard, request = self.target, self.start.shard, self.start.request
+        if target is None or self.options.problem:
+            return None
+        settings = {name: value for name, value in self.options.settings.items() if name in self._settings}
+        if shard is not None and request is not None:
+            settings["keys"] = KeyChoice(self.rule.value() or "")
+            return NewShardJob(target, settings, shard, deleted=request.deleted)
+        if self.contents is None or not (self.counted.inputs or self._has_content):
+            return None
+        settings |= {"skip_unreadable": True} if self.skips else {}
+        manifest = next(iter(self.counted.manifests), "")
+        report = self.contents.report.isChecked()
+        return NewShardJob(target, settings, None, self.counted.count, self.counted.plain, manifest, report)
+
+    @property
+    def skips(self) -> bool:
+        return self.contents is not None and self.contents.skip.isChecked()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Local paths that are read, which must not be replaced."""
+        if self.contents is not None:
+            return self.contents.paths
+        uri = self.start.request.uri if self.start.request is not None else ""
+        return (uri,) if uri and not is_address(uri) else ()
+
+    @property
+    def _has_content(self) -> bool:
+        return any(field.option.content and field.value() for field in self.options.fields.values())
+
+    @property
+    def _nothing(self) -> bool:
+        return self.contents is not None and not self.contents.paths and not self._has_content
+
+    @property
+    def _problem(self) -> str:
+        wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
+        return wrong.removeprefix("✖ ")
+
+    # --- changes ---
+
+    def _take_format(self) -> None:
+        """Show the options of the chosen format, and the settings of the operation, which keep their values."""
+        found = self.formats.format
+        kept = {name: text for name, text in self.options.kept().items() if name in self._settings}
+        page = QWidget(self)
+        form = FieldForm(page, spacing=9)
+        form.add_options((one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden), helped=True)
+        options = set(form.fields)
+        form.add_settings(Pack if self.contents is not None else Convert, without=OWN, helped=True)
+        self._settings = set(form.fields) - options
+        form.restore(kept)
+        form.changed.connect(self._changed)
+        self._right.replaceWidget(self._options_page, page)
+        self._options_page.hide()
+        self._options_page.deleteLater()
+        self._options_page, self.options = page, form
+        self._explain_keys()
+        self._fit_place()
+
+    def _fit_place(self) -> None:
+        found, writes, shard = self.formats.format, writes_of(self.formats.format), self.start.shard
+        many = shard is not None and not shard.views and shard.listing is not None and len(shard.listing) > 1
+        self.place.offer(writes, folder=writes.single and (self.counted.count > 1 or many))
+        source = self.start.request.shown if self.start.request is not None else ""
+        paths = self.contents.paths if self.contents is not None else ()
+        self.place.suggest(suggested(paths, source, found, folder=self.place.folder, home=self.start.folder))
+
+    def _explain_keys(self) -> None:
+        writes = writes_of(self.formats.format)
+        if self.contents is not None:
+            self.keys.setText(shown(pack_keys_text(writes)))
+        else:
+            self.rule.setEnabled(writes.keys is not KeyRule.NONE)
+            self.keys.setText(shown(rule_text(KeyChoice(self.rule.value() or ""), writes)))
+
+    def _contents_changed(self) -> None:
+        self._refused = ""
+        self._fit_place()
+        self.refresh()
+        self._count()
+
+    def _changed(self) -> None:
+        self._refused = ""
+        self.refresh()
+        self._look_at_target()
+        work = self.work
+        if work is not None and self._planned is not None and work.alike(self._planned[0]):
+            self.plan.show_plan(self._planned[1], work.target.path.name)
+            return
+        self._soon.stop()
+        self.stop("plan")
+        if work is None or self.counted.problem(skip=self.skips):
+            self._planned = None
+            self.plan.show_none(self.tr("A preview of the new shard appears here. Nothing is written yet."))
+        else:
+            self._soon.start()
+
+    def refresh(self) -> None:
+        nothing, refused = self._nothing, self._refused if self._final else ""
+        blocked = self.tr("Add files or folders to pack.") if nothing else self._problem or refused
+        self.write.setEnabled(not blocked and self.work is not None)
+        text = blocked or self._refused
+        self.say(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
+
+    # --- counting, target and plan, in jobs ---
+
+    def _count(self) -> None:
+        paths = self.contents.paths if self.contents is not None else ()
+        self._soon.stop()
+        self.stop("plan")
+        if paths:
+            self.check(
+                lambda job: count(paths, job.progress), self._counted, self.show_refused, kind="count", pool=Pool.IO
+            )
+            self._clock.start()
+        else:
+            self._counted(InputCount())
+
+    def _counted(self, counted: InputCount) -> None:
+        self._planned = None
+        self.counted = counted
+        if self.contents is not None:
+            self.contents.show_count(counted)
+        self._fit_place()
+        self._changed()
+
+    def _look_at_target(self) -> None:
+        target = self.target
+        if target is None:
+            return
+        inputs, members = self.inputs, writes_of(self.formats.format).members
+
+        def take(state: TargetState) -> None:
+            now = self.target
+            if now is not None and (now.path, now.folder) == (target.path, target.folder):
+                self.place.set_state(state)
+                self.refresh()
+
+        self.check(lambda _: look(target, inputs, members), take, kind="target", pool=Pool.IO)
+
+    def preview(self, *, unread: bool = True) -> None:
+        """Compute the plan; with `unread`, first an estimate, then the exact one if there is little to read."""
+        work = self.work
+        if work is None:
+            return
+        self.plan.show_busy(self.tr("Planning …"))
+
+        def take(planned: Planned) -> None:
+            self._planned, self._refused = (work, planned), ""
+            self.plan.show_plan(planned, work.target.path.name)
+            self.refresh()
+            if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
+                self.preview(unread=False)
+
+        plan = partial(work.plan, unread=unread)
+        self.check(lambda job: plan(progress=job.progress), take, self.show_refused, kind="plan")
+        self._clock.start()
+
+    def show_refused(self, error: BaseException) -> None:
+        """Show why there is no plan, beside the option if one is invalid."""
+        self._planned = None
+        cause, option = (error.error, error.option) if isinstance(error, Refused) else (error, "")
+        if not (option and self.options.reject(option, error_text(cause))):
+            # Unreadable input may become readable, so it does not disable *Write*.
+            self._refused, self._final = error_text(cause), isinstance(cause, UsageError)
+        self.plan.show_none(self.tr("No plan: see the message below"))
+        self.refresh()
+
+    def _show_busy(self) -> None:
+        if (job := self.running("count")) is not None and self.contents is not None:
+            self.contents.show_busy(job.done_amount)
+        elif (job := self.running("plan")) is not None:
+            total = f" {job.done_amount:,} of {plural(job.total_amount, 'object')}" if job.total_amount else ""
+            self.plan.show_busy(f"Planning …{total}")
+        else:
+            self._clock.stop()
+
+    # --- writing and result ---
+
+    def _write(self) -> None:
+        self.refresh()
+        if self.write.isEnabled():
+            self._clock.stop()
+            self._soon.stop()
+            self.stop()
+            self.write_wanted.emit()
 
     def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
-        self.writing.begin(name)
-        self._stop = stop
-        self._form_size = self.size()
-        self.pages.setCurrentWidget(self.writing)
-        self._become(SMALL_PAGE * fonts.zoom())
-        self.writing.hide_button.setFocus()
+        self.writing = ProgressPage(self, self.tr("Writing {0}").format(name), stop)
 
-    def show_written(self, packed: Packed, name: str, *, stay: bool) -> None:
-        """Show the result; without `stay`, close the dialog, since there is nothing to read."""
-        if not stay:
+    def show_progress(self, stage: JobStage, share: int) -> None:
+        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
+        if self.writing is not None:
+            self.writing.show_progress(share, self.tr("Verifying …") if stage.verifying else done)
+
+    def show_written(self, packed: Packed, name: str) -> None:
+        """Show the result; close the dialog if there is nothing to read."""
+        sound = packed.report is None or not packed.report.findings
+        if sound and not (packed.notes or packed.removed or packed.skipped):
             self.accept()
             return
-        self.outcome.show_result(packed, name)
-        self.pages.setCurrentWidget(self.outcome)
-        self._become(RESULT_PAGE * fonts.zoom())
+        sound = packed.report is None or packed.report.ok
+        title, verdict = self.tr("{0} was written and opened").format(name), report_text(packed.report)
+        text = "\n".join(result_lines(packed))
+        self.outcome = ResultPage(self, title, f"{'✔' if sound else '✖'} {verdict}", "ok" if sound else "error", text)
 
     @property
     def is_written(self) -> bool:
-        return self.pages.currentWidget() is self.outcome
-
-    def leave_form(self) -> None:
-        """Close the dialog while it shows the form, because its shard was closed; a running job continues."""
-        if self.pages.currentIndex() == 0:
-            self.reject()
+        return self.outcome is not None
 
     def show_failed(self, why: str) -> None:
-        self.pages.setCurrentWidget(self.form)
-        self._become(self._form_size)
-        self.form.show_failed(why)
+        self.turn_back()
+        self.refresh()
+        self.say(f"✖ {why}", "error")
+        self.write.setFocus()
 
-    # --- inside ---
-
-    def _become(self, size: QSize) -> None:
-        place = QRect(QPoint(0, 0), size.boundedTo(self._form_size))
-        place.moveCenter(self.geometry().center())
-        self.setGeometry(place)
-
-    def _stop_writing(self) -> None:
-        self.writing.stop.setEnabled(False)
-        self._stop()
+    def leave(self) -> None:
+        """Close the form of a conversion with its shard; a running job continues."""
+        if self.start.shard is not None and not self.pages.currentIndex():
+            self.reject()
 
     # --- events ---
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.source() is None and dropped_paths(event):
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide, ways = event.size().width() >= px(WIDE), QBoxLayout.Direction
+        self._columns.setDirection(ways.LeftToRight if wide else ways.TopToBottom)
+        self._columns.setSpacing(28 if wide else 16)
 
-    def dropEvent(self, event: QDropEvent) -> None:
-        if self.form.contents is not None and self.pages.currentIndex() == 0:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            self.form.contents.add(dropped_paths(event))
-
-
-def dropped_paths(event: QDropEvent) -> list[str]:
-    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+    def take_files(self, paths: Iterable[str]) -> None:
+        if self.contents is not None:
+            self.contents.add(paths)
 
 
 class NewShards(QObject):
@@ -498,24 +558,16 @@ class NewShards(QObject):
             name = next((one.name for one in written if one.name != shard.format), "")
         folder = self._settings.pack_folder or str(Path.home())
         request = self._session.request if shard is not None else None
-        sheet = NewShardDialog(Start(written, name, folder, paths, shard, request), self._window)
-        desk = FormJobs(sheet.form, self._session.jobs)
-        sheet.finished.connect(lambda _: desk.stop())
-        sheet.write_wanted.connect(lambda: self._write(sheet, desk))
-        if shard is not None:
-            # A closed shard cannot be planned; writing continues.
-            self._session.closed.connect(sheet.leave_form)
-        # Some desktops do not return the keyboard to the window.
-        sheet.finished.connect(lambda _: self._window.window().activateWindow())
+        sheet = NewShardDialog(Start(written, name, folder, paths, shard, request), self._session, self._window)
+        sheet.write_wanted.connect(lambda: self._write(sheet))
         sheet.open()
 
     # --- writing ---
 
-    def _write(self, sheet: NewShardDialog, desk: FormJobs) -> None:
-        work = sheet.form.work
+    def _write(self, sheet: NewShardDialog) -> None:
+        work = sheet.work
         if work is None:
             return
-        desk.stop()
         self._settings.pack_format = work.target.format
         self._settings.pack_folder = str(work.target.path.parent)
         name, stage = work.target.path.name, JobStage()
@@ -539,18 +591,17 @@ class NewShards(QObject):
         sheet.begin_writing(name, job.cancel)
         clock = QTimer(sheet)
         clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(lambda: sheet.writing.show_progress(stage, job.done_amount))
+        clock.timeout.connect(lambda: sheet.show_progress(stage, job.done_amount))
         clock.start()
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
-        name = work.target.path.name
-        if not watches(sheet):
+        name, path = work.target.path.name, str(work.target.path)
+        if sheet.over or not alive(sheet.close):
             self._session.say(result_text(packed, name))
             return
-        sound = packed.report is None or not packed.report.findings
-        sheet.show_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
-        self._result = str(work.target.path), result_text(packed, name)
-        self._session.open_tab(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
+        sheet.show_written(packed, name)
+        self._result = path, result_text(packed, name)
+        self._session.open_tab(OpenRequest(path, _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
         (path, text), self._result = self._result, ("", "")
@@ -558,14 +609,14 @@ class NewShards(QObject):
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
+        seen, words = alive(sheet.close) and not sheet.over, self.tr("Stopped. Nothing was written.")
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
-            words = self.tr("Stopped. Nothing was written.")
-        else:
+        elif error is not None:
             words = error_text(error)
-            if not watches(sheet) and error is not None:
+            if not seen:
                 self._session.report_error(self.tr("Cannot write {0}").format(name), error)
-        if watches(sheet):
+        if seen:
             sheet.show_failed(words)
 
 
@@ -575,5 +626,62 @@ def _named_format(target: NewShardTarget) -> str | None:
     return None if (found.begins or found.marks) and not target.folder else target.format
 
 
-def watches(sheet: NewShardDialog) -> bool:
-    return alive(sheet.close) and sheet.isVisible()
+# --- texts ---
+
+
+def rule_text(choice: KeyChoice, writes: Writes) -> str:
+    if writes.keys is KeyRule.NONE:
+        return "The format has no keys. A manifest beside it records which object had which key."
+    if choice is not KeyChoice.USUAL:
+        return SENTENCES[choice]
+    if not writes.converted:
+        return f"Keys are kept ({writes.key_form})."
+    return f"Keys are kept if all are valid ({writes.key_form}); otherwise {CONVERTED[writes.converted]}."
+
+
+def pack_keys_text(writes: Writes) -> str:
+    match writes.keys:
+        case KeyRule.CONTENT:
+            return f"The key is computed from the content ({writes.key_form}), or given by a manifest."
+        case KeyRule.PATH:
+            return "The key is the path below the folder, with /, or given by a manifest."
+        case KeyRule.OWN:
+            return f"The key is the file name without extension ({writes.key_form}), or given by a manifest."
+        case _:
+            return "The format has no keys. If a manifest gives some, they are recorded in a manifest beside the shard."
+
+
+MAX_LISTED = 200
+"""Maximum number of files, notes and findings listed."""
+
+_SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
+
+
+def report_text(report: Report | None) -> str:
+    if report is None:
+        return "Not verified."
+    return f"Read back: {report.summary}"
+
+
+def result_lines(packed: Packed) -> list[str]:
+    lines = note_lines(packed.notes[:MAX_LISTED], [loss.text for loss in packed.losses])
+    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MAX_LISTED]]
+    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MAX_LISTED]]
+    if len(packed.skipped) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.skipped) - MAX_LISTED, 'more skipped input')}")
+    if packed.report is not None:
+        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MAX_LISTED]]
+    if lines:
+        lines.append("")
+    for file in packed.written[:MAX_LISTED]:
+        lines.append(f"{file.path.name} · {plural(file.size, 'byte')}")
+    if len(packed.written) > MAX_LISTED:
+        lines.append(f"… and {plural(len(packed.written) - MAX_LISTED, 'more file')}")
+    return [shown(line) for line in lines]
+
+
+def result_text(packed: Packed, name: str) -> str:
+    size = sum(file.size for file in packed.written)
+    files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
+    skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""
+    return f"{name} written: {files}{plural(size, 'byte')}. {skipped}{report_text(packed.report)}"

@@ -1,16 +1,26 @@
-"""View of a plan: size, contents and offsets of the planned files."""
+"""Plan of a new shard: size, contents and offsets of its files, as a strip and as a tree."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
+from typing import Any
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QCoreApplication,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import (
     QAccessible,
-    QFont,
     QFontMetricsF,
     QHelpEvent,
-    QIcon,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -25,8 +35,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QToolTip,
     QTreeView,
     QVBoxLayout,
@@ -34,15 +42,125 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Section, SectionRole
-from shardcore.model.text import plural, shown, shown_lines, size_text, without_marks
+from shardcore.model.text import grouped_digits, plural, shown, shown_lines, size_text, without_marks
 from shardcore.writing.plan import Plan, PlannedFile
-from shardscope.session.display_text import range_words, share_text
-from shardscope.tasks.new_shard.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel
+from shardscope.session.display_text import offset_words, range_words, share_text
 from shardscope.tasks.new_shard.request import Planned, note_lines
+from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.fonts import LARGE, SMALL, sized
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
+
+Index = QModelIndex | QPersistentModelIndex
+
+NAME, OBJECTS, SIZE, OFFSET = range(4)
+COLUMNS = ("Name", "Objects", "Size", "Offset")
+
+ABOUT = "≈ "
+"""Prefix of estimated numbers."""
+
+
+class PlanModel(QAbstractItemModel):
+    """Files of a plan with their sections; the internal id is 0 for a file, and 1 + file index for its sections."""
+
+    def __init__(self, view: QWidget) -> None:
+        super().__init__(view)
+        self._view = view
+        self._planned: Planned | None = None
+        self._name = ""
+
+    def set_planned(self, planned: Planned | None, name: str = "") -> None:
+        self.beginResetModel()
+        self._planned, self._name = planned, name
+        self.endResetModel()
+
+    @property
+    def files(self) -> tuple[PlannedFile, ...]:
+        return self._planned.plan.files if self._planned is not None else ()
+
+    def file_number(self, index: Index) -> int:
+        """Return the file index of a row that is a file or section; -1 for an invalid index."""
+        if not index.isValid():
+            return -1
+        return index.internalId() - 1 if index.internalId() else index.row()
+
+    def section(self, index: Index) -> Section | None:
+        if not index.isValid() or not index.internalId():
+            return None
+        return self.files[index.internalId() - 1].sections[index.row()]
+
+    def index_of(self, file: int, section: int | None = None) -> QModelIndex:
+        above = self.index(file, 0)
+        return above if section is None else self.index(section, 0, above)
+
+    # --- what Qt asks ---
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
+        if not index.isValid() or not index.internalId():
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, 0, 0)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        if not parent.isValid():
+            return len(self.files)
+        if parent.internalId() or parent.column():
+            return 0
+        return len(self.files[parent.row()].sections)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return QCoreApplication.translate("PlanModel", COLUMNS[section])
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or self._planned is None:
+            return None
+        section = self.section(index)
+        if role == Qt.ItemDataRole.DecorationRole and section is not None and not index.column():
+            return swatch(section.role, self._view)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return shown(self._texts(self._planned, index, section)[index.column()])
+        if role == Qt.ItemDataRole.ToolTipRole and section is not None:
+            return tip(without_marks(section.doc))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            name, objects, *_ = self._texts(self._planned, index, None)
+            counts = objects if index.row() in self._planned.kinds else ""
+            return tip(f"{name}: {counts or plural(len(self.files[index.row()].objects), 'object')}")
+        return None
+
+    def _texts(self, planned: Planned, index: Index, section: Section | None) -> tuple[str, str, str, str]:
+        def about(number: int, words: Callable[[int], str] = grouped_digits) -> str:
+            return f"{'' if planned.plan.exact or not number else ABOUT}{words(number)}"
+
+        if section is not None:
+            return section.name, "", about(section.size), about(section.start, offset_words)
+        file = self.files[index.row()]
+        objects = planned.kinds.get(index.row()) or grouped_digits(len(file.objects))
+        beside = not len(file.objects) and len(self.files) > 1
+        name = self._name if self._name and file.name == planned.name else file.name
+        return name, "—" if beside else objects, about(file.size), ""
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column in (SIZE, OFFSET) else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
 
 _TOP = 3.0
 _SIDE = 3.0
@@ -177,16 +295,6 @@ _MOST_SHARE = 10
 _ROWS = 8
 
 
-class _SectionRows(QStyledItemDelegate):
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        super().initStyleOption(option, index)
-        role = index.data(SECTION_ROLE)
-        if index.column() == NAME and isinstance(role, SectionRole):
-            option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
-            option.icon = QIcon(swatch(role, option.widget))
-            option.decorationSize = QSize(_SWATCH, _SWATCH)
-
-
 def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
     scale = widget.devicePixelRatioF()
     made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
@@ -206,7 +314,7 @@ class PlanView(QWidget):
         super().__init__(parent)
         self.setObjectName("planView")
         self.model = PlanModel(self)
-        self.headline = Elided(greedy=True, parent=self)
+        self.headline = large_elided("", self)
         self.headline.setObjectName("planHeadline")
         self.summary = Elided(greedy=True, parent=self)
         self.summary.setObjectName("planSummary")
@@ -230,7 +338,7 @@ class PlanView(QWidget):
         tree.setObjectName("planTree")
         tree.setAccessibleName(self.tr("Files and sections of the plan"))
         tree.setModel(self.model)
-        tree.setItemDelegate(_SectionRows(tree))
+        tree.setIconSize(QSize(_SWATCH, _SWATCH))
         tree.setUniformRowHeights(True)
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setTabKeyNavigation(False)
@@ -245,9 +353,6 @@ class PlanView(QWidget):
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _lay_out(self) -> None:
-        font = sized(self.headline.font(), LARGE)
-        font.setWeight(QFont.Weight.DemiBold)
-        self.headline.setFont(font)
         self.notes.setObjectName("planNotes")
         self.notes.setWordWrap(True)
         self.notes.setTextFormat(Qt.TextFormat.PlainText)

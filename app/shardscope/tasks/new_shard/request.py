@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 from shardcore import Shard, ShardError, UsageError
 from shardcore.model.text import plural
 from shardcore.operations.convert import convert
-from shardcore.operations.description import KeyChoice
 from shardcore.operations.pack import Packed, pack
 from shardcore.progress import Progress
 from shardcore.shards.opening import create
@@ -97,18 +95,31 @@ class JobStage:
         return report
 
 
-@dataclass(frozen=True, slots=True)
-class NewShardJob(ABC):
-    """Planning and writing of a new shard; `count` is the number of objects, 0 if unknown."""
+@dataclass(frozen=True, slots=True, eq=False)
+class NewShardJob:
+    """Planning and writing of a new shard, from files or from an opened shard.
+
+    Attributes:
+        settings: Settings of `Pack` or `Convert` that differ from the default.
+        shard: The shard to convert; None to pack.
+        count: Number of objects; 0 if unknown.
+        report: Whether the keys of all inputs are written beside the shard.
+        deleted: Whether tombstoned objects are converted, too.
+    """
 
     target: NewShardTarget
+    settings: Mapping[str, Any]
+    shard: Shard | None = None
     count: int = 0
+    inputs: tuple[str, ...] = ()
+    manifest: str = ""
+    report: bool = False
+    deleted: bool = False
 
-    @abstractmethod
-    def run(
-        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
-    ) -> Packed:
-        """Call the library; with `unread`, a plan is estimated without reading contents."""
+    def alike(self, other: NewShardJob) -> bool:
+        """Return whether two jobs have the same plan; the name of the target may differ."""
+        contents = [(one.inputs, one.manifest, one.settings) for one in (self, other)]
+        return self.target.alike(other.target) and self.shard is other.shard and contents[0] == contents[1]
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
         """Return the plan; with `unread`, estimate it from sizes. Raises `Refused` if the shard cannot be written."""
@@ -120,7 +131,7 @@ class NewShardJob(ABC):
             progress(done, total)
 
         try:
-            found = self.run(plan=True, unread=unread, force=True, progress=report)
+            found = self._run(plan=True, unread=unread, force=True, progress=report)
         except ShardError as error:
             raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
         plan = found.plan or Plan(())
@@ -132,13 +143,16 @@ class NewShardJob(ABC):
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: JobStage) -> Packed:
-        return self.run(
-            plan=False,
-            unread=False,
-            force=self.target.force,
-            progress=stage.writing_to(progress),
-            verifying=stage.verifying_to(progress),
-        )
+        verifying = stage.verifying_to(progress)
+        return self._run(plan=False, force=self.target.force, progress=stage.writing_to(progress), verifying=verifying)
+
+    def _run(self, *, plan: bool, **how: Any) -> Packed:
+        format, out, how = self.target.format, self.target.out, {"plan": plan, "options": self.target.options, **how}
+        if self.shard is not None:
+            return convert(self.shard, format, out, deleted=self.deleted, **self.settings, **how)
+        report = f"{self.target.path}{REPORT}" if self.report and not plan else None
+        how |= {"manifest": self.manifest or None, "report": report, "total": self.count}
+        return pack(format, out, self.inputs, **self.settings, **how)
 
     def _wrong_option(self) -> str:
         """Return the option without which the others are valid; empty if there is none."""
@@ -149,59 +163,6 @@ class NewShardJob(ABC):
             if _can_begin(self.target, {other: value for other, value in options.items() if other != name}):
                 return name
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class PackWork(NewShardJob):
-    inputs: tuple[str, ...] = ()
-    manifest: str = ""
-    skip_unreadable: bool = False
-    report: bool = False
-
-    def run(
-        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
-    ) -> Packed:
-        return pack(
-            self.target.format,
-            self.target.out,
-            self.inputs,
-            manifest=self.manifest or None,
-            options=self.target.options,
-            force=force,
-            plan=plan,
-            unread=unread,
-            skip_unreadable=self.skip_unreadable,
-            report=f"{self.target.path}{REPORT}" if self.report and not plan else None,
-            total=self.count,
-            progress=progress,
-            verifying=verifying,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConvertWork(NewShardJob):
-    shard: Shard | None = None
-    keys: KeyChoice = KeyChoice.USUAL
-    deleted: bool = False
-
-    def run(
-        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
-    ) -> Packed:
-        if self.shard is None:
-            raise UsageError("nothing is open")
-        return convert(
-            self.shard,
-            self.target.format,
-            self.target.out,
-            keys=self.keys,
-            deleted=self.deleted,
-            options=self.target.options,
-            force=force,
-            plan=plan,
-            unread=unread,
-            progress=progress,
-            verifying=verifying,
-        )
 
 
 def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Target of a new shard: suggested path and existing files; accesses the disk. No Qt here."""
+"""Target of a new shard: suggested path, what exists there, and its fields."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
+
+from shardcore.model.text import plural
 from shardcore.shards.format import Format
 from shardcore.sources.remote.address import is_address
+from shardcore.writing.declaration import Writes
 from shardscope.session.open_request import OpenRequest
+from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import NewShardTarget
+from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_folder, ask_target, path_of
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.tick_box import TickBox
 
 MOST_LISTED = 100_000
 """Maximum number of entries counted in a folder."""
@@ -95,3 +105,114 @@ def _shards_in(folder: str, members: tuple[str, ...]) -> int:
     except OSError:
         return 0
     return found
+
+
+WRONG = {
+    TargetStatus.NOT_A_FILE: "This is a folder: choose “Folder of files”, or another name.",
+    TargetStatus.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
+    TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
+    TargetStatus.INPUT: "This is the input: choose another name.",
+}
+
+
+class TargetView(QWidget):
+    """Path of the new shard, file or folder, and whether to replace what exists there."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._suggested = ""
+        self._chosen: bool | None = None
+        self._state = TargetState(TargetStatus.FREE)
+        self.line = QLineEdit(self)
+        self.line.setObjectName("targetLine")
+        self.line.setAccessibleName(self.tr("Target of the new shard"))
+        browse = side_button(self.tr("&Browse…"), self._ask, "targetBrowse", self.tr("Choose the file or folder"))
+        self.one = QRadioButton(self.tr("One f&ile"), self)
+        self.several = QRadioButton(self.tr("Fol&der of files"), self)
+        self.one.setToolTip(self.tr("Everything in one shard"))
+        self.several.setToolTip(self.tr("A data set: several files that share their keys"))
+        self.one.setChecked(True)
+        self.state = plain_label("", "targetState")
+        self.replace = TickBox(self.tr("Rep&lace it"), self)
+        self.replace.setObjectName("replaceTick")
+        self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
+        self.state.setMinimumHeight(self.replace.sizeHint().height())
+        group, column = QButtonGroup(self), QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(7)
+        rows = ((8, (self.line, browse)), (18, (self.one, self.several)), (14, (self.state, self.replace)))
+        for spacing, parts in rows:
+            row = QHBoxLayout()
+            row.setSpacing(spacing)
+            for part in parts:
+                row.addWidget(part, int(part is self.line))
+            if self.line not in parts:
+                row.addStretch(1)
+            column.addLayout(row)
+        for button in (self.one, self.several):
+            group.addButton(button)
+            button.clicked.connect(lambda _: setattr(self, "_chosen", self.folder))
+        for signal in (self.line.textChanged, self.several.toggled, self.replace.toggled):
+            signal.connect(lambda _: self.changed.emit())
+        self.set_state(self._state)
+
+    @property
+    def path(self) -> Path | None:
+        text = self.line.text().strip().rstrip("/")
+        return path_of(text) if text else None
+
+    @property
+    def folder(self) -> bool:
+        return self.several.isChecked()
+
+    @property
+    def force(self) -> bool:
+        return self.replace.isChecked() and self._state.status in (TargetStatus.FILE, TargetStatus.FOLDER)
+
+    @property
+    def problem(self) -> str:
+        if self.path is None:
+            return self.tr("Choose where to write the new shard.")
+        if self._state.status is TargetStatus.FILE and not self.replace.isChecked():
+            return self.tr("The file exists: choose another name, or tick Replace.")
+        return self.tr(WRONG.get(self._state.status, ""))
+
+    def offer(self, writes: Writes, *, folder: bool) -> None:
+        """Enable file and folder as the format allows; `folder`: the contents need a folder of files."""
+        folder = folder or bool(self._chosen)
+        with QSignalBlocker(self):
+            self.one.setEnabled(writes.file)
+            self.several.setEnabled(writes.folder)
+            (self.several if (folder and writes.folder) or not writes.file else self.one).setChecked(True)
+
+    def suggest(self, path: Path) -> None:
+        if self.line.text() in ("", self._suggested):
+            self._suggested = str(path)
+            self.line.setText(self._suggested)
+            self.line.setCursorPosition(len(self._suggested))
+
+    def set_state(self, state: TargetState) -> None:
+        status = state.status
+        if status is not self._state.status:
+            self.replace.setChecked(False)
+        self._state = state
+        words = {
+            TargetStatus.FILE: "The file exists.",
+            TargetStatus.FOLDER: f"The folder exists, with {plural(state.shards, 'file')} of the format.",
+        }
+        self.state.setText(words.get(status, WRONG.get(status, "")))
+        self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and state.shards > 0))
+        self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
+        colours = theme.of(self)
+        tone = colours.warning if status is TargetStatus.FILE else colours.muted
+        self.state.setStyleSheet(f"color: {(colours.error if status in WRONG else tone).name()};")
+
+    def _ask(self) -> None:
+        title, path = self.tr("Target of the new shard"), self.path
+        start, name = (str(path.parent), path.name) if path is not None else ("", "")
+        if self.folder:
+            ask_folder(self.window(), title, self.line.setText, start=start).selectFile(name)
+        else:
+            ask_target(self.window(), title, self.line.setText, start=start, name=name, confirms=False)

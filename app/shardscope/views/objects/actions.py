@@ -20,7 +20,7 @@ from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.extract.extract_task import ExtractTask
+from shardscope.tasks.extract import ExtractTask
 from shardscope.views.objects.table import ObjectTable
 from shardscope.widgets.object_model import RowPage
 

@@ -25,7 +25,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.edit.edit_permission import edit_permission
+from shardscope.tasks.edit.edit_switch import edit_permission
 from tests.app.conftest import visible
 
 SAMPLE = resource_paths.resources() / "samples" / "swh" / "small.shard"

@@ -15,8 +15,8 @@ from shardcore.writing import undo
 from shardcore.writing.declaration import DELETE
 from shardcore.writing.in_place import Edit, make_changes
 from shardcore.writing.journal import journal_of
-from shardscope.tasks.edit.edit_permission import edit_permission
 from shardscope.tasks.edit.edit_preview import EditRequest, propose
+from shardscope.tasks.edit.edit_switch import edit_permission
 
 DATA = Path(__file__).parents[3] / "data"
 SMALL = DATA / "swh" / "small.shard"

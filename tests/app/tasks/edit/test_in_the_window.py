@@ -27,7 +27,7 @@ from shardcore.writing.journal import BEGUN, MAGIC, journal_of, write_journal
 from shardcore.writing.undo import apply as make
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.tasks.edit.dialog import EditDialog
+from shardscope.tasks.edit.editor import EditDialog
 
 Flags = QItemSelectionModel.SelectionFlag
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -279,7 +279,7 @@ def test_tombstones_are_noted_and_lifted(
     window.changing.editor.now = lambda: "2026-11-22T10:00:00Z"
     sheet = sheet_of(window, "tombstone")
     for name, text in (("reason", "asked for"), ("by", "alice"), ("ticket", "T-1")):
-        sheet.fields[name].setText(text)
+        sheet.fields[name].line.setText(text)
     sheet._soon.timeout.emit()
     settle(window, 40)
     assert any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.things)
@@ -317,7 +317,7 @@ def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path)
     sheet.fields["key"].line.setText(key)  # type: ignore[attr-defined]
     sheet.target.setText(str(tmp_path / "theirs.mdb"))
     press(window, sheet.write)
-    assert "exists" in sheet.trouble.text()
+    assert "exists" in sheet.message.text
     sheet.target.setText(str(tmp_path / "ours.mdb"))
     press(window, sheet.write)
     assert (tmp_path / "ours.mdb").read_bytes() == (tmp_path / "theirs.mdb").read_bytes()
@@ -363,7 +363,7 @@ def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: Mai
         apply(window, sheet)
         assert "Cannot change small.shard: " in window.notices.text
     else:
-        assert journal_of(path).name in sheet.trouble.text()
+        assert journal_of(path).name in sheet.message.text
         sheet.reject()
     settle(window, 40)
     assert path.read_bytes() == before
@@ -376,7 +376,7 @@ def test_a_file_that_another_process_edits_is_refused(
     monkeypatch.setattr(in_place, "lock_file", lambda descriptor: False)
     monkeypatch.setattr(in_place, "WAIT", 0)
     path, sheet = deleting(window, tmp_path)
-    assert "is being edited by another process" in sheet.trouble.text()
+    assert "is being edited by another process" in sheet.message.text
     assert not sheet.apply.isEnabled()
     sheet.reject()
     monkeypatch.undo()
@@ -385,7 +385,7 @@ def test_a_file_that_another_process_edits_is_refused(
     settle(window, 20)
     show(window, path, rows=SWH.rows)
     sheet = sheet_of(window, "delete")
-    assert "has 2 names (hard links)" in sheet.trouble.text()
+    assert "has 2 names (hard links)" in sheet.message.text
     sheet.reject()
 
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard import new_shards as desk
+from shardscope.tasks import task_dialog
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from tests.app.conftest import visible
 
@@ -31,7 +31,7 @@ def numbered(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans are made soon."""
-    monkeypatch.setattr(desk, "SOON_MILLISECONDS", 10)
+    monkeypatch.setattr(task_dialog, "TYPING_MILLISECONDS", 10)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
         shards.ask_new(tuple(map(str, paths)))
         sheet = sheet_of(qtbot, shards)
         if format:
-            sheet.form.formats.choose(format)
+            sheet.formats.choose(format)
         return sheet
 
     return ask
@@ -73,9 +73,9 @@ def wait_planned(qtbot: QtBot, sheet: NewShardDialog, *, exact: bool = True) -> 
     """Waits until the plan of what the sheet says is drawn."""
 
     def is_drawn() -> bool:
-        planned, work = sheet.form.plan.planned, sheet.form.work
+        planned, work = sheet.plan.planned, sheet.work
         drawn = planned and work and planned.name == work.target.path.name and planned.plan.exact is exact
-        return bool(drawn) and sheet.form.plan.summary.text()[:4] != "Plan"
+        return bool(drawn) and sheet.plan.summary.text()[:4] != "Plan"
 
     qtbot.waitUntil(is_drawn)
 

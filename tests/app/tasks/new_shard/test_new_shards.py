@@ -21,9 +21,9 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
+from shardscope.tasks.form import TextField
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
-from shardscope.widgets.option_fields import TextField
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
 
@@ -40,7 +40,7 @@ CASES = {
 def choose(sheet: NewShardDialog, options: dict[str, str]) -> None:
     """Fills in options."""
     for name, value in options.items():
-        field = sheet.form.options.fields[name]
+        field = sheet.options.fields[name]
         if isinstance(field, TextField):
             field.line.setText(value)
         else:
@@ -69,14 +69,14 @@ def test_written_as_the_library_writes(
     inputs = [numbered / f"{n}.txt" for n in range(3)] if format == "bloscpack" else [numbered]
     sheet = open_sheet(*inputs, format=format)
     choose(sheet, options)
-    sheet.form.place.line.setText(str(tmp_path / "out" / name))
+    sheet.place.line.setText(str(tmp_path / "out" / name))
     wait_planned(qtbot, sheet)
-    planned = sheet.form.plan.planned
+    planned = sheet.plan.planned
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
-    assert sheet.form.place.folder is (format == "bloscpack")
+    assert sheet.place.folder is (format == "bloscpack")
     with qtbot.waitSignal(session.succeeded) as told:
-        sheet.form.write.click()
+        sheet.write.click()
     assert told.args[0].count("No errors found.") == 1
     target = tmp_path / "library" / name
     pack(format, f"{target}/" if format == "bloscpack" else target, inputs, options=options)
@@ -95,19 +95,19 @@ def test_written_as_the_library_writes(
 def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path) -> None:
     sheet = open_sheet(numbered / "1.txt", format="bloscpack")
     wait_planned(qtbot, sheet)
-    assert sheet.form.write.isEnabled()
-    field = sheet.form.options.fields["level"]
+    assert sheet.write.isEnabled()
+    field = sheet.options.fields["level"]
     assert field.line.placeholderText() == "7"
-    wrong = sheet.form.options.findChild(QLabel, "wrong_level")
+    wrong = sheet.findChild(QLabel, "wrong_level")
     for text, told in (("much", "level must be a whole number, not 'much'"), ("12", "level must be 0 to 9, not 12")):
         field.line.setText(text)
         qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
-        assert not sheet.form.write.isEnabled()
+        assert not sheet.write.isEnabled()
         assert field.accessibleDescription() == told
     field.line.setText("3")
     assert wrong.text() == ""
     wait_planned(qtbot, sheet)
-    assert sheet.form.write.isEnabled()
+    assert sheet.write.isEnabled()
     sheet.reject()
 
 
@@ -116,23 +116,23 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     target.write_bytes(b"before")
     one = numbered / "1.txt"
     sheet = open_sheet(one, format="des")
-    assert sheet.form.place.line.text() == str(numbered / "1.des")
-    sheet.form.place.line.setText(str(target))
-    qtbot.waitUntil(lambda: sheet.form.place.state.text() == "The file exists.")
-    assert not sheet.form.write.isEnabled()
+    assert sheet.place.line.text() == str(numbered / "1.des")
+    sheet.place.line.setText(str(target))
+    qtbot.waitUntil(lambda: sheet.place.state.text() == "The file exists.")
+    assert not sheet.write.isEnabled()
     wait_planned(qtbot, sheet)
     for name, told in ((str(one), "This is the input"), (f"{numbered}/no/x.des", "The folder does not exist")):
-        sheet.form.place.line.setText(name)
-        qtbot.waitUntil(partial(says, sheet.form.place.state, told))
-        assert not sheet.form.write.isEnabled()
-        assert sheet.form.place.replace.isHidden()
-    sheet.form.place.line.setText(str(target))
-    qtbot.waitUntil(sheet.form.place.replace.isVisible)
-    assert not sheet.form.place.replace.isChecked()
-    sheet.form.place.replace.click()
+        sheet.place.line.setText(name)
+        qtbot.waitUntil(partial(says, sheet.place.state, told))
+        assert not sheet.write.isEnabled()
+        assert sheet.place.replace.isHidden()
+    sheet.place.line.setText(str(target))
+    qtbot.waitUntil(sheet.place.replace.isVisible)
+    assert not sheet.place.replace.isChecked()
+    sheet.place.replace.click()
     wait_planned(qtbot, sheet)
     with qtbot.waitSignal(session.opened):
-        sheet.form.write.click()
+        sheet.write.click()
     assert target.stat().st_size > len(b"before")
 
 
@@ -164,9 +164,9 @@ def test_going_on_in_the_background(
     begun, free = threading.Event(), threading.Event()
     hold(monkeypatch, begun, free)
     sheet = open_sheet(numbered, format="des")
-    sheet.form.place.line.setText(str(tmp_path / "new.des"))
+    sheet.place.line.setText(str(tmp_path / "new.des"))
     wait_planned(qtbot, sheet)
-    sheet.form.write.click()
+    sheet.write.click()
     qtbot.waitUntil(begun.is_set)
     (job,) = [one for one in session.jobs.open_jobs if one.title]
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
@@ -185,9 +185,9 @@ def test_stopping_leaves_nothing(
     begun = threading.Event()
     hold(monkeypatch, begun, threading.Event())
     sheet = open_sheet(numbered, format="des")
-    sheet.form.place.line.setText(str(tmp_path / "out" / "new.des"))
+    sheet.place.line.setText(str(tmp_path / "out" / "new.des"))
     wait_planned(qtbot, sheet)
-    sheet.form.write.click()
+    sheet.write.click()
     qtbot.waitUntil(begun.is_set)
     assert list((tmp_path / "out").iterdir())
     assert sheet.pages.currentWidget() is sheet.writing
@@ -195,8 +195,8 @@ def test_stopping_leaves_nothing(
     sheet.writing.stop.click()
     qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 0)
     assert list((tmp_path / "out").iterdir()) == []
-    assert "Nothing was written" in sheet.form.problem.text
-    assert sheet.form.write.isEnabled()
+    assert "Nothing was written" in sheet.message.text
+    assert sheet.write.isEnabled()
     sheet.reject()
 
 
@@ -205,23 +205,23 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     open_in(session, qtbot, data / "swh" / "small.shard")
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
-    sheet.form.formats.choose("des")
-    sheet.form.place.line.setText(str(tmp_path / "swh.des"))
+    sheet.formats.choose("des")
+    sheet.place.line.setText(str(tmp_path / "swh.des"))
     wait_planned(qtbot, sheet)
     with qtbot.waitSignal(session.opened):
-        sheet.form.write.click()
+        sheet.write.click()
     assert session.shard.format == "des"
     wait_gone(qtbot, shards)
     open_in(session, qtbot, data / "des" / "meta.des")
     before = [session.shard.read(ref) for ref in _refs(session)]
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
-    sheet.form.formats.choose("swh")
-    sheet.form.place.line.setText(str(tmp_path / "des.shard"))
+    sheet.formats.choose("swh")
+    sheet.place.line.setText(str(tmp_path / "des.shard"))
     wait_planned(qtbot, sheet)
-    assert "▲ swh cannot store meta" in sheet.form.plan.notes.text()
+    assert "▲ swh cannot store meta" in sheet.plan.notes.text()
     with qtbot.waitSignal(session.opened):
-        sheet.form.write.click()
+        sheet.write.click()
     assert session.shard.format == "swh"
     assert "▲ swh cannot store meta" in sheet.outcome.text.text
     assert "Read back: " in sheet.outcome.verified.text
@@ -240,21 +240,21 @@ def test_by_keyboard_alone(
     qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
 ) -> None:
     sheet = open_sheet(numbered)
-    sheet.form.formats.setFocus()
-    names = sheet.form.formats.names
-    QTest.keyClick(sheet.form.formats, Qt.Key.Key_Down)
-    assert sheet.form.formats.format.name == names[1]
-    sheet.form.formats.choose("des")
+    sheet.formats.setFocus()
+    names = sheet.formats.names
+    QTest.keyClick(sheet.focusWidget(), Qt.Key.Key_Down)
+    assert sheet.formats.format.name == names[1]
+    sheet.formats.choose("des")
     wait_planned(qtbot, sheet)
-    strip = sheet.form.plan.strip
+    strip = sheet.plan.strip
     QTest.keyClick(strip, Qt.Key.Key_Right)
     QTest.keyClick(strip, Qt.Key.Key_Right)
-    assert sheet.form.plan.tree.currentIndex().data() == strip.sections[1].name
-    line = sheet.form.place.line
+    assert sheet.plan.tree.currentIndex().data() == strip.sections[1].name
+    line = sheet.place.line
     line.setFocus()
     line.selectAll()
     QTest.keyClicks(line, str(tmp_path / "typed.des"))
-    qtbot.waitUntil(sheet.form.write.isEnabled)
+    qtbot.waitUntil(sheet.write.isEnabled)
     with qtbot.waitSignal(session.opened):
         QTest.keyClick(line, Qt.Key.Key_Return)
     assert (tmp_path / "typed.des").is_file()
@@ -273,9 +273,9 @@ def drop(sheet: NewShardDialog, *paths: Path) -> None:
 
 def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:
     sheet = open_sheet(format="des")
-    contents = sheet.form.contents
-    assert sheet.form.problem.text == "Add files or folders to pack."
-    assert not sheet.form.write.isEnabled()
+    contents = sheet.contents
+    assert sheet.message.text == "Add files or folders to pack."
+    assert not sheet.write.isEnabled()
     beside = tmp_path / "beside.txt"
     beside.write_bytes(b"beside")
     drop(sheet, numbered, beside, numbered)
@@ -283,12 +283,12 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     qtbot.waitUntil(lambda: contents.total.text().startswith("13 files · "))
     assert contents.model.index(0, 1).data() == "folder, 12 files"
     wait_planned(qtbot, sheet)
-    assert sheet.form.plan.planned.objects == 13
+    assert sheet.plan.planned.objects == 13
     contents.list.selectAll()
     QTest.keyClick(contents.list, Qt.Key.Key_Delete)
     assert list(contents.paths) == []
-    qtbot.waitUntil(lambda: not sheet.form.write.isEnabled())
-    qtbot.waitUntil(lambda: sheet.form.plan.planned is None)
+    qtbot.waitUntil(lambda: not sheet.write.isEnabled())
+    qtbot.waitUntil(lambda: sheet.plan.planned is None)
     sheet.reject()
 
 
@@ -297,14 +297,14 @@ def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet,
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
         list(extract_objects(shard, rows, tmp_path / "taken"))
     sheet = open_sheet(tmp_path / "taken", format="des")
-    contents = sheet.form.contents
+    contents = sheet.contents
     qtbot.waitUntil(contents.use.isVisible)
     assert contents.model.index(0, 1).data() == f"folder, {len(rows) + 1} files with a manifest"
     QTest.keyClick(contents.use, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: contents.model.index(0, 1).data() == f"manifest, {len(rows)} objects")
     assert contents.use.isHidden()
     wait_planned(qtbot, sheet)
-    assert sheet.form.plan.planned.objects == len(rows)
+    assert sheet.plan.planned.objects == len(rows)
     sheet.reject()
 
 
@@ -324,14 +324,14 @@ def test_what_was_asked_before_is_not_told(
     monkeypatch.setattr(request, "pack", held)
     sheet = open_sheet(numbered, format="des")
     refused: list[Any] = []
-    monkeypatch.setattr(sheet.form, "show_refused", lambda *given, **_: refused.append(given))
+    monkeypatch.setattr(sheet, "show_refused", lambda *given, **_: refused.append(given))
     qtbot.waitUntil(begun.is_set)
-    sheet.form.formats.choose("swh")
+    sheet.formats.choose("swh")
     free.set()
     wait_planned(qtbot, sheet)
-    qtbot.waitUntil(sheet.form.write.isEnabled)
+    qtbot.waitUntil(sheet.write.isEnabled)
     assert refused == []
-    assert sheet.form.problem.text == ""
+    assert sheet.message.text == ""
     sheet.reject()
 
 
@@ -339,16 +339,16 @@ def test_unreadable_inputs_are_skipped(
     qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
 ) -> None:
     sheet = open_sheet(numbered, tmp_path / "gone.txt", format="swh")
-    sheet.form.place.line.setText(str(tmp_path / "out.shard"))
-    qtbot.waitUntil(lambda: "gone.txt" in sheet.form.problem.text)
-    assert not sheet.form.write.isEnabled()
-    contents = sheet.form.contents
+    sheet.place.line.setText(str(tmp_path / "out.shard"))
+    qtbot.waitUntil(lambda: "gone.txt" in sheet.message.text)
+    assert not sheet.write.isEnabled()
+    contents = sheet.contents
     contents.skip.click()
     contents.report.click()
     wait_planned(qtbot, sheet)
-    qtbot.waitUntil(sheet.form.write.isEnabled)
+    qtbot.waitUntil(sheet.write.isEnabled)
     with qtbot.waitSignal(session.succeeded) as told:
-        sheet.form.write.click()
+        sheet.write.click()
     assert "1 input skipped." in told.args[0]
     assert "▲ skipped: file not found" in sheet.outcome.text.text
     report = json.loads((tmp_path / "out.shard.report.json").read_text())["objects"]

@@ -96,7 +96,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     qtbot.waitUntil(lambda: [one.text() for one in window.notices.buttons] == ["Pack it…"])
     window.notices.button.click()
     sheet = sheet_of(qtbot, shards)
-    assert sheet.form.inputs == (str(numbered),)
+    assert sheet.inputs == (str(numbered),)
     wait_planned(qtbot, sheet)
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     wait_gone(qtbot, shards)

@@ -15,8 +15,8 @@ from shardcore import Span
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.find_key import dialog as module
-from shardscope.tasks.find_key.dialog import FindKeyDialog, FindKeyTask
+from shardscope.tasks import find_key as module
+from shardscope.tasks.find_key import FindKeyDialog, FindKeyTask
 from tests.app.conftest import open_in, visible
 
 
@@ -51,8 +51,8 @@ def search(qtbot: QtBot, dialog: FindKeyDialog, key: str, folder: Path) -> None:
     dialog.key.setText(key)
     dialog.where.setEditText(str(folder))
     QTest.keyClick(dialog.key, Qt.Key.Key_Return)
-    assert dialog.running
-    qtbot.waitUntil(lambda: not dialog.running)
+    assert dialog.searching
+    qtbot.waitUntil(lambda: not dialog.searching)
 
 
 def test_files_that_hold_the_key_are_listed(qtbot: QtBot, task: FindKeyTask, files: Path) -> None:
@@ -63,7 +63,7 @@ def test_files_that_hold_the_key_are_listed(qtbot: QtBot, task: FindKeyTask, fil
     assert "footer" in str(dialog.model.index(1, 3).data())
     search(qtbot, dialog, "absent", files)
     assert [row[0] for row in rows(dialog)] == ["✖ d.des"]
-    assert dialog.state.text().startswith("Not found")
+    assert dialog.message.text.startswith("Not found")
     dialog.reject()
 
 
@@ -119,10 +119,10 @@ def test_a_search_is_cancelled(
     assert dialog.start.text() == "&Cancel"
     qtbot.waitUntil(lambda: dialog.model.rowCount() > 0)
     dialog.start.click()
-    qtbot.waitUntil(lambda: not dialog.running)
-    assert dialog.state.text() == "Cancelled"
+    qtbot.waitUntil(lambda: not dialog.searching)
+    assert dialog.message.text == "Cancelled"
     assert dialog.model.rowCount() > 0
     dialog.start.click()
-    assert dialog.running
+    assert dialog.searching
     dialog.reject()
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)

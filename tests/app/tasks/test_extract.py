@@ -18,8 +18,7 @@ from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.shell.notices import ExtractionNotices, Notices, NoticeTone
 from shardscope.startup.settings import Settings
-from shardscope.tasks.extract.extract_task import ExtractDialog
-from shardscope.tasks.extract.saved_choices import ASK, Choices
+from shardscope.tasks.extract import ASK, ExtractDialog
 from shardscope.views.objects.panel import ObjectPanel
 from tests.app.conftest import open_in, visible
 
@@ -61,13 +60,15 @@ def test_all_are_extracted_by_keyboard(qtbot: QtBot, panel: ObjectPanel, setting
     sheet = sheet_of(qtbot, panel)
     assert sheet.total.text().startswith("12 objects, ")
     type_folder(sheet, tmp_path / "out")
-    sheet.guess.setFocus()
-    QTest.keyClick(sheet.guess, Qt.Key.Key_Space)
+    guess = sheet.form.fields["guess_extension"].box
+    guess.setFocus()
+    QTest.keyClick(guess, Qt.Key.Key_Space)
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         QTest.keyClick(sheet.focusWidget(), Qt.Key.Key_Return)
     assert len(written(tmp_path / "out")) == 12
     assert settings.folders == [str(tmp_path / "out")]
-    assert Choices.of(settings.extraction) == Choices(guess_extension=True)
+    kept = {"folders": "yes", "conflict": "ask", "guess_extension": "yes", "skip_unused": "yes", "manifest": "yes"}
+    assert settings.extraction == kept
     panel.table.selectAll()
     panel.actions_.extract.trigger()
     sheet_of(qtbot, panel)

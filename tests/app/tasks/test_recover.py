@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from shardcore.operations.recover import REPORT
 from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
-from shardscope.tasks.recover.dialog import RecoverTask
+from shardscope.tasks.recover import RecoverTask
 from tests.app.conftest import open_in
 
 

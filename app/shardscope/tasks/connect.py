@@ -1,0 +1,564 @@
+"""Opening of remote addresses: connection options, saved ones, and questions before a download or another store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Folder, RemoteOptions, RequestLog, Shard, ShardError, Source, StoreUntrusted, UsageError
+from shardcore.model.text import plural, shown_lines, size_text
+from shardcore.shards.registry import folder_marks
+from shardcore.shards.viewer_link import Layer, layer_address, layers_of
+from shardcore.sources.location import source_of
+from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
+from shardscope.session.connections import (
+    ENDPOINTS,
+    Connections,
+    LoginKind,
+    as_anonymous,
+    described,
+    in_store,
+    login_kind_of,
+)
+from shardscope.session.error_messages import error_text
+from shardscope.session.fetch_cost import CostlyRead
+from shardscope.session.jobs import Pool
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.form import FieldForm
+from shardscope.tasks.task_dialog import Role, TaskDialog
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
+from shardscope.widgets.tick_box import TickBox
+
+NAMED = 3
+"""Maximum number of names of a listing that are shown."""
+
+SIGNS = {True: "✔", False: "✖", None: "·"}
+
+USUAL_RATE = 12_500_000
+"""Assumed download speed in bytes per second (100 Mbit/s)."""
+
+
+class LoginChoice(QWidget):
+    """Radio buttons for the kind of login, with its input fields. The secret key is never stored."""
+
+    changed = Signal()
+
+    def __init__(self, options: RemoteOptions | None, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._wanted = options.profile if options is not None and options.profile else ""
+        self.profile = QComboBox(self)
+        self.profile.setObjectName("profile")
+        self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
+        self.access_key.setText(options.access_key or "" if options is not None else "")
+        for field in (self.secret_key, self.token):
+            field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.token.setPlaceholderText(self.tr("For temporary keys only"))
+        self.secret_key.setToolTip(self.tr("Kept in memory until the window closes; never stored"))
+        keys = (
+            (self.tr("&Access key"), self.access_key, "accessKey"),
+            (self.tr("&Secret key"), self.secret_key, "secretKey"),
+            (self.tr("Session &token"), self.token, "sessionToken"),
+        )
+        for _, field, name in keys:
+            field.setObjectName(name)
+            field.textChanged.connect(lambda _: self.changed.emit())
+        about = plain_label(self.tr("Requests are not signed: for public data."), wrap=True)
+        about.setForegroundRole(about.palette().ColorRole.PlaceholderText)
+        about.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.pages: dict[LoginKind, QWidget] = {
+            LoginKind.ANONYMOUS: about,
+            LoginKind.PROFILE: _page(self, (self.tr("&Profile"), self.profile)),
+            LoginKind.KEYS: _page(self, *(one[:2] for one in keys)),
+        }
+        words = {
+            LoginKind.ANONYMOUS: self.tr("A&nonymous"),
+            LoginKind.PROFILE: self.tr("Pro&file"),
+            LoginKind.KEYS: self.tr("&Keys"),
+        }
+        self.buttons = {who: QRadioButton(text, self) for who, text in words.items()}
+        row, column = QHBoxLayout(), QVBoxLayout(self)
+        row.setSpacing(18)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
+        for who, button in self.buttons.items():
+            row.addWidget(button)
+            column.addWidget(self.pages[who])
+            button.toggled.connect(self._choose)
+        row.addStretch(1)
+        self.set_profiles(())
+        self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
+        self.choose(login_kind_of(options))
+        self.setFocusProxy(self.buttons[self.who])
+
+    @property
+    def who(self) -> LoginKind:
+        return next(who for who, button in self.buttons.items() if button.isChecked())
+
+    @property
+    def complete(self) -> bool:
+        keys = self.access_key.text().strip() and self.secret_key.text().strip()
+        return self.who is not LoginKind.KEYS or bool(keys)
+
+    def choose(self, who: LoginKind) -> None:
+        self.buttons[who].setChecked(True)
+
+    def set_profiles(self, names: tuple[str, ...]) -> None:
+        names = (*names, self._wanted) if self._wanted and self._wanted not in names else names
+        with QSignalBlocker(self.profile):
+            self.profile.clear()
+            self.profile.addItem(self.tr("Default (from the environment)"), "")
+            for name in names:
+                self.profile.addItem(name, name)
+            self.profile.setCurrentIndex(max(self.profile.findData(self._wanted), 0))
+
+    def filled(self) -> dict[str, str | bool | None]:
+        if self.who is LoginKind.ANONYMOUS:
+            return {"anonymous": True}
+        if self.who is LoginKind.PROFILE:
+            name = self.profile.currentData()
+            return {"profile": name} if name else {"anonymous": False}
+        return {
+            "access_key": self.access_key.text().strip() or None,
+            "secret_key": self.secret_key.text().strip() or None,
+            "session_token": self.token.text().strip() or None,
+        }
+
+    def _choose(self, on: bool) -> None:
+        if on:
+            for who, page in self.pages.items():
+                page.setVisible(who is self.who)
+            self.changed.emit()
+
+
+def _page(parent: QWidget, *rows: tuple[str, QWidget]) -> QWidget:
+    page = QWidget(parent)
+    form = FieldForm(page, spacing=6)
+    for words, field in rows:
+        form.add(words, field)
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionTest:
+    """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
+
+    what: str
+    works: bool | None
+    text: str
+
+
+def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
+    """Test reading, range requests and listing; if opening fails, that is the only result. Call it in a job."""
+    request_log, began = RequestLog(), time.monotonic()
+    try:
+        target = source_of(uri, options, request_log, marks=folder_marks())
+    except ShardError as error:
+        return [PermissionTest("Read", False, error_text(error))]
+    milliseconds = round((time.monotonic() - began) * 1000)
+    try:
+        if not isinstance(target, Source):
+            return [_listing(target)]
+        parts = any(record.status == 206 for record in request_log.records)
+        return [
+            PermissionTest("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
+            PermissionTest("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
+            _listing(target.folder),
+        ]
+    finally:
+        target.close()
+
+
+def _listing(folder: Folder | None) -> PermissionTest:
+    # Imported late, as below.
+    from shardcore.sources.remote.source import RemoteFolder
+
+    if not isinstance(folder, RemoteFolder) or not folder.listable:
+        return PermissionTest("List", None, "not supported by web servers; other files are opened by name")
+    try:
+        entries = folder.first_page()
+    except ShardError as error:
+        return PermissionTest("List", False, error_text(error))
+    names = [f"{entry.name}/" if entry.is_folder else entry.name for entry in entries]
+    if not names:
+        return PermissionTest("List", True, "the folder is empty")
+    more = ", …" if len(names) > NAMED else ""
+    count = "1,000 or more names" if len(names) >= 1000 else plural(len(names), "name")
+    return PermissionTest("List", True, f"{count}: {', '.join(names[:NAMED])}{more}")
+
+
+def profiles() -> tuple[str, ...]:
+    # Imported late: it takes long, and local files do not need it.
+    from shardcore.sources.remote.s3 import profiles as named
+
+    return tuple(named())
+
+
+class AddressDialog(TaskDialog):
+    """Address and its connection options; `chosen` carries the `OpenRequest`."""
+
+    of_file = False
+    chosen = Signal(object)
+
+    def __init__(self, request: OpenRequest, connections: Connections, session: Session, window: QWidget) -> None:
+        super().__init__(session, window, "addressSheet", "")
+        self.setWindowTitle(self.tr("Open address"))
+        options = request.remote or connections.connection_for(request.uri)
+        self._request = request
+        self._connections = connections
+        self._filled_for = self._link = ""
+        self._endpoint_chosen = bool(options is not None and options.endpoint_url)
+        self._make_fields(options or RemoteOptions())
+        self.who = LoginChoice(options, self)
+        self.open_button = self.add_button(self.tr("&Open"), self._open, Role.AcceptRole)
+        self.test = self.add_button(self.tr("&Test connection"), self._try)
+        self.add_close()
+        self._form = FieldForm()
+        for words, field in (
+            (self.tr("A&ddress"), self.address),
+            (self.tr("&Layer"), self.layer),
+            ("", self.understood),
+            (self.tr("Sign in"), self.who),
+            (self.tr("&Endpoint"), self.endpoint),
+            (self.tr("Re&gion"), self.region),
+            ("", self.path_style),
+            ("", self.pays),
+            (self.tr("Permissions"), self.allowed),
+        ):
+            self._form.add(words, field)
+        self.compose([self._form], "addressArea", self.tr("Address and connection"), margin=18)
+        self.resize(620, 320)
+        for signal in (
+            self.address.textChanged,
+            self.who.changed,
+            self.endpoint.editTextChanged,
+            self.layer.currentIndexChanged,
+            self.region.textChanged,
+            self.path_style.toggled,
+            self.pays.toggled,
+        ):
+            signal.connect(self.refresh)
+        if connections.needs_keys(request.uri):
+            self.who.choose(LoginKind.KEYS)
+        self.refresh()
+        (self.who if request.uri else self.address).setFocus()
+        self.check(lambda _: profiles(), self.who.set_profiles, lambda _: None, kind="profiles", pool=Pool.IO)
+
+    def _make_fields(self, options: RemoteOptions) -> None:
+        self.address = QLineEdit(self._request.shown, self)
+        self.address.setObjectName("address")
+        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://…   hf://…   precomputed://…"))
+        self.address.setMinimumWidth(300)
+        self.layer = QComboBox(self)
+        self.layer.setObjectName("layer")
+        self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.understood, self.allowed = (plain_label("", name, wrap=True) for name in ("understood", "allowed"))
+        for label in (self.understood, self.allowed):
+            label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.allowed.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.endpoint = QComboBox(self)
+        self.endpoint.setObjectName("endpoint")
+        self.endpoint.setEditable(True)
+        usual, *known = ((one.name, one.url) for one in ENDPOINTS)
+        used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
+        for name, url in (usual, *used, *known):
+            self.endpoint.addItem(name, url)
+        self.endpoint.setCurrentIndex(0)
+        self.endpoint.activated.connect(self._preset)
+        if (line := self.endpoint.lineEdit()) is not None:
+            line.setAccessibleName(self.tr("Endpoint"))
+            line.textEdited.connect(lambda _: setattr(self, "_endpoint_chosen", True))
+        self.region = QLineEdit(self)
+        self.region.setPlaceholderText(self.tr("Detected automatically"))
+        self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
+        self.pays = TickBox(self.tr("&Requester pays (requester pays: you are billed for requests and transfer)"), self)
+        self.pays.setToolTip(self.tr("Required by the owners of some buckets"))
+        self._fill(options)
+
+    def _fill(self, options: RemoteOptions) -> None:
+        self.endpoint.setEditText(options.endpoint_url or ENDPOINTS[0].name)
+        self.region.setText(options.region or "")
+        self.path_style.setChecked(options.addressing == "path")
+        self.pays.setChecked(options.requester_pays)
+
+    # --- what is filled in ---
+
+    @property
+    def uri(self) -> str:
+        """Address including the signature that the field hides; for a Neuroglancer link, that of the chosen layer."""
+        return self.layer.currentData() if self.layer.count() else self._typed
+
+    @property
+    def _typed(self) -> str:
+        text = self.address.text().strip()
+        return self._request.uri if text == self._request.shown else text
+
+    @property
+    def parsed(self) -> Address | None:
+        try:
+            return parse_address(self.uri) if is_address(self.uri) else None
+        except ShardError:
+            return None
+
+    @property
+    def endpoint_url(self) -> str:
+        text = self.endpoint.currentText().strip()
+        return next((one.url for one in ENDPOINTS if one.name == text), text)
+
+    def options(self) -> RemoteOptions:
+        values: dict[str, Any] = dict(self.who.filled())
+        return RemoteOptions(
+            endpoint_url=self.endpoint_url or None,
+            region=self.region.text().strip() or None,
+            requester_pays=self.pays.isChecked(),
+            addressing="path" if self.path_style.isChecked() else None,
+            **values,
+        )
+
+    @property
+    def request(self) -> OpenRequest:
+        """Request built from the fields; web servers get no connection options."""
+        parsed = self.parsed
+        signed = parsed is not None and in_store(parsed)
+        return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
+
+    # --- check ---
+
+    def refresh(self, *_: object) -> None:
+        """Check the fields, and show those that the address needs: web servers need no options."""
+        self._list_layers()
+        parsed = self.parsed
+        signed = parsed is not None and in_store(parsed)
+        for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
+            self._form.setRowVisible(part, signed or parsed is None)
+        problem = self._problem(parsed)
+        self._show(self.understood, f"✖ {problem}" if problem else self._described(parsed))
+        colours = theme.of(self)
+        self.understood.setStyleSheet(f"color: {(colours.error if problem else colours.muted).name()};")
+        self._fill_saved(parsed)
+        fine = parsed is not None and not problem and (self.who.complete or not signed)
+        for button in (self.open_button, self.test):
+            button.setEnabled(fine)
+        self._permit("")
+
+    def _problem(self, parsed: Address | None) -> str:
+        text = self.address.text().strip()
+        try:
+            if parsed is not None:
+                if in_store(parsed):
+                    self.options()
+                if in_store(parsed) and any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
+                    return self.tr("replace ACCOUNT or REGION in the endpoint")
+            elif text and not is_address(text):
+                return self.tr("not an address: start with s3://, gs://, https://, hf:// or precomputed://")
+            elif text:
+                parse_address(layer_address(self._typed) if is_viewer_link(self._typed) else text)
+        except ShardError as error:
+            return error_text(error)
+        return ""
+
+    def _described(self, parsed: Address | None) -> str:
+        if parsed is None:
+            return self.tr("Paste an S3/GCS URI, a URL, or a Neuroglancer layer link.")
+        store = shown_address(self.endpoint_url).rstrip("/") if parsed.in_store else ""
+        return f"✔ {described(parsed)}, at {store}" if store else f"✔ {described(parsed)}"
+
+    def _list_layers(self) -> None:
+        link = self._typed if is_viewer_link(self._typed) else ""
+        if link != self._link:
+            self._link = link
+            found: tuple[Layer, ...] = ()
+            with suppress(UsageError):
+                found = layers_of(link) if link else ()
+            with QSignalBlocker(self.layer):
+                self.layer.clear()
+                for one in found:
+                    kind = f" ({one.kind})" if one.kind else ""
+                    self.layer.addItem(f"{one.name}{kind}: {shown_address(one.address)}", one.address)
+        self._form.setRowVisible(self.layer, self.layer.count() > 0)
+
+    def _fill_saved(self, parsed: Address | None) -> None:
+        """Fill in the options saved for the bucket, else those of the last bucket, unless the user chose others."""
+        written = self.uri.partition(":")[0].lower()
+        place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
+        if parsed is None or place == self._filled_for:
+            return
+        self._filled_for, first = place, not self._filled_for
+        known = self._connections.connection_for(self.uri)
+        if known is None and not self._endpoint_chosen:
+            # A new bucket is probably in the store of the last one; its name is not sent before *Open*.
+            known = self._connections.default_options(self.uri) or RemoteOptions(region=parsed.region or None)
+        if known is not None and not (first and self._request.remote is not None):
+            self._fill(known)
+
+    def _preset(self, number: int) -> None:
+        self._endpoint_chosen = True
+        url = self.endpoint.itemData(number)
+        chosen = next((one for one in ENDPOINTS if one.url == url), None)
+        self.endpoint.setEditText(url or ENDPOINTS[0].name)
+        self.path_style.setChecked(chosen.path_style if chosen is not None else self.path_style.isChecked())
+
+    # --- test and result ---
+
+    def _try(self) -> None:
+        request = self.request
+        self.test.setEnabled(False)
+        self._permit(self.tr("Testing …"))
+
+        def take(found: Sequence[PermissionTest]) -> None:
+            self.test.setEnabled(True)
+            self._permit("\n".join([f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]))
+            self.area.ensureWidgetVisible(self.allowed)
+
+        def failed(error: BaseException) -> None:
+            self.test.setEnabled(True)
+            self._permit(f"✖ {error_text(error)}")
+
+        self.check(lambda _: probe(request.uri, request.remote), take, failed, kind="probe", pool=Pool.IO)
+
+    def _permit(self, text: str) -> None:
+        self._show(self.allowed, text)
+        self._form.setRowVisible(self.allowed, bool(text))
+        self.fit(shrink=True)
+
+    @staticmethod
+    def _show(label: QLabel, text: str) -> None:
+        label.setText(shown_lines(text))
+        # A form layout reserves two lines for wrapping text.
+        label.setMaximumHeight(max(label.heightForWidth(480), 0))
+
+    def _open(self) -> None:
+        self.chosen.emit(self.request)
+        self.accept()
+
+
+class ConnectTask(QObject):
+    """Shows the address dialog; saves connection options of opened addresses, without credentials."""
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._settings = settings
+        self._window = window
+        self.agreeing = FetchQuestion(session, settings, window)
+        self.connections = Connections(settings.connections)
+        session.reach = self.connections.connection_for
+        session.opened.connect(self._opened)
+
+    def ask(
+        self,
+        request: OpenRequest | None = None,
+        who: LoginKind | None = None,
+        *,
+        chosen: Callable[[OpenRequest], object] | None = None,
+    ) -> AddressDialog:
+        sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session, self._window)
+        if who is not None:
+            sheet.who.choose(who)
+        sheet.chosen.connect(chosen or self._session.open_tab)
+        sheet.open()
+        return sheet
+
+    def try_anonymous(self, request: OpenRequest) -> None:
+        self._session.open_tab(request.with_remote(as_anonymous(request.remote)))
+
+    def has_to_ask(self, uri: str) -> bool:
+        """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""
+        if is_viewer_link(uri):
+            with suppress(UsageError):
+                return len(layers_of(uri)) > 1
+        return self.connections.needs_keys(uri) or self.connections.is_ambiguous(uri)
+
+    def _opened(self, _: Shard) -> None:
+        request = self._session.request
+        if request.is_remote and (request.remote is not None or self.connections.is_ambiguous(request.uri)):
+            self.connections.remember(request.uri, request.remote or RemoteOptions())
+            self._settings.connections = self.connections.kept
+
+
+class FetchQuestion(QObject):
+    """Shows the confirmations that the session requests, one at a time; closes them with the file."""
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._settings = settings
+        self._window = window
+        self._question: QMessageBox | None = None
+        session.costly.connect(self.ask)
+        session.untrusted.connect(self.ask_store)
+        session.closed.connect(self._drop)
+
+    def ask(self, costly: CostlyRead) -> QMessageBox:
+        size = size_text(costly.size)
+        yes, text = self.tr("&Fetch {0}").format(size), self.tr("{0} fetches up to {1}.").format(costly.what, size)
+        more = cost_text(costly.size, price_called(self._settings.price))
+        box = self._box("costly", self.tr("Large download"), text, more, yes, costly.go, costly.refuse)
+        box.open()
+        return box
+
+    def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
+        """Ask whether to open a store or folder that a file refers to; *Cancel* is the default button."""
+        title = self.tr("Connect?") if error.who else self.tr("Open?")
+        yes = self.tr("&Connect") if error.who else self.tr("&Open")
+        more = self.tr("The opened file refers to it. Continue only if you trust that file.")
+        box = self._box("untrusted", title, error.question, more, yes, go, refuse)
+        # Enter must not agree by accident.
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.open()
+        return box
+
+    def _box(
+        self,
+        name: str,
+        title: str,
+        text: str,
+        more: str,
+        yes: str,
+        go: Callable[[], object],
+        refuse: Callable[[], object],
+    ) -> QMessageBox:
+        self._drop()
+        box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setObjectName(name)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(title)
+        box.setText(text)
+        box.setInformativeText(more)
+        agree = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
+        box.setDefaultButton(agree)
+        box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.finished.connect(lambda _: setattr(self, "_question", None))
+        # After the box is closed, since documents are not shown while a dialog is open.
+        box.finished.connect(lambda _: go() if box.clickedButton() is agree else refuse())
+        return box
+
+    def _drop(self) -> None:
+        if self._question is not None:
+            self._question.reject()
+
+
+def cost_text(size: int, price: Price) -> str:
+    """Return time and price of fetching `size` bytes in one request."""
+    lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
+    return f"About {lasts} at 100 Mbit/s; costs about {cost} ({price.name})."

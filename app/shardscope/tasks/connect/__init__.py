@@ -1,1 +1,0 @@
-"""Opening of remote addresses: login, endpoint, permission test."""

@@ -1,1 +1,0 @@
-"""Extraction of objects into files: dialog, job and outcome."""

@@ -1,0 +1,254 @@
+"""Dialog that finds the files of a folder in which a key is stored."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import closing
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QObject, QPoint, QSize, Qt
+from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QTableView, QWidget
+
+from shardcore import Cancelled, KeyHit, find_in
+from shardcore.model.text import grouped_digits, plural
+from shardcore.sources.remote.address import is_address
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.selection import main_span
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.form import FieldForm, side_button
+from shardscope.tasks.task_dialog import TaskDialog, thin_progress
+from shardscope.widgets import playback, theme
+from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.file_dialogs import ask_folder, folder_box
+from shardscope.widgets.row_table import row_table
+from shardscope.widgets.table_model import TableModel
+
+MOST_HITS = 10_000
+"""Maximum number of files listed."""
+
+
+class KeyHitModel(TableModel):
+    titles = ("File", "Format", "Size", "Shard, error")
+    numbers = (2,)
+    top = ""
+    """Folder that is searched; names are shown relative to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.things: list[KeyHit] = []
+
+    def add(self, hits: list[KeyHit]) -> None:
+        hits = hits[: MOST_HITS - len(self.things)]
+        if hits:
+            first = len(self.things)
+            self.beginInsertRows(QModelIndex(), first, first + len(hits) - 1)
+            self.things += hits
+            self.endInsertRows()
+
+    def text(self, row: int, column: int) -> str:
+        hit = self.things[row]
+        if column == 0:
+            name = hit.path.removeprefix(self.top.rstrip("/") + "/") if self.top else hit.path
+            return f"✖ {name}" if hit.error is not None else name
+        if hit.ref is None:
+            return error_text(hit.error) if column == 3 and hit.error is not None else ""
+        size = grouped_digits(hit.ref.size) if hit.ref.size >= 0 else ""
+        return (hit.format, size, hit.ref.shard)[column - 1]
+
+    def tip(self, row: int, column: int) -> str:
+        hit = self.things[row]
+        return error_text(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
+
+
+class FindKeyDialog(TaskDialog):
+    """Key, folder, and the hits, which are listed while the search runs; *Find* becomes *Cancel* meanwhile."""
+
+    of_file = False
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(session, window, "findKeyDialog", "", modal=False)
+        self.setWindowTitle(self.tr("Find key in folder"))
+        self._settings = settings
+        self._job: Job | None = None
+        self._found: deque[KeyHit] = deque()
+        self.key = QLineEdit(self._selected_key, self)
+        self.key.setObjectName("findKey")
+        self.key.setFont(theme.fixed_font())
+        self.key.setPlaceholderText(self.tr("Key, as text"))
+        self.where = folder_box(self, self._folders, characters=30)
+        self.where.setObjectName("findKeyFolder")
+        # Return opens the current row, so no button is the default.
+        self.start = side_button(self.tr("&Find"), self._start, "findKeyStart")
+        self.progress = thin_progress(self.tr("Progress of the search"))
+        self.model = KeyHitModel()
+        self.table = self._make_table()
+        self.open_button = self.add_button(self.tr("&Open"), lambda: self._open(self.table.currentIndex()))
+        self.add_close(QDialogButtonBox.StandardButton.Close)
+        form = FieldForm()
+        form.add(self.tr("&Key"), self.key, self.start)
+        form.add(self.tr("Fol&der"), self.where, side_button(self.tr("&Browse…"), self._browse))
+        parts: list[QWidget | QLayout] = [form, self.progress, self.table]
+        self.compose(parts, "findKeyArea", self.tr("Search and files"), tall=self.table, beside=True)
+        self.key.returnPressed.connect(self._start_typed)
+        self.where.lineEdit().returnPressed.connect(self._start_typed)  # type: ignore[union-attr]
+        self.key.textChanged.connect(lambda _: self.refresh())
+        self.where.editTextChanged.connect(lambda _: self.refresh())
+        session.jobs.changed.connect(self._progressed)
+        self.refresh()
+        self.resize(QSize(760, 460))
+
+    def _make_table(self) -> QTableView:
+        rules = (ColumnRule(260), ColumnRule(), ColumnRule(), ColumnRule(120))
+        table = row_table(self, self.model, rules, 0, lambda *_: None, self._open_menu)
+        table.setObjectName("findKeyHits")
+        table.setAccessibleName(self.tr("Files with the key"))
+        table.activated.connect(self._open)
+        table.selectionModel().selectionChanged.connect(lambda *_: self.refresh())
+        return table
+
+    # --- what is filled in ---
+
+    @property
+    def _selected_key(self) -> str:
+        ref = self.session.selection.ref
+        return (ref.key if ref is not None and ref.key else self.session.walk.key) or ""
+
+    @property
+    def _folders(self) -> list[str]:
+        request = self.session.request
+        open_one = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
+        return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
+
+    def _browse(self) -> None:
+        title, start = self.tr("Choose the folder to search"), self.where.currentText()
+        ask_folder(self, title, self.where.setEditText, start=start).setObjectName("findKeyBrowse")
+
+    @property
+    def searching(self) -> bool:
+        return self._job is not None
+
+    def refresh(self) -> None:
+        ready = bool(self.key.text().strip() and self.where.currentText().strip())
+        self.start.setText(self.tr("&Cancel") if self.searching else self.tr("&Find"))
+        self.start.setEnabled(self.searching or ready)
+        self.open_button.setEnabled(self.table.currentIndex().isValid())
+
+    # --- search ---
+
+    def _start_typed(self) -> None:
+        if self.start.isEnabled() and not self.searching:
+            self._start()
+
+    def _start(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            return
+        key, where = self.key.text().strip(), self.where.currentText().strip()
+        remote = self.session.reach(where) if is_address(where) else None
+        self._settings.add_searched_folder(where)
+        self.model.top = where
+        self.model.show_things([])
+        self.progress.setRange(0, int(playback.reduced()))
+        self.say(self.tr("Searching …"))
+
+        def work(job: Job) -> tuple[int, int]:
+            with closing(find_in(key, [where], progress=job.progress, isolated=True, remote=remote)) as search:
+                for hit in search:
+                    self._found.append(hit)
+                return search.searched, search.failed
+
+        self._job = self.session.jobs.submit(
+            work,
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+            title=self.tr("Find key in folder"),
+            # The search belongs to no document.
+            lasting=True,
+            done=self._ended,
+        )
+        self.refresh()
+
+    def _ended(self, result: tuple[int, int] | None, error: BaseException | None) -> None:
+        self._job = None
+        self._drain()
+        self.progress.setRange(0, 1)
+        self.progress.setValue(0)
+        if isinstance(error, Cancelled):
+            self.say(self.tr("Cancelled"))
+        elif error is not None:
+            self.say(error_text(error), "error")
+        elif result is not None:
+            self.say(self._summary(*result))
+        self.refresh()
+
+    def _summary(self, searched: int, failed: int) -> str:
+        holds = sum(hit.error is None for hit in self.model.things)
+        words = self.tr("{0} searched").format(plural(searched, "file"))
+        words += self.tr(", {0} not readable").format(f"{failed:,}") if failed else ""
+        text = self.tr("Found in {0}").format(plural(holds, "file")) if holds else self.tr("Not found")
+        cut = len(self.model.things) >= MOST_HITS
+        more = self.tr(", the first {0} are listed").format(f"{MOST_HITS:,}") if cut else ""
+        return f"{text} ({words}){more}"
+
+    def _progressed(self, job: Job) -> None:
+        if job is self._job and not job.state.ended:
+            self._drain()
+            if job.total_amount > 0:
+                self.progress.setRange(0, job.total_amount)
+                self.progress.setValue(job.done_amount)
+                done = f"{job.done_amount:,}"
+                self.say(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
+
+    def _drain(self) -> None:
+        hits: list[KeyHit] = []
+        while self._found:
+            hits.append(self._found.popleft())
+        self.model.add(hits)
+
+    def done(self, result: int) -> None:
+        if self._job is not None:
+            self._job.cancel()
+        super().done(result)
+
+    # --- result ---
+
+    def _open(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self._open_hit(self.model.things[index.row()])
+
+    def _open_hit(self, hit: KeyHit) -> None:
+        span = main_span(hit.ref) if hit.ref is not None else None
+        self.session.tab_wanted.emit(OpenRequest(hit.path, remote=self.session.reach(hit.path)), span)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.table.indexAt(place)
+        if index.isValid():
+            hit, menu = self.model.things[index.row()], QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction(self.tr("&Open"), lambda: self._open_hit(hit))
+            menu.addSeparator()
+            menu.addAction(self.tr("&Copy path"), lambda: copy_text(hit.path))
+            menu.popup(self.table.viewport().mapToGlobal(place))
+
+
+class FindKeyTask(QObject):
+    """Shows the dialog, one at a time."""
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._settings = settings
+        self._window = window
+        self.dialog: FindKeyDialog | None = None
+
+    def ask(self) -> FindKeyDialog:
+        if self.dialog is None:
+            self.dialog = FindKeyDialog(self._session, self._settings, self._window)
+            self.dialog.finished.connect(lambda _: setattr(self, "dialog", None))
+        self.dialog.raise_to(self.dialog.key)
+        self.dialog.key.selectAll()
+        return self.dialog

@@ -1,1 +1,0 @@
-"""Search for a key in the shards of a folder."""

@@ -1,0 +1,477 @@
+"""Forms made from descriptions: the settings of an operation, and the options of formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import FormatError, UsageError
+from shardcore.codecs.json_text import parse_json
+from shardcore.model.options import Option, OptionType
+from shardcore.model.text import shown
+from shardcore.operations.description import Setting, settings_of
+from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.fonts import SMALL
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.tick_box import TickBox
+
+YES_NO = {True: "yes", False: "no"}
+
+
+class OptionField(QWidget):
+    """Field of one option; an error is shown below it, in a form with `helped` also its help.
+
+    Attributes:
+        title: Label in a form; empty if the field contains it.
+        on: Value of a switch that is set.
+    """
+
+    changed = Signal()
+
+    def __init__(self, option: Option, title: str = "") -> None:
+        super().__init__()
+        self.option = option
+        self.on: Any = True
+        self.title = title or option.name.replace("_", " ").capitalize()
+        self.setObjectName(f"option_{option.name}")
+        self.setToolTip(option.help)
+        self.wrong = small_label("", f"wrong_{option.name}")
+        self.wrong.hide()
+        self._rejected: tuple[str, Any] = ("", None)
+        self.changed.connect(self.check)
+
+    def value(self) -> Any:
+        """Return the value entered; None for the default."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Return the error of the entered value; empty if it is valid."""
+        try:
+            self.option.value_of(self.value())
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    def reject(self, why: str) -> None:
+        """Show an error until the value changes."""
+        self._rejected = why, self.value()
+        self.check()
+
+    def check(self) -> None:
+        why, value = self._rejected
+        wrong = self.problem() or (why if why and value == self.value() else "")
+        self.wrong.setText(f"✖ {shown(wrong)}" if wrong else "")
+        self.wrong.setVisible(bool(wrong))
+        self.wrong.setStyleSheet(f"color: {theme.of(self).error.name()};")
+        self.setAccessibleDescription(wrong or self.option.help)
+
+    def explain(self) -> None:
+        """Show the help below the field."""
+        about = small_label(self.option.help, f"about_{self.option.name}")
+        about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        self._column.addWidget(about)
+
+    def _hold(self, *widgets: QWidget, upright: bool = False, spacing: int = 8, fills: bool = True) -> None:
+        row = QVBoxLayout() if upright else QHBoxLayout()
+        row.setSpacing(spacing)
+        for widget in widgets:
+            row.addWidget(widget)
+        if fills:
+            row.setStretch(0, 1)
+        else:
+            row.addStretch(1)
+        column = self._column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.wrong)
+        widgets[0].setAccessibleName(widgets[0].accessibleName() or self.title or self.option.help)
+        self.setFocusProxy(widgets[0])
+        self.check()
+
+
+class TextField(OptionField):
+    def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
+        super().__init__(option, title)
+        self.line = QLineEdit("" if given is None else str(given))
+        opens = option.opens(given) or (helped and option.content)
+        self._is_json = option.type is OptionType.JSON
+        placeholder = option.help
+        if option.type is OptionType.FOLDER:
+            placeholder = self.tr("Optional. Default: the xorbs folder beside the shard")
+        elif opens:
+            placeholder = self.tr("JSON, or a JSON file") if self._is_json else self.tr("a file")
+        elif helped:
+            # The help is below the field.
+            placeholder = "" if option.default is None else str(option.default)
+        self.line.setPlaceholderText(placeholder)
+        self.line.textChanged.connect(self.changed)
+        buttons = []
+        if opens:
+            buttons = [path_button(self.tr("Choose…"), self.line, folder=option.type is OptionType.FOLDER)]
+            buttons[0].setAccessibleName(self.tr("Choose a file for {0}").format(option.name))
+        self._hold(self.line, *buttons)
+
+    def value(self) -> str | None:
+        return self.line.text().strip() or None
+
+    def set_value(self, value: Any) -> None:
+        self.line.setText(str(value))
+
+    def problem(self) -> str:
+        text = self.line.text().strip()
+        return json_problem(text) if self._is_json and text.startswith("{") else super().problem()
+
+
+class FlagField(OptionField):
+    """Tick box with its label as text; without a text in a form with `helped`."""
+
+    def __init__(self, option: Option, given: Any = None, title: str = "", *, helped: bool = False) -> None:
+        super().__init__(option, title)
+        self.box = TickBox("" if helped else title or option.help.rstrip("."))
+        self.box.setAccessibleName(option.name if helped else "")
+        self.box.setToolTip(option.help)
+        self.box.setChecked(bool(option.default if given is None else given))
+        self.box.toggled.connect(self.changed)
+        self.title = self.title if helped else ""
+        self._hold(self.box)
+
+    def value(self) -> bool | None:
+        chosen = self.box.isChecked()
+        return None if chosen == bool(self.option.default) else chosen
+
+    def set_value(self, value: Any) -> None:
+        self.box.setChecked(value)
+
+
+class TwoWayField(OptionField):
+    """Switch whose two values have names of their own, as radio buttons."""
+
+    def __init__(self, option: Option, title: str, on: str, off: str) -> None:
+        super().__init__(option, title)
+        self.yes, self.no = QRadioButton(on), QRadioButton(off)
+        self.no.setChecked(True)
+        self._hold(self.yes, self.no, spacing=18, fills=False)
+        self.set_value(bool(option.default))
+        self.yes.toggled.connect(self.changed)
+
+    def value(self) -> bool | None:
+        return None if self.yes.isChecked() == bool(self.option.default) else self.yes.isChecked()
+
+    def set_value(self, value: Any) -> None:
+        (self.yes if value else self.no).setChecked(True)
+
+
+class _StillBox(QComboBox):
+    """Box that turning the wheel changes only while it has the focus: forms scroll."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class ChoiceField(OptionField):
+    """Box of choices; `titles` are their texts, if they differ from the values."""
+
+    def __init__(
+        self, option: Option, given: Any = None, title: str = "", titles: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(option, title)
+        self.box = _StillBox()
+        self.box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.offer(option.choices, titles)
+        self.set_value(option.default if given is None else given)
+        self.box.currentIndexChanged.connect(self.changed)
+        self._hold(self.box)
+
+    def offer(self, choices: Sequence[str], titles: Mapping[str, str] | None = None) -> None:
+        """Replace the choices and choose the default, without `changed`."""
+        self.option = replace(self.option, choices=tuple(choices))
+        with QSignalBlocker(self.box):
+            self.box.clear()
+            if self.option.default not in choices:
+                self.box.addItem(self.tr("Default"), self.option.default)
+            for choice in choices:
+                self.box.addItem((titles or {}).get(choice, choice), choice)
+
+    def value(self) -> str | None:
+        chosen: str | None = self.box.currentData()
+        return chosen
+
+    def problem(self) -> str:
+        return ""
+
+    def set_value(self, value: Any) -> None:
+        self.box.setCurrentIndex(max(self.box.findData(value), 0))
+
+
+class JsonField(OptionField):
+    """Editor for JSON; `value` returns `given` while the text is `shown`, the value with which the file was read."""
+
+    def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
+        super().__init__(option)
+        self._given = given
+        self._shown = given if isinstance(given, str) and given else shown
+        self.evidence = QLabel(evidence)
+        self.evidence.setTextFormat(Qt.TextFormat.RichText)
+        self.evidence.setWordWrap(True)
+        self.evidence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.evidence.setVisible(bool(evidence))
+        self.editor = QPlainTextEdit(self._shown)
+        self.editor.setFont(theme.fixed_font())
+        self.editor.setTabChangesFocus(True)
+        self.editor.setAccessibleName(self.title)
+        self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
+        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
+        self.editor.textChanged.connect(self.changed)
+        self._hold(self.evidence, self.editor, upright=True)
+        self.setFocusProxy(self.editor)
+
+    def value(self) -> str | None:
+        text = self.editor.toPlainText().strip()
+        return self._given if text == self._shown.strip() else text or None
+
+    def problem(self) -> str:
+        return json_problem(self.editor.toPlainText())
+
+    def check(self) -> None:
+        super().check()
+        border = f"QPlainTextEdit {{ border: 1px solid {theme.of(self).error.name()}; }}"
+        self.editor.setStyleSheet(border if self.wrong.text() else "")
+
+
+def field_for(
+    option: Option, given: Any = None, shown: str = "", evidence: str = "", *, title: str = "", helped: bool = False
+) -> OptionField:
+    match option.type:
+        case OptionType.JSON if not helped:
+            return JsonField(option, given, shown, evidence)
+        case OptionType.FLAG:
+            return FlagField(option, given, title, helped=helped)
+        case OptionType.CHOICE:
+            return ChoiceField(option, given, title)
+        case _:
+            return TextField(option, given, title, helped=helped)
+
+
+class FieldForm(QFormLayout):
+    """Rows of labelled fields, described or made by hand; labels without `&` get a letter of their own.
+
+    Attributes:
+        fields: Described fields, by name of the option.
+        reserved: Letters of buttons, which no label gets.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 10, reserved: str = "") -> None:
+        super().__init__(parent)
+        self.fields: dict[str, OptionField] = {}
+        self.reserved = reserved
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setHorizontalSpacing(12)
+        self.setVerticalSpacing(spacing)
+        self.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+
+    def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
+        row: QWidget | QHBoxLayout = field
+        if beside:
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            row.addWidget(field, 1)
+            for widget in beside:
+                row.addWidget(widget)
+        self.addRow(words, row)
+        label = self.labelForField(row)
+        if isinstance(label, QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(field)
+            label.setContentsMargins(0, 0, 1, 0)
+            # Centre the label beside a single line, align it to the top of a larger field.
+            text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
+            label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)
+            field.setAccessibleName(field.accessibleName() or words.replace("&", ""))
+
+    def add_settings(
+        self,
+        operation: type,
+        *,
+        given: Mapping[str, Any] | None = None,
+        own: Mapping[str, OptionField] | None = None,
+        without: Iterable[str] = (),
+        helped: bool = False,
+    ) -> None:
+        """Add a field per described setting but arguments and lists of keys; `own` are fields made by hand."""
+        left_out, hand_made = frozenset(without), own or {}
+        for name, one, default in settings_of(operation):
+            if name in hand_made:
+                self.add_field(hand_made[name], _label(name, one))
+            elif not (one.positional or one.listed or name in left_out):
+                option, label = option_of(name, one, default), _label(name, one)
+                field = field_for(option, (given or {}).get(name), title=label, helped=helped)
+                field.on = one.on
+                self.add_field(field, label, helped=helped)
+
+    def add_options(self, options: Iterable[Option], *, helped: bool = False) -> None:
+        for option in options:
+            field = field_for(option, title=option.name if helped else "", helped=helped)
+            self.add_field(field, field.title, helped=helped)
+
+    def add_field(self, field: OptionField, label: str, *, helped: bool = False) -> None:
+        if helped:
+            height = field.sizeHint().height()
+            field.explain()
+        self.fields[field.option.name] = field
+        if isinstance(field, FlagField) and not helped:
+            field.box.setText(self._with_letter(field.box.text()))
+            label = ""
+        self.add(label if helped else self._with_letter(label), field)
+        words = self.labelForField(field)
+        if helped and isinstance(words, QLabel):
+            words.setAlignment(Qt.AlignmentFlag.AlignTop)
+            words.setContentsMargins(0, max(height - words.fontMetrics().height(), 0) // 2, 1, 0)
+        field.changed.connect(self.changed)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values that differ from the default, as `read_options` takes them."""
+        found = {name: field.value() for name, field in self.fields.items()}
+        return {n: value for n, value in found.items() if value is not None and value != self.fields[n].option.default}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Values that differ from the default, as the operation takes them."""
+        found = {}
+        for name, value in self.values.items():
+            field = self.fields[name]
+            is_flag = field.option.type is OptionType.FLAG
+            found[name] = (field.on if value else False) if is_flag else field.option.value_of(value)
+        return found
+
+    @property
+    def problem(self) -> str:
+        return next((text for field in self.fields.values() if (text := field.wrong.text())), "")
+
+    def reject(self, name: str, why: str) -> bool:
+        """Show an error below a field until its value changes; return False if there is no such field."""
+        if name in self.fields:
+            self.fields[name].reject(why)
+        return name in self.fields
+
+    def kept(self) -> dict[str, str]:
+        """Return all choices as texts, for `restore`."""
+        found = {}
+        for name, field in self.fields.items():
+            value = field.option.default if field.value() is None else field.value()
+            found[name] = YES_NO.get(value, str(value or ""))
+        return found
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Fill in choices; those that are not valid any more are ignored."""
+        for name, text in kept.items():
+            if text and (field := self.fields.get(name)) is not None:
+                with suppress(UsageError):
+                    field.set_value(field.option.value_of(text))
+
+    def _with_letter(self, words: str) -> str:
+        """Return a label with `&` before the first letter that no other label of the form has."""
+        if "&" in words or not words:
+            return words
+        labels = [self.itemAt(row, role) for row in range(self.rowCount()) for role in _ROLES]
+        texts = [getattr(getattr(one.widget(), "box", one.widget()), "text", str)() for one in labels if one]
+        taken = {text[text.index("&") + 1].lower() for text in texts if "&" in text[:-1]} | set(self.reserved)
+        at = next((at for at, letter in enumerate(words) if letter.isalpha() and letter.lower() not in taken), -1)
+        return f"{words[:at]}&{words[at:]}" if at >= 0 else words
+
+
+_ROLES = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
+
+
+def option_of(name: str, one: Setting, default: Any) -> Option:
+    """Return a setting of an operation as an option with a type for its field."""
+    if not one.placeholder:
+        return Option(name, OptionType.FLAG, one.help, default=default is True)
+    kind = OptionType.SIZE if one.unit == "bytes" else OptionType.CHOICE if one.values else OptionType.TEXT
+    path = one.file or "FILE" in one.placeholder
+    return Option(name, kind, one.help, default=default, choices=one.values, path=path)
+
+
+def switch(operation: type, name: str, letter: str) -> FlagField:
+    """Return the field of a switch that stands outside of a form; Alt and `letter` toggle it."""
+    one, default = setting_of(operation, name)
+    field = FlagField(option_of(name, one, default), title=_label(name, one).replace(letter, f"&{letter}", 1))
+    field.on = one.on
+    return field
+
+
+def setting_of(operation: type, name: str) -> tuple[Setting, Any]:
+    """Return the description of a setting, and its default."""
+    return next((one, default) for field, one, default in settings_of(operation) if field == name)
+
+
+def _label(name: str, one: Setting) -> str:
+    switches = one.help.rstrip(".") if not one.placeholder else ""
+    return one.label or switches or name.replace("_", " ").capitalize()
+
+
+def small_label(text: str, name: str = "") -> QLabel:
+    label = plain_label(text, name, size=SMALL, wrap=True)
+    policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    policy.setHeightForWidth(True)
+    label.setSizePolicy(policy)
+    # Otherwise a layout reserves room for as many lines as a narrow label has.
+    label.setMinimumHeight(label.fontMetrics().height())
+    return label
+
+
+def side_button(words: str, slot: Callable[[], object], name: str = "", doc: str = "") -> QPushButton:
+    """Return a button for a place beside a field; Return does not press it."""
+    button = QPushButton(words)
+    button.setObjectName(name)
+    button.setAutoDefault(False)
+    button.setToolTip(doc)
+    button.clicked.connect(lambda _: slot())
+    return button
+
+
+def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
+    def ask() -> None:
+        (ask_folder if folder else ask_file)(field.window(), words.rstrip("…"), field.setText)
+
+    return side_button(words, ask)
+
+
+def json_problem(text: str) -> str:
+    """Return why a text is not a JSON object, with the location; empty if it is one, or if there is no text."""
+    if not text.strip():
+        return ""
+    try:
+        value = parse_json(text, "The specification")
+    except FormatError as error:
+        return error.message
+    return "" if isinstance(value, dict) else "A specification must be a JSON object: { … }"

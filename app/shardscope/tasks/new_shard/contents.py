@@ -1,0 +1,344 @@
+"""Contents of a new shard: files, folders and a manifest, counted in a job, and their list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QSizePolicy,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import ShardError
+from shardcore.model.text import plural, size_text
+from shardcore.operations.description import Pack
+from shardcore.progress import Progress
+from shardcore.writing.inputs import input_files
+from shardcore.writing.manifest import ManifestReader
+from shardscope.tasks.form import side_button, switch
+from shardscope.widgets import theme
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.file_dialogs import ask_files, ask_folder
+from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.tick_box import TickBox
+
+MANIFEST_ENDING = ".jsonl"
+MANIFEST_NAME = "manifest.json"
+
+REPORT_EVERY = 256
+"""Number of manifest lines between two progress reports."""
+
+
+class InputKind(Enum):
+    FILE = "file"
+    FOLDER = "folder"
+    MANIFEST = "manifest"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input; `count` is its files, or the objects of a manifest, and `size` their bytes."""
+
+    path: str
+    kind: InputKind
+    count: int = 0
+    size: int = 0
+    problem: str = ""
+    manifest: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.problem:
+            return self.problem
+        match self.kind:
+            case InputKind.FOLDER:
+                more = " with a manifest" if self.manifest else ""
+                return f"folder, {plural(self.count, 'file')}{more}"
+            case InputKind.MANIFEST:
+                return f"manifest, {plural(self.count, 'object')}"
+            case _:
+                return "file"
+
+
+@dataclass(frozen=True, slots=True)
+class InputCount:
+    inputs: tuple[Input, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(one.count for one in self.inputs)
+
+    @property
+    def size(self) -> int:
+        return sum(one.size for one in self.inputs)
+
+    @property
+    def manifests(self) -> tuple[str, ...]:
+        """Inputs that are manifests; more than one is an error."""
+        return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
+
+    def problem(self, *, skip: bool = False) -> str:
+        """Return why the inputs cannot be packed, or empty; with `skip`, unreadable inputs do not count."""
+        wrong = next((one for one in self.inputs if one.problem), None)
+        if wrong is not None and not skip:
+            return f"{wrong.path}: {wrong.problem}"
+        if len(self.manifests) > 1:
+            return f"only one manifest is possible: remove {Path(self.manifests[1]).name}"
+        return ""
+
+
+def count(paths: Iterable[str], progress: Progress) -> InputCount:
+    """Count the inputs; reads file sizes and manifests, so call it in a job."""
+    found: list[Input] = []
+    for path in paths:
+        found.append(_looked_at(path, sum(one.count for one in found), progress))
+    return InputCount(tuple(found))
+
+
+def _looked_at(path: str, before: int, progress: Progress) -> Input:
+    kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
+    if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
+        return Input(path, InputKind.MISSING, problem="not found")
+    if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
+        return manifest
+    files = size = 0
+    try:
+        for file, _ in input_files([path]):
+            progress(before + files, 0)
+            size += file.stat().st_size
+            files += 1
+    except (ShardError, OSError) as error:
+        return Input(path, kind, files, size, str(error))
+    inside = str(Path(path) / MANIFEST_NAME) if kind is InputKind.FOLDER else ""
+    return Input(path, kind, files, size, manifest=inside if inside and _is_manifest(inside) else "")
+
+
+def _may_be_manifest(path: str) -> bool:
+    name = Path(path).name.lower()
+    return name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
+
+
+def _is_manifest(path: str) -> bool:
+    try:
+        manifest = ManifestReader(path, (), "")
+    except ShardError:
+        return False
+    try:
+        return manifest.is_one
+    finally:
+        manifest.close()
+
+
+def _manifest(path: str, before: int, progress: Progress) -> Input | None:
+    """Return a file as a manifest; None if it does not begin like one."""
+    objects = size = 0
+    try:
+        manifest = ManifestReader(path, (), "")
+    except ShardError:
+        return None
+    try:
+        if not manifest.is_one:
+            return None
+        for file in manifest.paths():
+            if objects % REPORT_EVERY == 0:
+                progress(before + objects, 0)
+            objects += 1
+            try:
+                size += os.stat(file).st_size  # noqa: PTH116
+            except (OSError, ValueError):
+                missing = Path(file).name
+                return Input(path, InputKind.MANIFEST, objects, size, f"{missing} not found")
+    except ShardError as error:
+        return Input(path, InputKind.MANIFEST, objects, size, error.message)
+    finally:
+        manifest.close()
+    return Input(path, InputKind.MANIFEST, objects, size)
+
+
+_ROWS = 4
+
+
+class InputModel(TableModel):
+    titles = ("Name", "Type", "Size")
+    numbers = (2,)
+    things: list[str]
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.things = []
+        self._counted: dict[str, Input] = {}
+
+    def show_count(self, counted: InputCount) -> None:
+        self._counted = {one.path: one for one in counted.inputs}
+        self.change()
+
+    def text(self, row: int, column: int) -> str:
+        path = self.things[row]
+        if column == 0:
+            return Path(path).name or path
+        found = self._counted.get(path)
+        if found is None:
+            return "…"
+        return found.text if column == 1 else size_text(found.size)
+
+    def tip(self, row: int, column: int) -> str:
+        return self.things[row]
+
+
+class InputList(QTreeView):
+    removed = Signal()
+
+    def __init__(self, model: InputModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("contentsList")
+        self.setAccessibleName(self.tr("Files and folders to pack"))
+        self.setModel(model)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
+        header = self.header()
+        header.setSectionsMovable(False)
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        digit = self.fontMetrics().horizontalAdvance("0")
+        header.resizeSection(1, digit * 27)
+        header.resizeSection(2, digit * 11)
+        self.setFixedHeight((_ROWS + 1) * (self.fontMetrics().height() + 5) + 16)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
+            self.removed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.model().rowCount():
+            return
+        painter = QPainter(self.viewport())
+        painter.setPen(theme.of(self).muted)
+        words = self.tr("Drop files, folders or a manifest (keys of files) here")
+        place = self.viewport().rect().adjusted(16, 8, -16, -8)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), words)
+        painter.end()
+
+
+class ContentsView(QWidget):
+    """List of the inputs, with buttons; `changed` if they must be counted again."""
+
+    changed = Signal()
+
+    def __init__(self, paths: Iterable[str], folder: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self._inside: dict[str, str] = {}
+        self.model = InputModel(self)
+        self.list = InputList(self.model, self)
+        self.total = Elided(greedy=True, parent=self)
+        self.total.setObjectName("contentsTotal")
+        self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        buttons, ticks = QHBoxLayout(), QHBoxLayout()
+        buttons.setSpacing(8)
+        ticks.setSpacing(16)
+        self.buttons: dict[str, QPushButton] = {}
+        for name, words, doc, slot in (
+            ("addFiles", self.tr("Add &files…"), self.tr("Files to pack, or a manifest"), self._ask_files),
+            ("addFolder", self.tr("Add f&older…"), self.tr("A folder, with its subfolders"), self._ask_folder),
+            ("removeInputs", self.tr("&Remove"), self.tr("Remove the selected inputs from the list"), self.take_away),
+            (
+                "useManifest",
+                self.tr("Use its &manifest"),
+                self.tr("Keys and metadata recorded when extracting"),
+                self.use_manifests,
+            ),
+        ):
+            self.buttons[name] = side_button(words, slot, name, doc)
+            buttons.addWidget(self.buttons[name])
+        self.use = self.buttons["useManifest"]
+        self.use.hide()
+        skip = switch(Pack, "skip_unreadable", "k")
+        self.skip = skip.box
+        self.skip.setObjectName("skipUnreadable")
+        self.report = TickBox(self.tr("Write repor&t"), self)
+        self.report.setObjectName("writeReport")
+        self.report.setToolTip(self.tr("Writes the key of every input to NAME.report.json beside the shard"))
+        for tick in (self.skip, self.report):
+            tick.toggled.connect(lambda _: self.changed.emit())
+        ticks.addWidget(skip)
+        ticks.addWidget(self.report)
+        buttons.addStretch(1)
+        ticks.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(7)
+        column.addWidget(self.list)
+        column.addLayout(buttons)
+        column.addLayout(ticks)
+        self.list.removed.connect(self.take_away)
+        self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
+        self.model.show_things(list(dict.fromkeys(paths)))
+        self._update()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self.model.things)
+
+    def add(self, paths: Iterable[str]) -> None:
+        self._set([*self.model.things, *paths])
+
+    def take_away(self) -> None:
+        rows = {index.row() for index in self.list.selectionModel().selectedRows()}
+        self._set([path for row, path in enumerate(self.model.things) if row not in rows])
+
+    def use_manifests(self) -> None:
+        self._set([self._inside.get(path, path) for path in self.model.things])
+
+    def _set(self, paths: list[str]) -> None:
+        paths = list(dict.fromkeys(paths))
+        if paths != self.model.things:
+            self.model.show_things(paths)
+            self._update()
+            self.changed.emit()
+
+    def show_count(self, counted: InputCount) -> None:
+        self.model.show_count(counted)
+        self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
+        self.use.setVisible(bool(self._inside))
+        if counted.inputs:
+            self.total.set_text(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
+
+    def show_busy(self, files: int) -> None:
+        self.total.set_text(self.tr("Counting … {0}").format(plural(files, "file")))
+
+    def _update(self) -> None:
+        self.buttons["removeInputs"].setEnabled(self.list.selectionModel().hasSelection())
+        if not self.model.things:
+            self.total.set_text("")
+
+    def _ask_files(self) -> None:
+        ask_files(self.window(), self.tr("Add to the new shard"), self.add, start=self._folder)
+
+    def _ask_folder(self) -> None:
+        title = self.tr("Add to the new shard")
+        ask_folder(self.window(), title, lambda path: self.add([path]), start=self._folder)

@@ -1,0 +1,243 @@
+"""Dialog that lists the recoverable objects of a damaged file and extracts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain, count
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialogButtonBox,
+    QHeaderView,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from shardcore import SourceError
+from shardcore.errors import source_lost
+from shardcore.model.text import plural, shown, shown_lines, size_text
+from shardcore.operations.description import Recover
+from shardcore.operations.recover import REPORT, Salvage, Saved
+from shardcore.shards.salvage import Condition
+from shardscope.session.display_text import cut_middle, grouped
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job, Pool
+from shardscope.session.session import Session
+from shardscope.tasks.form import switch
+from shardscope.tasks.task_dialog import TaskDialog, thin_progress
+from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_folder
+from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.plain_text import plain_label, tip
+
+MOST_ROWS = 1000
+"""Maximum number of objects listed; the report in the folder lists all."""
+
+CONDITIONS = {
+    Condition.WHOLE: "✓ intact",
+    Condition.UNCHECKED: "● unverified",
+    Condition.DAMAGED: "✖ damaged",
+    Condition.LOST: "▲ lost",
+}
+
+
+class RecoverDialog(TaskDialog):
+    """List of recoverable objects; `run(None)` searches them again, `run(folder)` extracts them."""
+
+    def __init__(self, session: Session, window: QWidget, run: Callable[[Path | None], object]) -> None:
+        super().__init__(session, window, "salvageSheet", "", modal=False)
+        self.setWindowTitle(self.tr("Recover objects"))
+        self.request = session.request
+        self._run = run
+        of = self.tr("the sandbox copy of {0}, not the file on disk") if self.request.sandbox else "{0}"
+        words = self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(self.request.name, 60)))
+        self.title = plain_label(self.tr("Searching for intact objects …"), wrap=True)
+        self.progress = thin_progress(self.tr("Progress"))
+        self.progress.setRange(0, 0)
+        self.rows = self._list()
+        self.raw = switch(Recover, "raw", "b")
+        self.raw.changed.connect(lambda: run(None))
+        self.raw.hide()
+        self.take = self.add_button(self.tr("&Extract to a folder…"), self._ask_folder)
+        self.take.setEnabled(False)
+        self.retry = self.add_button(self.tr("&Retry"), lambda: run(None), name="salvageRetry")
+        self.retry.hide()
+        self.add_close(QDialogButtonBox.StandardButton.Close)
+        heading = plain_label(shown(words), size=LARGE, wrap=True)
+        parts = [heading, self.title, self.progress, self.rows, self.raw]
+        self.compose(parts, "salvageArea", self.tr("Recovered objects"), tall=self.rows)
+        self.resize(760, 460)
+
+    def _list(self) -> QTreeWidget:
+        rows = QTreeWidget(self)
+        rows.setObjectName("salvageRows")
+        rows.setAccessibleName(self.tr("Recovered objects"))
+        rows.setHeaderLabels([self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")])
+        rows.setRootIsDecorated(False)
+        rows.setUniformRowHeights(True)
+        rows.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        rows.itemClicked.connect(self._chosen)
+        rows.itemActivated.connect(self._chosen)
+        return rows
+
+    def _ask_folder(self) -> None:
+        def take(path: str) -> None:
+            self._run(_empty_folder(Path(path), self.request.name))
+
+        title = self.tr("Folder for the recovered objects")
+        ask_folder(self, title, take, start=str(self.request.folder)).setObjectName("salvageFolder")
+
+    def show_busy(self) -> None:
+        self.progress.show()
+        self.retry.hide()
+        self.take.setEnabled(False)
+
+    def show_progress(self, job: Job) -> None:
+        self.progress.setRange(0, max(job.total_amount, 1))
+        self.progress.setValue(job.done_amount)
+
+    def show_result(self, done: Salvage) -> None:
+        self.progress.hide()
+        counts = done.counts
+        outcomes = [
+            self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
+            self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
+            self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
+            self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
+        ]
+        keyless = plural(counts["without_key"], "object")
+        more = [self.tr("{0} without a key.").format(keyless)] if counts["without_key"] else []
+        if done.opens:
+            more.append(self.tr("The file is damaged: {0}.").format(done.opens))
+        more += [f"{note}." for note in (*done.notes, *done.left_out)]
+        if done.folder is not None:
+            more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
+        self._show_title(grouped("  ·  ".join(outcomes) + ". " + " ".join(more)), "text")
+        self.rows.clear()
+        self.rows.addTopLevelItems([self._row(one) for one in done.items[:MOST_ROWS]])
+        if (left := len(done.items) - MOST_ROWS) > 0:
+            self.rows.addTopLevelItem(QTreeWidgetItem(["…", self.tr("{0} more").format(f"{left:,}")]))
+        for column in range(3):
+            self.rows.resizeColumnToContents(column)
+            self.rows.setColumnWidth(column, min(self.rows.columnWidth(column), 280))
+        self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
+        self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
+
+    def show_failed(self, error: BaseException, *, writing: bool) -> None:
+        if isinstance(error, SourceError) and source_lost(error):
+            self._lost(error)
+            return
+        self.progress.hide()
+        self._show_title(error_text(error), "error")
+        self.take.setEnabled(writing)
+
+    def _lost(self, error: SourceError) -> None:
+        before = ""
+        if error.partial is not None:
+            self.show_result(error.partial)
+            before = f"{self.title.text()}\n" if error.partial.items else ""
+        self.progress.hide()
+        words = self.tr("Source unreachable: {0}. More may be found later.")
+        self._show_title(before + words.format(error_text(error)), "warning")
+        self.take.setEnabled(False)
+        self.retry.show()
+
+    def _show_title(self, text: str, tone: str) -> None:
+        self.title.setText(shown_lines(text))
+        self.title.setStyleSheet(f"color: {getattr(theme.of(self), tone).name()};")
+
+    def _row(self, one: Saved) -> QTreeWidgetItem:
+        why = one.why or one.checked_by or self.tr("nothing")
+        where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
+        name = one.path or one.name
+        size = size_text(one.size) if one.size >= 0 else ""
+        condition = self.tr("● raw") if one.raw else CONDITIONS[one.condition]
+        item = QTreeWidgetItem([condition, cut_middle(shown(name), 44), size, grouped(shown(why + where))])
+        item.setToolTip(1, tip(f"{name}\n{one.sha256}"))
+        item.setToolTip(3, tip(why + where))
+        item.setData(0, Qt.ItemDataRole.UserRole, one.spans[0] if one.spans else None)
+        return item
+
+    def _chosen(self, item: QTreeWidgetItem, _: int) -> None:
+        if (place := item.data(0, Qt.ItemDataRole.UserRole)) is not None:
+            self.session.select_span(place)
+
+
+class RecoverTask(QObject):
+    """Shows the dialog; searching ends with it, extraction continues while another tab is shown."""
+
+    written = Signal(object)
+
+    def __init__(self, session: Session, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._window = window
+        self.sheet: RecoverDialog | None = None
+        self._writing = False
+        session.jobs.changed.connect(self._progressed)
+
+    def ask(self) -> RecoverDialog | None:
+        shard = self._session.shard
+        if shard is None or shard.source is None:
+            return None
+        if self.sheet is not None:
+            self.sheet.reject()
+        sheet = self.sheet = RecoverDialog(self._session, self._window, self.take_to)
+        sheet.finished.connect(lambda _: self._closed(sheet))
+        sheet.raise_to(sheet.rows)
+        self._session.with_consent(self.tr("Scanning the file"), shard.source.size, lambda: self.take_to(None))
+        return sheet
+
+    def take_to(self, folder: Path | None) -> Job | None:
+        """Search the objects, and extract them to `folder`, which is new or empty, if it is given."""
+        sheet = self.sheet
+        if sheet is None:
+            return None
+        raw, request, self._writing = bool(sheet.raw.value()), sheet.request, folder is not None
+        sheet.show_busy()
+
+        def take(done: Salvage) -> None:
+            if self.sheet is sheet:
+                sheet.show_result(done)
+            if folder is not None:
+                self.written.emit(done)
+
+        def failed(error: BaseException) -> None:
+            if self.sheet is sheet:
+                sheet.show_failed(error, writing=folder is not None)
+
+        return self._session.ask(
+            lambda _, job: request.salvage(folder, job.progress, raw=raw),
+            take,
+            failed=failed,
+            key=("salvage", self),
+            pool=Pool.CPU,
+            title=self.tr("Search for intact objects") if folder is None else self.tr("Recover objects"),
+        )
+
+    def _progressed(self, job: Job) -> None:
+        if self.sheet is not None and job is self._session.jobs.newest(("salvage", self)):
+            self.sheet.show_progress(job)
+
+    def _closed(self, sheet: RecoverDialog) -> None:
+        if self.sheet is sheet:
+            self.sheet = None
+            job = self._session.jobs.newest(("salvage", self))
+            if job is not None and not (self._writing and self._session.switching):
+                job.cancel()
+
+
+def _empty_folder(chosen: Path, name: str) -> Path:
+    try:
+        if not any(chosen.iterdir()):
+            return chosen
+    except OSError:
+        # The job reports the reason.
+        return chosen
+    first = f"{Path(name).stem or 'objects'}-recovered"
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
+    return next(chosen / one for one in names if not (chosen / one).exists())

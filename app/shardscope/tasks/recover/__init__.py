@@ -1,1 +1,0 @@
-"""Recovery of the objects of a damaged file."""

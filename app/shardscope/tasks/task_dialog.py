@@ -1,0 +1,366 @@
+"""Dialog of a task: form, check and preview in the background, run, result. Each action fills it in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled
+from shardscope.session.debounce import Debounce
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job, JobPriority, Pool, alive
+from shardscope.session.session import Session
+from shardscope.widgets import fonts
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.scroll_area import scrolled
+from shardscope.widgets.wrap_text import WrapText
+
+T = TypeVar("T")
+Role = QDialogButtonBox.ButtonRole
+
+TYPING_MILLISECONDS = 250
+"""Pause in typing, in milliseconds, after which the preview is computed again."""
+
+LOOK_MILLISECONDS = 100
+"""Milliseconds between two looks at the progress of a job without a title."""
+
+SMALL_PAGE = QSize(580, 190)
+"""Size of the progress page in pixels at 100 %."""
+
+RESULT_PAGE = QSize(640, 360)
+"""Size of the result page in pixels at 100 %."""
+
+
+class TaskDialog(QDialog):
+    """Frame of the dialogs of tasks.
+
+    - Return presses the button that acts; Escape and *Cancel* close the dialog, which stops its checks
+    - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
+    - errors are shown in the line above the buttons; the button that acts is disabled while `ready` is False
+    - with `of_file`, the dialog closes with the file; closed dialogs return the keyboard to the window
+    """
+
+    of_file = True
+
+    def __init__(self, session: Session, window: QWidget, name: str, title: str, *, modal: bool = True) -> None:
+        super().__init__(window)
+        self.session = session
+        self.over = self.busy = False
+        self._checks: set[str] = set()
+        self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
+        self.setObjectName(name)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if modal:
+            self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.message = WrapText(tone="muted")
+        self.buttons = QDialogButtonBox(self)
+        self.pages = QStackedWidget(self)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.pages)
+        self.finished.connect(lambda _: self._end())
+        if self.of_file:
+            session.closed.connect(self.leave)
+
+    # --- for the action ---
+
+    def compose(
+        self,
+        parts: Sequence[QWidget | QLayout],
+        name: str,
+        spoken: str,
+        *,
+        tall: QWidget | QLayout | None = None,
+        beside: bool = False,
+        margin: int = 16,
+    ) -> None:
+        """Lay out the form, which scrolls if it does not fit, and the buttons.
+
+        `tall` is the part that takes the remaining height; `beside` puts the message to the left of the buttons.
+        """
+        inner = QWidget(self)
+        column = self._column = QVBoxLayout(inner)
+        column.setContentsMargins(margin, 12, margin, 4)
+        column.setSpacing(9)
+        for part in parts:
+            if isinstance(part, QWidget):
+                column.addWidget(part, int(part is tall))
+            else:
+                column.addLayout(part, int(part is tall))
+        if tall is None:
+            column.addStretch(1)
+        page = QWidget(self)
+        self.area = scrolled(inner, name, spoken, page)
+        self._foot = QHBoxLayout() if beside else QVBoxLayout()
+        self._foot.setContentsMargins(margin, 6, margin, 12)
+        self._foot.setSpacing(10)
+        self._foot.addWidget(self.message, 1)
+        self._foot.addWidget(self.buttons)
+        self.message.setVisible(beside)
+        self._hides_message = not beside
+        around = QVBoxLayout(page)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.setSpacing(0)
+        around.addWidget(self.area, 1)
+        around.addLayout(self._foot)
+        self.pages.addWidget(page)
+
+    def add_button(
+        self, words: str, slot: Callable[[], object], role: Role = Role.ActionRole, name: str = ""
+    ) -> QPushButton:
+        """Add a button; that with the accept role acts, and Return presses it."""
+        button = self.buttons.addButton(words, role)
+        button.setObjectName(name)
+        button.setAutoDefault(False)
+        button.setDefault(role is Role.AcceptRole)
+        button.clicked.connect(lambda _: slot())
+        return button
+
+    def add_close(self, kind: QDialogButtonBox.StandardButton = QDialogButtonBox.StandardButton.Cancel) -> QPushButton:
+        button = self.buttons.addButton(kind)
+        button.setAutoDefault(False)
+        if kind is QDialogButtonBox.StandardButton.Close:
+            # A list that has the keyboard keeps Escape from the dialog.
+            button.setShortcut(QKeySequence(Qt.Key.Key_Escape))
+        button.clicked.connect(lambda _: self.reject())
+        return button
+
+    def say(self, text: str, tone: str = "muted") -> None:
+        self.message.set_text(text)
+        self.message.set_tone(tone)
+        if self._hides_message:
+            self.message.setVisible(bool(text))
+
+    def fail(self, error: BaseException | str) -> None:
+        self.busy = False
+        self.say(error if isinstance(error, str) else error_text(error), "error")
+        self.refresh()
+
+    def check(
+        self,
+        work: Callable[[Job], T],
+        take: Callable[[T], object],
+        failed: Callable[[BaseException], object] | None = None,
+        *,
+        kind: str = "preview",
+        pool: Pool = Pool.CPU,
+        priority: JobPriority = JobPriority.SCREEN,
+        title: str = "",
+    ) -> Job:
+        """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
+
+        def done(result: T, error: BaseException | None) -> None:
+            if not alive(self.check) or self.over:
+                return
+            if isinstance(error, Cancelled) or job.cancelled:
+                if self.running(kind) is None:
+                    self.busy = False
+                    self.refresh()
+            elif error is None:
+                self.busy = False
+                take(result)
+            else:
+                if self.of_file:
+                    self.session.note_error(error)
+                (failed or self.fail)(error)
+
+        self._checks.add(kind)
+        job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
+        return job
+
+    def running(self, kind: str) -> Job | None:
+        return self.session.jobs.newest((kind, self))
+
+    def stop(self, *kinds: str) -> None:
+        for kind in kinds or self._checks:
+            if (job := self.running(kind)) is not None:
+                job.cancel()
+
+    def preview(self) -> None:
+        """Compute the preview; called after a pause in typing."""
+
+    def refresh(self) -> None:
+        """Enable buttons."""
+
+    def take_files(self, paths: Iterable[str]) -> None:
+        """Take files that were dropped on the form, with `setAcceptDrops`."""
+
+    def leave(self) -> None:
+        """Close the dialog because its file was closed."""
+        self.reject()
+
+    def _end(self) -> None:
+        self.over = True
+        self._soon.stop()
+        self.stop()
+        # Some desktops do not return the keyboard to the window.
+        if (window := self.parentWidget()) is not None:
+            window.window().activateWindow()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.source() is None and _dropped(event) and not self.pages.currentIndex():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if not self.pages.currentIndex():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.take_files(_dropped(event))
+
+    # --- sizes and pages ---
+
+    def fit(self, *, shrink: bool = False) -> None:
+        """Make room for the form, up to the size of the window."""
+        column, around = self._column, self.parentWidget()
+        column.activate()
+        width = max(self.width(), column.totalMinimumSize().width())
+        tall = column.totalHeightForWidth(width) if column.hasHeightForWidth() else column.totalSizeHint().height()
+        wish = max(tall + self._foot.totalSizeHint().height(), 0 if shrink else self.height())
+        self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
+
+    def raise_to(self, focus: QWidget) -> None:
+        """Show the dialog beside the window; some desktops do not give the keyboard to a new window."""
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        focus.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def turn_to(self, page: QWidget, size: QSize | None = None) -> None:
+        """Show a page, at its size at 100 % but not larger than the form."""
+        if not self.pages.currentIndex():
+            self._form_size = self.size()
+        if self.pages.indexOf(page) < 0:
+            self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        if size is not None:
+            place = QRect(QPoint(0, 0), (size * fonts.zoom()).boundedTo(self._form_size))
+            place.moveCenter(self.geometry().center())
+            self.setGeometry(place)
+
+    def turn_back(self) -> None:
+        """Show the form again."""
+        if self.pages.currentIndex():
+            self.pages.setCurrentIndex(0)
+            self.resize(self._form_size)
+
+
+def _dropped(event: QDropEvent) -> list[str]:
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+def thin_progress(spoken: str) -> QProgressBar:
+    bar = QProgressBar()
+    bar.setTextVisible(False)
+    bar.setFixedHeight(8)
+    bar.setAccessibleName(spoken)
+    bar.setRange(0, 1)
+    return bar
+
+
+class ProgressPage(QWidget):
+    """Progress of a job that continues without the dialog."""
+
+    def __init__(self, dialog: TaskDialog, title: str, stop: Callable[[], object]) -> None:
+        super().__init__(dialog)
+        self.setObjectName("writingPage")
+        self.title = large_elided(title, self)
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("writingBar")
+        self.bar.setAccessibleName(self.tr("Progress of writing"))
+        self.bar.setRange(0, 1000)
+        self.bar.setTextVisible(False)
+        self.state = plain_label(self.tr("Starting …"), "writingState")
+        buttons = QDialogButtonBox(self)
+        self.stop = buttons.addButton(self.tr("&Stop"), Role.DestructiveRole)
+        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
+        self.stop.clicked.connect(lambda _: self.stop.setEnabled(False))
+        self.stop.clicked.connect(lambda _: stop())
+        self.hide_button = buttons.addButton(self.tr("Run in &background"), Role.RejectRole)
+        self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
+        self.hide_button.clicked.connect(dialog.reject)
+        for button in (self.stop, self.hide_button):
+            button.setAutoDefault(False)
+        column = _page_column(self)
+        for part in (self.title, self.bar, self.state):
+            column.addWidget(part)
+        column.addStretch(1)
+        column.addWidget(buttons)
+        dialog.turn_to(self, SMALL_PAGE)
+        self.hide_button.setFocus()
+
+    def show_progress(self, share: int, words: str) -> None:
+        self.bar.setValue(share)
+        self.state.setText(words or self.tr("Starting …"))
+
+
+class ResultPage(QWidget):
+    """Result of a job: a title, a verdict in a tone, and lines to read and copy."""
+
+    def __init__(self, dialog: TaskDialog, title: str, verdict: str, tone: str, text: str) -> None:
+        super().__init__(dialog)
+        self.setObjectName("resultPage")
+        self.title = large_elided(title, self)
+        self.verified = WrapText(verdict, tone=tone)
+        self.text = WrapText(text)
+        self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        inner = QWidget(self)
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(10)
+        lines.addWidget(self.verified)
+        lines.addWidget(self.text)
+        lines.addStretch(1)
+        area = QScrollArea(self)
+        area.setObjectName("resultArea")
+        area.setAccessibleName(self.tr("Summary"))
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(inner)
+        self.button = QPushButton(self.tr("&Close"), self)
+        self.button.setObjectName("resultClose")
+        self.button.clicked.connect(dialog.accept)
+        buttons = QDialogButtonBox(self)
+        buttons.addButton(self.button, Role.AcceptRole)
+        column = _page_column(self)
+        column.addWidget(self.title)
+        column.addWidget(area, 1)
+        column.addWidget(buttons)
+        dialog.turn_to(self, RESULT_PAGE)
+        self.button.setDefault(True)
+        self.button.setFocus()
+
+
+def _page_column(page: QWidget) -> QVBoxLayout:
+    column = QVBoxLayout(page)
+    column.setContentsMargins(20, 18, 20, 14)
+    column.setSpacing(10)
+    return column
+
+
+def large_elided(text: str, parent: QWidget) -> Elided:
+    label = Elided(greedy=True, parent=parent)
+    font = sized(label.font(), LARGE)
+    font.setWeight(font.Weight.DemiBold)
+    label.setFont(font)
+    label.set_text(text)
+    return label
