@@ -36,7 +36,7 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
-from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, scene_of, shade
+from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, shade
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
@@ -415,7 +415,7 @@ class PreparedGeometry:
 
 
 def prepared_geometry(found: GeometryContent) -> PreparedGeometry:
-    scene = scene_of(found)
+    scene = found.scene()
     return PreparedGeometry(found, scene, coarse_scene(scene))
 
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.json_text import cell_spans, cell_text, row_spans
 from shardcore.model.text import shown
-from shardcore.operations.content.content_types import Tensor
+from shardcore.operations.content.arrays import Tensor
 from shardcore.operations.content.geometry import AnnotationsContent
 from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
