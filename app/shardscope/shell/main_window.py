@@ -424,7 +424,7 @@ class MainWindow(QMainWindow):
         self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
-        self.panels.panel(PreviewPanel).volume.look_up_requested.connect(self.trace_key)
+        self.panels.panel(PreviewPanel).look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
         self.objects.bytes_wanted.connect(self.hex.drawings.to_bytes)
         self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())

@@ -132,7 +132,7 @@ class ArchiveContent(Content):
     def part(self, number: int) -> Part:
         one = self.members[number]
         stored = one.codec == "none" and one.data >= 0
-        return Part(one.name, one.data if stored else one.start, one.stop, stored)
+        return Part(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
 
     def member(
         self,

@@ -93,14 +93,11 @@ class ArrayContent(Content):
     """
 
     kind: ClassVar[str] = "array"
+    shown_as: ClassVar[tuple[str, ...]] = ("array",)
 
     layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
     encoding: str = RAW
     stored_size: int = -1
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return ("array",) if self.read_layout.nbytes else ()
 
     @classmethod
     def recognise(cls, beginning: Beginning) -> ArrayContent | None:

@@ -77,12 +77,18 @@ class Rows(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes `[start, stop)` of a tensor or archive member in a content; `exact` unless they are compressed."""
+    """Bytes `[start, stop)` of a tensor or archive member in a content.
+
+    Attributes:
+        exact: True unless they are compressed.
+        in_tab: True if it is all that the content has, and is opened like a file.
+    """
 
     name: str
     start: int
     stop: int
     exact: bool = True
+    in_tab: bool = False
 
 
 @dataclass(frozen=True, slots=True)

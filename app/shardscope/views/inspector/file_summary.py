@@ -25,8 +25,7 @@ from shardscope.session.session import Session
 from shardscope.views.inspector.detail_forms import Form
 from shardscope.views.inspector.node_details import DetailRow
 from shardscope.views.inspector.object_details import detail_text
-from shardscope.views.preview.volume_slice import first_slice, is_shown
-from shardscope.views.preview.volume_view import times
+from shardscope.views.preview.volume_slice import first_slice, is_shown, times
 from shardscope.widgets import theme
 from shardscope.widgets.wrap_text import WrapText
 
