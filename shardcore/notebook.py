@@ -13,29 +13,14 @@ from html import escape
 from itertools import islice
 from zlib import crc32
 
-import numpy as np
-from numpy.typing import NDArray
-
-from shardcore.codecs.images import encode_png
 from shardcore.errors import ShardError
 from shardcore.model.details import headline
 from shardcore.model.drawing import Drawing
 from shardcore.model.finding import Report
 from shardcore.model.node import Node
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
-from shardcore.model.text import hex_rows, long_size, plural, range_text, said, shown, visible
-from shardcore.operations.content.arrays import array_pixels
-from shardcore.operations.content.content_types import (
-    ArchiveContent,
-    ArrayContent,
-    Content,
-    PictureContent,
-    TableContent,
-    TensorsContent,
-    TextContent,
-)
-from shardcore.operations.content.geometry import GeometryContent
-from shardcore.operations.content.renderer import picture_of_geometry
+from shardcore.model.text import long_size, plural, range_text, said, shown
+from shardcore.operations.content.base import Content, PictureBlock, TableBlock, TextBlock
 from shardcore.operations.diff import ShardDiff
 from shardcore.operations.diff_columns import DiffKind
 from shardcore.shards.dataset import DataSet
@@ -63,16 +48,6 @@ DEEP = 3
 
 DRAWN = 1 << 18
 """Maximum characters of SVG per lookup."""
-
-PIXELS = 512
-"""Pixels along the longer edge of a picture."""
-
-MOST_PICTURE = 1 << 20
-"""Bytes of a stored picture that is embedded."""
-
-_MOST_AREA = 1 << 24
-_BROWSERS = ("png", "jpeg", "gif", "webp")
-"""Picture formats that browsers display."""
 
 # No text or background colours: the theme of the notebook applies, light or dark.
 _FRAME = "max-width:60em;overflow-x:auto"
@@ -268,62 +243,24 @@ def _(found: Content) -> Iterator[str]:
     yield _head(found.title, plural(found.size, "byte") if found.size >= 0 else "unknown size")
     yield _line(found.note, _MUTED) if found.note else ""
     try:
-        yield from _body(found)
+        for block in found.blocks():
+            if isinstance(block, PictureBlock):
+                yield _image(block.data, block.format, found.title, block.width)
+            else:
+                yield from parts(block)
     except (ShardError, ImportError) as error:
         yield _line(str(error), _MUTED)
 
 
-def _body(found: Content) -> Iterator[str]:
-    if isinstance(found, TableContent):
-        rows = [row[:LINES] for row in found.rows[: LINES + 1]]
-        yield _table(rows[1:], rows[0] if rows else ())
-        yield _more(len(found.rows), LINES + 1, "row")
-    elif isinstance(found, TextContent):
-        cut = found.text[:TEXT]
-        yield _pre(visible(cut, keep="\n\t") + ("…" if len(cut) < len(found.text) or not found.complete else ""))
-    elif isinstance(found, PictureContent):
-        fits = found.complete and found.size <= MOST_PICTURE and found.width * found.height <= _MOST_AREA
-        yield _line(f"{found.width} × {found.height} pixels, {found.mode}") if found.width else ""
-        if fits and found.format in _BROWSERS:
-            yield _image(found.data, found.format, found.title)
-    elif isinstance(found, ArrayContent):
-        yield from _array(found)
-    elif isinstance(found, TensorsContent):
-        tensors = [(one.name, one.dtype, said(list(one.shape))) for one in found.tensors[:LINES]]
-        yield _table(tensors, ("tensor", "type", "shape"))
-        yield _more(len(found.tensors), LINES, "tensor")
-    elif isinstance(found, ArchiveContent):
-        members = [(one.name, f"{one.size:,}" if one.size >= 0 else "–", one.codec) for one in found.members[:LINES]]
-        yield _table(members, ("member", "size", "codec"))
-        yield _more(len(found.members), LINES, "member")
-        yield from parts(found.inner) if found.inner is not None else ()
-    elif isinstance(found, GeometryContent):
-        yield _image(encode_png(picture_of_geometry(found, coarse=True)), "png", found.title)
-    else:
-        yield _pre("\n".join(hex_rows(found.data[: 16 * 8], digits=6)))
+@parts.register
+def _(block: TextBlock) -> Iterator[str]:
+    yield _pre(block.text) if block.code else _line(block.text, _MUTED if block.faint else "")
 
 
-def _array(found: ArrayContent) -> Iterator[str]:
-    layout = found.layout
-    axes = f" ({', '.join(layout.axes)})" if layout.axes else ""
-    encoded = f", encoded as {found.encoding}" if found.stored_size >= 0 else ""
-    yield _line(f"{layout.dtype}, {' × '.join(map(str, layout.shape)) or 'one element'}{axes}{encoded}")
-    array = found.array
-    if array.ndim > 1 and array.size and array.dtype.kind in "iufb":
-        middle = ", ".join(str(length // 2) for length in array.shape[2:])
-        pixels = array_pixels(found, middle or None)
-        longest = max(pixels.shape[:2])
-        step = -(-longest // PIXELS)
-        enlarged = pixels.shape[1] * (PIXELS // 2 // longest)
-        yield _image(encode_png(pixels[::step, ::step]), "png", found.title, enlarged)
-        yield _line(f"slice {middle}", _MUTED) if middle else ""
-    else:
-        yield _pre(_numbers(array))
-
-
-def _numbers(array: NDArray[np.generic]) -> str:
-    first = array[tuple(slice(LINES) for _ in array.shape)] if array.ndim < 2 else array.ravel()[:LINES]
-    return visible(np.array2string(first, max_line_width=100, floatmode="unique"), keep="\n")[:TEXT]
+@parts.register
+def _(block: TableBlock) -> Iterator[str]:
+    yield _table(block.rows, block.heads)
+    yield _more(block.count, block.most, block.noun)
 
 
 # --- elements ---

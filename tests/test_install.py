@@ -145,7 +145,7 @@ def test_the_example_with_a_decoder_runs(folder: Path, monkeypatch: pytest.Monke
 CONTENTS = """
 import sys, warnings
 from shardcore import open
-from shardcore.operations.content.detect_kind import content, content_of
+from shardcore.operations.content import content, content_of
 if __name__ == "__main__":
     with open(sys.argv[1]) as mesh, open(sys.argv[2]) as labels:
         for one in (mesh, labels):

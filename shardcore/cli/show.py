@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,9 @@ import typer
 from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json
 from shardcore.errors import UsageError
-from shardcore.model.text import plural
 
 if TYPE_CHECKING:
-    from shardcore.operations.content.content_types import Content
-    from shardcore.shards.shard import Shard
+    from shardcore.operations.content.base import Content
 
 
 @opens
@@ -44,9 +43,10 @@ def show(
         shardcore show contents.des src/tides.py
         shardcore show segmentation/mesh 42 --png mesh.png
     """
-    from shardcore.cli.content_output import content_json, print_content
-    from shardcore.operations.content.detect_kind import content, member_content
+    from shardcore.codecs.images import encode_png
+    from shardcore.operations.content import content, member_content
     from shardcore.operations.content.geometry import mesh_level
+    from shardcore.writing.temporary import write_whole
 
     only("with --png", png, index=index, force=force)
     if level is not None and member is not None:
@@ -60,28 +60,9 @@ def show(
         else:
             found = content(shard, key, strict=png is not None)
         if png is not None:
-            _write_png(shard, found, png, index, force=force)
+            write_whole(png, [encode_png(found.pixels(shard, index))], force=force)
     if json:
-        print_json(content_json(found))
+        print_json(found.to_json())
     elif png is None:
-        print_content(found)
+        sys.stdout.write(found.to_text(colours=sys.stdout.isatty()))
     return 0
-
-
-def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
-    from shardcore.codecs.images import encode_png
-    from shardcore.operations.content.arrays import pixels_of
-    from shardcore.operations.content.content_types import ArrayContent, PictureContent
-    from shardcore.operations.content.geometry import GeometryContent
-    from shardcore.writing.temporary import write_whole
-
-    if isinstance(found, GeometryContent):
-        from shardcore.operations.content.renderer import picture_of_geometry
-
-        write_whole(target, [encode_png(picture_of_geometry(found))], force=force)
-        return
-    if not isinstance(found, (ArrayContent, PictureContent)):
-        raise UsageError(f"--png needs an array, a picture, a mesh, a skeleton or annotations; this is {found.title}")
-    if not found.complete:
-        raise UsageError(f"--png needs the whole content; only {plural(len(found.data), 'byte')} were read")
-    write_whole(target, [encode_png(pixels_of(shard, found, index))], force=force)

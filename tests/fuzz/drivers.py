@@ -19,7 +19,6 @@ from typing import Any
 
 import shardcore
 from shardcore import DataSet, Depth, GeometryContent, Severity, Shard, ShardError
-from shardcore.operations.content.renderer import scene_of
 from shardcore.operations.edit import append, delete, tombstone, truncate, undo
 from shardcore.operations.recover import salvage
 from shardcore.operations.search import parse_hex, search_contents
@@ -51,7 +50,7 @@ def show(path: Path, dice: random.Random) -> None:
             with suppress(ShardError):
                 found = shardcore.content(shard, shard.objects.ref(number), limit=LIMIT)
                 if isinstance(found, GeometryContent):
-                    scene_of(found)
+                    found.scene()
         for action in _charts(shard):
             with suppress(ShardError):
                 action()

@@ -13,7 +13,8 @@ import pytest
 
 import shardcore
 from shardcore.model.objects import ObjectRef, State
-from shardcore.operations.content.content_types import BytesContent, TableContent, TextContent
+from shardcore.operations.content.base import BytesContent
+from shardcore.operations.content.text import TableContent, TextContent
 from tests.remote.servers import RangeServer, StoreServer
 
 ROOT = Path(__file__).parents[2]

@@ -72,7 +72,7 @@ class PanelLinks(QObject):
             (self._objects.bytes_wanted, bytes_.drawings.to_bytes),
             (tree.look_up_requested, self.look_up_key),
             (tree.extract_requested, self._extract_row),
-            (docks.panel(PreviewPanel).volume.look_up_requested, self.look_up_key),
+            (docks.panel(PreviewPanel).look_up_requested, self.look_up_key),
             (docks.panel(Charts).filter_wanted, self._filter_objects),
             (session.question_changed, self._question_changed),
             (actions.note.triggered, lambda _: notes.ask()),

@@ -7,16 +7,29 @@ import io
 import lzma
 import tarfile
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shardcore.codecs.decompress import GZIP_MAGIC, MAX_WINDOW, ZSTD_MAGIC, zstd_end
+from shardcore.containers import ZIP_MAGICS
 from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.text import plural, short
-from shardcore.operations.content.content_types import ArchiveContent, ArchiveMember, Content
+from shardcore.operations.content.base import (
+    HTML_ROWS,
+    LINES,
+    WHOLE,
+    Beginning,
+    Content,
+    Part,
+    Rows,
+    TableBlock,
+    aligned,
+    rest,
+)
 from shardcore.shards.opening import open as open_shard
 
 MOST_MEMBERS = 100_000
@@ -39,11 +52,109 @@ _FAILURES = (
 COMPRESSED = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"))
 
 
-def is_tar(data: bytes) -> bool:
-    return data[257:262] == _TAR_MAGIC
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """Member of an archive.
+
+    Attributes:
+        name: Path in the archive.
+        size: Uncompressed bytes; -1 if unknown.
+        start: First byte of the member in the content, including a preceding header.
+        stop: One past the last byte; -1 if unknown.
+        data: First byte of its data; -1 if unknown.
+        codec: Compression of its data: `none`, `deflate`, `gzip`, …
+    """
+
+    name: str
+    size: int
+    start: int
+    stop: int
+    data: int = -1
+    codec: str = "none"
 
 
-def zip_content(data: bytes, size: int) -> Content:
+@dataclass(frozen=True, slots=True)
+class ArchiveContent(Content):
+    """Archive or compressed file.
+
+    Attributes:
+        format: `zip`, `tar`, `gzip`, `zstd`, `bzip2` or `xz`.
+        members: The members that were found; a compressed file has one.
+        inner: Beginning of the decompressed content; None for archives, and if decompression fails.
+    """
+
+    kind: ClassVar[str] = "archive"
+    parts: ClassVar[str] = "member"
+
+    format: str = ""
+    members: tuple[ArchiveMember, ...] = ()
+    inner: Content | None = None
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return ("table",) if self.members else ()
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> ArchiveContent | None:
+        head = beginning.head
+        if head.startswith(ZIP_MAGICS):
+            return zip_content(beginning.whole(), beginning.size)
+        if head[257:262] == _TAR_MAGIC:
+            return tar_content(beginning.whole(), beginning.size)
+        return compressed_content(beginning)
+
+    def properties(self) -> dict[str, Any]:
+        members = [asdict(one) | {"size": one.size if one.size >= 0 else None} for one in self.members]
+        inner = self.inner.to_json() if self.inner is not None else None
+        return {"format": self.format, "members": members, "inner": inner}
+
+    def lines(self) -> Iterator[str]:
+        rows = [
+            (one.name, f"{one.size:,}" if one.size >= 0 else "unknown", f"{one.start:#x}", one.codec)
+            for one in self.members[:LINES]
+        ]
+        yield from aligned([("name", "size", "start", "codec"), *rows])
+        yield from rest(len(self.members), LINES, "member")
+
+    def to_text(self, *, colours: bool = False) -> str:
+        return Content.to_text(self) + (self.inner.to_text(colours=colours) if self.inner is not None else "")
+
+    def blocks(self) -> Iterator[TableBlock | Content]:
+        rows = [(one.name, f"{one.size:,}" if one.size >= 0 else "–", one.codec) for one in self.members[:HTML_ROWS]]
+        yield TableBlock(("member", "size", "codec"), rows, len(self.members), "member")
+        if self.inner is not None:
+            yield self.inner
+
+    def listing(self) -> Rows:
+        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:#x}") for one in self.members]
+        return Rows(("Name", "Bytes", "Offset"), cells, [(one.start, one.stop) for one in self.members])
+
+    def part(self, number: int) -> Part:
+        one = self.members[number]
+        stored = one.codec == "none" and one.data >= 0
+        return Part(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
+
+    def member(
+        self,
+        name: str,
+        read: Callable[[int, int], bytes],
+        recognise: Callable[[bytes, int, str], Content],
+        limit: int,
+    ) -> Content:
+        # Only the beginning of a compressed file was read.
+        found = self if self.complete or not 0 <= self.size <= WHOLE else replace(self, data=read(0, self.size))
+        member = found.members[0] if len(found.members) == 1 and found.inner is not None and not name else None
+        if member is None:
+            # Of several members with the name the last one, as when unpacking.
+            member = next((one for one in reversed(found.members) if one.name == name), None)
+        if member is None:
+            there = ", ".join(short(one.name) for one in found.members[:8])
+            raise UsageError(f"no member {short(name)}" + (f" (available: {there})" if there else ""))
+        data = member_bytes(found, member, limit)
+        return recognise(data, len(data), member.name)
+
+
+def zip_content(data: bytes, size: int) -> ArchiveContent:
     """Return the members of a zip file; no members if its end with the central directory was not read."""
     if size != len(data):
         return ArchiveContent("zip archive", size, data, "the list of members, at the end, was not read", "zip")
@@ -69,7 +180,7 @@ def _zip_codec(objects: ZipObjects, row: int) -> str:
     return "encrypted" if objects.is_encrypted(row) else _ZIP_CODECS.get(codec, codec)
 
 
-def tar_content(data: bytes, size: int) -> Content:
+def tar_content(data: bytes, size: int) -> ArchiveContent:
     members: list[ArchiveMember] = []
     note = ""
     try:
@@ -94,23 +205,23 @@ def compressed_format(data: bytes) -> str:
     return next((format for magic, format in COMPRESSED if data.startswith(magic)), "")
 
 
-def compressed_content(data: bytes, size: int, name: str, inside: Callable[[bytes, int, str], Content]) -> Content:
-    """Return a compressed file as an archive with one member, whose beginning is decompressed and recognised.
-
-    `inside` recognises it, given its first bytes, its size (-1: unknown) and its name.
-    """
+def compressed_content(beginning: Beginning) -> ArchiveContent | None:
+    """Return a compressed file as an archive with one member, whose beginning is decompressed and recognised."""
+    data, size, name = beginning.head, beginning.size, beginning.name
     format = compressed_format(data)
+    if not format or beginning.inside:
+        return ArchiveContent(f"{format} file", size, data, "", format) if format else None
     inner_name = name.rpartition(".")[0] or name if name.endswith((".gz", ".zst", ".bz2", ".xz")) else ""
     title, note, inner = f"{format} file", "", None
-    beginning, ended = b"", False
+    begin, ended = b"", False
     try:
-        beginning, ended = expand(format, data, PEEK)
+        begin, ended = expand(format, data, PEEK)
     except FormatError as error:
         note = error.message
     whole = size == len(data)
-    full = len(beginning) if ended and whole else _stated_size(format, data, whole=whole)
-    if beginning:
-        inner = inside(beginning, full, inner_name)
+    full = len(begin) if ended and whole else _stated_size(format, data, whole=whole)
+    if begin:
+        inner = beginning.recognise(begin, full, inner_name)
         title = f"{format} of {inner.title}"
     member = ArchiveMember(inner_name or "content", full, 0, size, 0, format)
     return ArchiveContent(title, size, data, note, format, (member,), inner)
@@ -186,15 +297,6 @@ def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
             return -1
         return size if size < 1 << 62 else -1
     return -1
-
-
-def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
-    """Return a member by name; if several have the name, the last one, as when unpacking."""
-    member = next((one for one in reversed(found.members) if one.name == name), None)
-    if member is None:
-        there = ", ".join(short(one.name) for one in found.members[:8])
-        raise UsageError(f"no member {short(name)}" + (f" (available: {there})" if there else ""))
-    return member
 
 
 def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> bytes:

@@ -1,25 +1,63 @@
-"""Arrays: tensor files and `.npy`, pictures, and slices of arrays as pixels."""
+"""Arrays, tensor files and pictures; slices of arrays as pixels."""
 
 from __future__ import annotations
 
 import math
 import struct
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.array_headers import DTYPES, LENGTH, METADATA, npy_layout, tensor_entry
-from shardcore.codecs.images import MOST_PIXELS, decode_picture, picture_header
+from shardcore.codecs.array_headers import (
+    DTYPES,
+    LENGTH,
+    METADATA,
+    MOST_HEADER,
+    NPY_MAGIC,
+    header_stop,
+    npy_layout,
+    tensor_entry,
+)
+from shardcore.codecs.images import MOST_PIXELS, decode_picture, encode_png, picture_format, picture_header
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.content_layout import RAW, ArrayLayout
-from shardcore.model.text import plural, short
-from shardcore.operations.content.content_types import ArrayContent, Content, PictureContent, Tensor, TensorsContent
+from shardcore.model.text import number_text, plural, range_text, said, short, visible
+from shardcore.operations.content.base import (
+    HTML_LETTERS,
+    HTML_ROWS,
+    LINES,
+    Beginning,
+    BytesContent,
+    Content,
+    Part,
+    PictureBlock,
+    Rows,
+    TableBlock,
+    TextBlock,
+    aligned,
+    json_values,
+    rest,
+)
 
 if TYPE_CHECKING:
+    from shardcore.model.objects import ObjectRef
     from shardcore.shards.shard import Shard
+
+LABELS = "compressed_segmentation"
+"""Encoding of arrays of labels (segment IDs)."""
+
+CORNER = 6
+"""Elements per axis of an array that are listed."""
+
+HEADERS = 16 << 20
+"""Maximum bytes read of a GGUF file, for its header."""
+
+HTML_PIXELS = 512
+"""Pixels along the longer edge of a picture in HTML."""
 
 GGUF = b"GGUF"
 
@@ -36,17 +74,296 @@ _GGML = {
 BF16 = "BF16"
 _VALUES = ("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?", "", "", "<Q", "<q", "<d")
 _STRING, _LIST = 8, 9
+_TITLES = {"webp": "WebP"}
+_BROWSERS = ("png", "jpeg", "gif", "webp")
+"""Picture formats that browsers display."""
+_MOST_EMBEDDED = 1 << 20
+"""Maximum bytes of a stored picture in HTML."""
+_MOST_AREA = 1 << 24
 
 
-def npy_content(data: bytes, size: int) -> Content:
-    layout = npy_layout(data)
-    needed = layout.start + layout.nbytes
-    if size >= 0 and needed != size:
-        raise FormatError(f"invalid .npy: the array needs {needed:,} bytes, the content has {size:,}")
-    return ArrayContent("NumPy array", size, data, "", layout)
+@dataclass(frozen=True, slots=True)
+class ArrayContent(Content):
+    """Array of numbers.
+
+    Attributes:
+        layout: Type, shape and order of the elements.
+        encoding: Encoding of the stored content before it was decoded: `raw`, `jpeg`, …
+        stored_size: Bytes before decoding; -1 if `raw`.
+    """
+
+    kind: ClassVar[str] = "array"
+    shown_as: ClassVar[tuple[str, ...]] = ("array",)
+
+    layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
+    encoding: str = RAW
+    stored_size: int = -1
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> ArrayContent | None:
+        if not beginning.head.startswith(NPY_MAGIC):
+            return None
+        data, size = beginning.whole(), beginning.size
+        layout = npy_layout(data)
+        needed = layout.start + layout.nbytes
+        if size >= 0 and needed != size:
+            raise FormatError(f"invalid .npy: the array needs {needed:,} bytes, the content has {size:,}")
+        return cls("NumPy array", size, data, "", layout)
+
+    @property
+    def read_layout(self) -> ArrayLayout:
+        """Layout of the elements that were read; if the content is incomplete, only its leading elements."""
+        return self.layout if self.complete else self.layout.leading(len(self.data))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The elements of `read_layout` as a read-only array.
+
+        Raises:
+            FormatError: The content has more or fewer bytes than the array.
+        """
+        layout = self.read_layout
+        return layout.of(self.data if self.complete else self.data[: layout.start + layout.nbytes])
+
+    def properties(self) -> dict[str, Any]:
+        layout = self.layout
+        return {
+            "dtype": layout.dtype.str, "shape": layout.shape, "order": layout.order, "axes": layout.axes,
+            "units": layout.units, "resolution": layout.resolution, "begin": layout.begin,
+            "encoding": self.encoding, "stored_size": self.stored_size if self.stored_size >= 0 else None,
+            "statistics": statistics(self.array) if self.complete else None,
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        layout = self.layout
+        axes = f" ({', '.join(layout.axes)})" if layout.axes else ""
+        if self.encoding != RAW:
+            yield f"encoded as {self.encoding}, {plural(self.stored_size, 'byte')}"
+        yield f"type {layout.dtype}, shape {' × '.join(map(str, layout.shape))}{axes}, order {layout.order}"
+        if layout.resolution:
+            steps = zip(layout.resolution, layout.units, layout.axes, strict=True)
+            known = (f"{axis} {number_text(step)} {unit}" for step, unit, axis in steps if unit)
+            yield f"resolution {', '.join(known)}"
+        if any(layout.begin):
+            yield f"begins at {', '.join(map(str, layout.begin))}"
+        if not self.complete:
+            yield f"{plural(len(self.data), 'byte')} were read; statistics need the whole content"
+        array = self.array
+        if not array.size:
+            return
+        result = statistics(array)
+        if self.complete and "min" in result:
+            mean = f", mean {result['mean']:.9g}" if result["mean"] is not None else ""
+            yield f"minimum {result['min']}, maximum {result['max']}{mean}"
+        corner = array[tuple(slice(CORNER) for _ in array.shape[:2]) + (0,) * (array.ndim - 2)]
+        yield from np.array2string(corner, floatmode="unique").split("\n")
+
+    def blocks(self) -> Iterator[TextBlock | PictureBlock]:
+        layout = self.layout
+        axes = f" ({', '.join(layout.axes)})" if layout.axes else ""
+        encoded = f", encoded as {self.encoding}" if self.stored_size >= 0 else ""
+        yield TextBlock(f"{layout.dtype}, {' × '.join(map(str, layout.shape)) or 'one element'}{axes}{encoded}")
+        array = self.array
+        if array.ndim < 2 or not array.size or array.dtype.kind not in "iufb":
+            first = array[tuple(slice(HTML_ROWS) for _ in array.shape)] if array.ndim < 2 else array.ravel()[:HTML_ROWS]
+            text = visible(np.array2string(first, max_line_width=100, floatmode="unique"), keep="\n")
+            yield TextBlock(text[:HTML_LETTERS], code=True)
+            return
+        middle = ", ".join(str(length // 2) for length in array.shape[2:])
+        pixels = array_pixels(self, middle or None)
+        longest = max(pixels.shape[:2])
+        step = -(-longest // HTML_PIXELS)
+        enlarged = pixels.shape[1] * (HTML_PIXELS // 2 // longest)
+        yield PictureBlock(encode_png(pixels[::step, ::step]), "png", enlarged)
+        if middle:
+            yield TextBlock(f"slice {middle}", faint=True)
+
+    def pixels(self, shard: Shard, index: str | None = None) -> NDArray[np.uint8]:
+        self._needs_all()
+        return array_pixels(self, index)
 
 
-def safetensors_content(data: bytes, size: int) -> Content:
+def declared_array(shard: Shard, ref: ObjectRef, beginning: Beginning, strict: bool) -> Content | None:
+    """Return an object as the array that its format declares; None if it declares none.
+
+    Raises:
+        FormatError: The array does not match the content.
+        LimitExceeded: The array is compressed, and the content is not complete.
+    """
+    layout = shard.arrays.array_layout(ref)
+    if layout is None:
+        return None
+    data, size = beginning.whole(), beginning.size
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    if layout.encoding == RAW:
+        if size >= 0 and layout.start + layout.nbytes != size:
+            note = f"expected an array of {layout.nbytes:,} bytes; the content has {size:,}"
+            return BytesContent.of(data, size, note)
+        return ArrayContent(title, size, data, "", layout)
+    if size != len(data):
+        raise LimitExceeded(f"decoding {layout.encoding} needs the whole content of {plural(size, 'byte')}")
+    decoded, elements = shard.arrays.decode_array(ref, layout, data, shard.decoder)
+    return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
+
+
+def statistics(array: NDArray[Any]) -> dict[str, Any]:
+    """Return minimum, maximum and mean of the finite numbers of an array; for other types only the count."""
+    result: dict[str, Any] = {"elements": int(array.size)}
+    if array.size and array.dtype.kind in "iufb":
+        values = array.astype(float) if array.dtype.kind == "b" else array
+        if array.dtype.kind == "f":
+            values = values[np.isfinite(values)]
+            result["not_finite"] = int(array.size - values.size)
+        if values.size:
+            with np.errstate(over="ignore"):
+                mean = float(values.mean(dtype=float))
+            result |= {"min": json_values(values.min()), "max": json_values(values.max())}
+            result["mean"] = mean if np.isfinite(mean) else None
+    return result
+
+
+def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return an ARGB pixel per label: a colour computed from its hash, never dark; label 0 is black."""
+    numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
+    if numbers.dtype.kind == "f":
+        # Floats are hashed by their bits.
+        numbers = numbers.astype("=f8").view(np.uint64)
+    numbers = numbers.astype(np.uint64)
+    mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
+    return np.where(numbers == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
+
+
+def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
+    """Return a slice whose rows and columns are the first two axes; with `across`, the first axis is horizontal.
+
+    `index` has the comma-separated indices of the other axes; default: zeros.
+
+    Raises:
+        UsageError: An index is out of range, or the array has fewer than two axes.
+    """
+    if array.ndim < 2:
+        raise UsageError(f"a picture needs at least two axes; the array has {array.ndim}")
+    rest = array.ndim - 2
+    texts = index.split(",") if index else ["0"] * rest
+    if len(texts) != rest or not all(text.strip().isdecimal() for text in texts):
+        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} required, one per axis after the second")
+    places = tuple(int(text) for text in texts)
+    for place, length in zip(places, array.shape[2:], strict=True):
+        if place >= length:
+            raise UsageError(f"--index {index}: {place} is out of range for an axis of length {length}")
+    index_of_plane: Any = (slice(None), slice(None), *places)
+    plane: NDArray[Any] = array[index_of_plane]
+    return plane.T if across else plane
+
+
+def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
+    """Return a slice of an array as pixels: labels in colour, other numbers in grey."""
+    plane = slice_of(found.array, index, across=bool(found.layout.axes))
+    if plane.dtype.kind not in "iufb":
+        raise UsageError(f"--png needs numbers; these are {plane.dtype}")
+    if found.encoding != LABELS:
+        return grey(plane)
+    # The colours of the window, without alpha.
+    argb = label_colours(plane)
+    return np.stack([argb >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
+
+
+def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
+    """Scale numbers to grey levels between minimum and maximum; NaN becomes black."""
+    values = plane.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (values - low) / ((high - low) or 1) * 255
+    return np.nan_to_num(scaled).clip(0, 255).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Tensor in a tensor file.
+
+    Attributes:
+        name: Its name.
+        dtype: Type of an element, in the notation of the file.
+        shape: Elements along each axis.
+        start: First byte in the content.
+        stop: One past the last byte; -1 if the size of the type is unknown.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> str:
+        """Number of its bytes; empty if unknown."""
+        return f"{self.stop - self.start:,}" if self.stop >= 0 else ""
+
+    def as_text(self) -> tuple[str, ...]:
+        """Return name, type, shape and bytes."""
+        place = range_text(self.start, self.stop) if self.stop >= 0 else f"{self.start:#x}, size unknown"
+        return self.name, self.dtype, str(list(self.shape)), place
+
+
+@dataclass(frozen=True, slots=True)
+class TensorsContent(Content):
+    """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
+
+    kind: ClassVar[str] = "tensors"
+    shown_as: ClassVar[tuple[str, ...]] = ("table",)
+    parts: ClassVar[str] = "tensor"
+
+    tensors: tuple[Tensor, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> TensorsContent | None:
+        if beginning.head.startswith(GGUF):
+            return gguf_content(beginning.first(HEADERS), beginning.size)
+        if stop := header_stop(beginning.head):
+            return safetensors_content(beginning.first(min(stop, LENGTH + MOST_HEADER)), beginning.size)
+        return None
+
+    def properties(self) -> dict[str, Any]:
+        return {"tensors": [asdict(one) for one in self.tensors], "metadata": self.metadata}
+
+    def lines(self) -> Iterator[str]:
+        yield from aligned([("name", "dtype", "shape", "bytes"), *(one.as_text() for one in self.tensors[:LINES])])
+        yield from rest(len(self.tensors), LINES, "tensor")
+
+    def blocks(self) -> Iterator[TableBlock]:
+        rows = [(one.name, one.dtype, said(list(one.shape))) for one in self.tensors[:HTML_ROWS]]
+        yield TableBlock(("tensor", "type", "shape"), rows, len(self.tensors), "tensor")
+
+    def listing(self) -> Rows:
+        cells = [
+            (one.name, one.dtype, " × ".join(map(str, one.shape)), one.length, f"{one.start:#x}")
+            for one in self.tensors
+        ]
+        spans = [(one.start, max(one.stop, one.start)) for one in self.tensors]
+        return Rows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
+
+    def part(self, number: int) -> Part:
+        one = self.tensors[number]
+        return Part(one.name, one.start, max(one.stop, one.start))
+
+    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Any, limit: int) -> Content:
+        tensor = next((one for one in self.tensors if one.name == name), None)
+        if tensor is None:
+            raise UsageError(
+                f"no tensor {short(name)} (available: {', '.join(short(one.name) for one in self.tensors[:8])})"
+            )
+        size = tensor.stop - tensor.start
+        if tensor.stop >= 0 and size > limit:
+            raise LimitExceeded(f"{short(name)} has {plural(size, 'byte')}; at most {limit:,} are read")
+        return tensor_content(tensor, read(tensor.start, tensor.stop) if size > 0 else b"")
+
+
+def safetensors_content(data: bytes, size: int) -> TensorsContent:
     """Return the tensors of a safetensors file; FormatError if they overlap or `data` ends within the header."""
     stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
     if stop > len(data):
@@ -92,7 +409,7 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
     return layout if layout.nbytes == (tensor.stop - tensor.start) * (2 if half else 1) else None
 
 
-def tensor_content(tensor: Tensor, data: bytes) -> Content:
+def tensor_content(tensor: Tensor, data: bytes) -> ArrayContent:
     """Return a tensor as an array, from its bytes `data`; raise Unsupported for an unknown type or a wrong size."""
     layout = tensor_layout(tensor)
     if layout is None:
@@ -140,7 +457,7 @@ class _Reader:
         return self.number(_VALUES[kind])
 
 
-def gguf_content(data: bytes, size: int) -> Content:
+def gguf_content(data: bytes, size: int) -> TensorsContent:
     reader = _Reader(data)
     reader.take(4)
     version = reader.number("<I")
@@ -175,23 +492,66 @@ def gguf_content(data: bytes, size: int) -> Content:
     return TensorsContent("GGUF", size, data, "", tuple(tensors), metadata)
 
 
-LABELS = "compressed_segmentation"
-"""Encoding of arrays of labels (segment IDs)."""
+@dataclass(frozen=True, slots=True)
+class PictureContent(Content):
+    """Encoded picture.
 
-_TITLES = {"webp": "WebP"}
+    Attributes:
+        format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
+        width: Pixels; 0 if the header was not read.
+        height: Pixels.
+        frames: Frames of an animation, or pages.
+        mode: Channels in words: `grey`, `RGB and alpha`.
+    """
 
+    kind: ClassVar[str] = "picture"
 
-def picture_content(data: bytes, size: int) -> Content:
-    """Return a picture with its properties from the header; its pixels are not decoded."""
-    header = picture_header(data)
-    if header is None:
-        raise FormatError("not a picture")
-    title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
-    if header.width * header.height > MOST_PIXELS:
-        note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
-    return PictureContent(
-        title, size, data, note, header.format, header.width, header.height, header.frames, header.mode
-    )
+    format: str = ""
+    width: int = 0
+    height: int = 0
+    frames: int = 1
+    mode: str = ""
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return ("picture",) if self.complete and not self.note else ()
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> PictureContent | None:
+        """Return a picture with its properties from the header; its pixels are not decoded."""
+        if not picture_format(beginning.head):
+            return None
+        data = beginning.whole()
+        header = picture_header(data)
+        if header is None:
+            raise FormatError("not a picture")
+        title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
+        if header.width * header.height > MOST_PIXELS:
+            note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
+        facts = header.format, header.width, header.height, header.frames, header.mode
+        return cls(title, beginning.size, data, note, *facts)
+
+    def properties(self) -> dict[str, Any]:
+        size = {"width": self.width or None, "height": self.height or None}
+        return {"format": self.format, **size, "frames": self.frames, "mode": self.mode}
+
+    def lines(self) -> Iterator[str]:
+        if self.width:
+            frames = f", {plural(self.frames, 'frame')}" if self.frames > 1 else ""
+            yield f"{self.width} × {self.height} pixels, {self.mode}{frames}"
+
+    def blocks(self) -> Iterator[TextBlock | PictureBlock]:
+        if self.width:
+            yield TextBlock(f"{self.width} × {self.height} pixels, {self.mode}")
+        fits = self.complete and self.size <= _MOST_EMBEDDED and self.width * self.height <= _MOST_AREA
+        if fits and self.format in _BROWSERS:
+            yield PictureBlock(self.data, self.format)
+
+    def pixels(self, shard: Shard, index: str | None = None) -> NDArray[np.uint8]:
+        self._needs_all()
+        if index is not None:
+            raise UsageError(f"--index applies to arrays; this is {self.title}")
+        return picture_pixels(shard, self)
 
 
 def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
@@ -207,70 +567,3 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
     if not found.complete:
         raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; decoding needs the whole picture")
     return decode_picture(found.data, decoder=shard.decoder)
-
-
-def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return an ARGB pixel per label: a colour computed from its hash, never dark; label 0 is black."""
-    numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
-    if numbers.dtype.kind == "f":
-        # Floats are hashed by their bits.
-        numbers = numbers.astype("=f8").view(np.uint64)
-    numbers = numbers.astype(np.uint64)
-    mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
-    return np.where(numbers == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
-
-
-def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
-    """Return a slice whose rows and columns are the first two axes; with `across`, the first axis is horizontal.
-
-    `index` has the comma-separated indices of the other axes; default: zeros.
-
-    Raises:
-        UsageError: An index is out of range, or the array has fewer than two axes.
-    """
-    if array.ndim < 2:
-        raise UsageError(f"a picture needs at least two axes; the array has {array.ndim}")
-    rest = array.ndim - 2
-    texts = index.split(",") if index else ["0"] * rest
-    if len(texts) != rest or not all(text.strip().isdecimal() for text in texts):
-        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} required, one per axis after the second")
-    places = tuple(int(text) for text in texts)
-    for place, length in zip(places, array.shape[2:], strict=True):
-        if place >= length:
-            raise UsageError(f"--index {index}: {place} is out of range for an axis of length {length}")
-    index_of_plane: Any = (slice(None), slice(None), *places)
-    plane: NDArray[Any] = array[index_of_plane]
-    return plane.T if across else plane
-
-
-def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | None) -> NDArray[np.uint8]:
-    """Return a picture, or a slice of an array, as pixels; see `array_pixels`."""
-    if isinstance(found, PictureContent):
-        if index is not None:
-            raise UsageError(f"--index applies to arrays; this is {found.title}")
-        return picture_pixels(shard, found)
-    return array_pixels(found, index)
-
-
-def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
-    """Return a slice of an array as pixels: labels in colour, other numbers in grey."""
-    plane = slice_of(found.array, index, across=bool(found.layout.axes))
-    if plane.dtype.kind not in "iufb":
-        raise UsageError(f"--png needs numbers; these are {plane.dtype}")
-    if found.encoding != LABELS:
-        return grey(plane)
-    # The colours of the window, without alpha.
-    argb = label_colours(plane)
-    return np.stack([argb >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
-
-
-def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale numbers to grey levels between minimum and maximum; NaN becomes black."""
-    values = plane.astype(np.float64)
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = (values - low) / ((high - low) or 1) * 255
-    return np.nan_to_num(scaled).clip(0, 255).astype(np.uint8)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.draco import ENCODED, decode_fragments
+from shardcore.codecs.draco import ENCODED, MAGIC, decode_fragments
+from shardcore.codecs.images import encode_png
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, UsageError
 from shardcore.model.geometry import (
     POLYLINE,
@@ -19,8 +22,9 @@ from shardcore.model.geometry import (
     SkeletonGeometry,
 )
 from shardcore.model.span import Span
-from shardcore.model.text import number_text, plural
-from shardcore.operations.content.content_types import Content
+from shardcore.model.text import number_text, plural, range_text
+from shardcore.operations.content.base import Beginning, Content, PictureBlock, Rows, rest
+from shardcore.operations.content.renderer import MOST_LINES, Scene, box_lines, coarse_scene, picture_of, scene_of
 
 if TYPE_CHECKING:
     from shardcore.model.keys import Key
@@ -33,10 +37,24 @@ KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
 MOST_POINTS = 8
 """Points of a polyline shown in one cell of a table."""
 
+LISTED = 20
+"""Maximum fragments, vertices and annotations in the text of a content."""
+
+MOST_JSON = 10_000
+"""Maximum fragments and annotations in JSON."""
+
+MOST_ROWS = 100_000
+"""Maximum annotations in a table."""
+
+RING = 24
+"""Lines per circle of an ellipsoid."""
+
 
 @dataclass(frozen=True, slots=True)
 class GeometryContent(Content):
     """Content that consists of points in space."""
+
+    shown_as: ClassVar[tuple[str, ...]] = ("scene",)
 
     def geometry(self) -> Geometry:
         """Return the geometry object that the format decoded."""
@@ -54,6 +72,26 @@ class GeometryContent(Content):
             return None
         low, high = ([float(number_text(one)) for one in corner] for corner in (points.min(axis=0), points.max(axis=0)))
         return (low[0], low[1], low[2]), (high[0], high[1], high[2])
+
+    def scene(self) -> Scene:
+        """Return the content as triangles, lines and dots."""
+        return scene_of(self.points())
+
+    def properties(self) -> dict[str, Any]:
+        bounds = self.bounds()
+        box = None if bounds is None else {"low": bounds[0], "high": bounds[1]}
+        return {"unit": self.geometry().unit, "bounds": box}
+
+    def lines(self) -> Iterator[str]:
+        if (bounds := self.bounds()) is not None:
+            low, high = (", ".join(map(number_text, corner)) for corner in bounds)
+            yield f"box {low} to {high} {self.geometry().unit}".rstrip()
+
+    def blocks(self) -> Iterator[PictureBlock]:
+        yield PictureBlock(encode_png(picture_of(coarse_scene(self.scene()))), "png")
+
+    def pixels(self, shard: Shard, index: str | None = None) -> NDArray[np.uint8]:
+        return picture_of(self.scene())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +128,50 @@ class MeshContent(GeometryContent):
             return self.vertices
         return self.layout.boxes(fragments[-1]).reshape(-1, 3).astype(np.float32)
 
+    def scene(self) -> Scene:
+        if len(self.triangles):
+            fragments = np.repeat(np.arange(len(self.triangle_starts) - 1), np.diff(self.triangle_starts))
+            return scene_of(self.vertices, self.triangles, triangle_things=fragments)
+        numbers = [number for number, level in enumerate(self.layout.levels) if len(level)]
+        if not numbers:
+            return scene_of(self.vertices)
+        boxes = self.layout.boxes(numbers[-1])[: MOST_LINES // 12]
+        points, lines = box_lines(boxes[:, 0], boxes[:, 1])
+        return scene_of(points, lines=lines, anchors=points, things=np.repeat(np.arange(len(boxes)), 8))
+
+    def properties(self) -> dict[str, Any]:
+        return GeometryContent.properties(self) | {
+            "level": self.level if self.level >= 0 else None,
+            "vertices": len(self.vertices),
+            "triangles": len(self.triangles),
+            "levels": [self._level(number) for number in range(len(self.layout.levels))],
+        }
+
+    def _level(self, number: int) -> dict[str, Any]:
+        level, boxes = self.layout.levels[number], self.layout.boxes(number)[:MOST_JSON]
+        starts = level.starts.tolist()
+        fragments = [
+            {"position": level.positions[at], "start": starts[at], "stop": starts[at + 1], "box": boxes[at]}
+            for at in range(len(boxes))
+        ]
+        return {"scale": np.array(level.scale), "bytes": level.nbytes, "fragments": fragments}
+
+    def lines(self) -> Iterator[str]:
+        yield from GeometryContent.lines(self)
+        for number, level in enumerate(self.layout.levels):
+            counts = f", {self.counts}" if number == self.level else ""
+            fragments = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
+            yield f"level {number}: scale {number_text(level.scale)}, {fragments}{counts}"
+            for at, cell in enumerate(islice(level.positions.tolist(), LISTED)):
+                place = range_text(level.starts[at], level.starts[at + 1])
+                yield f"  fragment {at}: cell {', '.join(map(str, cell))}, {place}"
+            yield from rest(len(level), LISTED, "fragment")
+
+    @property
+    def counts(self) -> str:
+        """Numbers of triangles and vertices of the decoded level."""
+        return f"{plural(len(self.triangles), 'triangle')}, {plural(len(self.vertices), 'vertex', 'vertices')}"
+
     def fragment_of_vertex(self, vertex: int) -> int:
         """Return the number of the fragment that contains a vertex of the decoded level."""
         return int(np.searchsorted(self.vertex_starts, vertex, "right")) - 1
@@ -112,6 +194,29 @@ class SkeletonContent(GeometryContent):
 
     def points(self) -> NDArray[np.float32]:
         return self.skeleton.vertices
+
+    def scene(self) -> Scene:
+        vertices, things = self.skeleton.vertices, np.arange(len(self.skeleton.vertices))
+        dots = things.astype(np.uint32)
+        return scene_of(vertices, lines=self.skeleton.edges, dots=dots, anchors=vertices, things=things)
+
+    def properties(self) -> dict[str, Any]:
+        one = self.skeleton
+        attributes = [
+            {"id": name, "dtype": column.dtype.str, "components": column.shape[1] if column.ndim > 1 else 1}
+            for name, column in one.attributes.items()
+        ]
+        counts = {"vertices": len(one.vertices), "edges": len(one.edges), "attributes": attributes}
+        return GeometryContent.properties(self) | counts
+
+    def lines(self) -> Iterator[str]:
+        one = self.skeleton
+        yield from GeometryContent.lines(self)
+        yield "  ".join(("vertex", "x, y, z", *one.attributes))
+        for at in range(min(len(one.vertices), LISTED)):
+            cells = (np.atleast_1d(column[at]) for column in (one.vertices, *one.attributes.values()))
+            yield "  ".join((f"{at:>6}", *(", ".join(map(number_text, cell)) for cell in cells)))
+        yield from rest(len(one.vertices), LISTED, "vertex", "vertices")
 
     def vertex_bytes(self, vertex: int) -> tuple[int, int]:
         """Return the bytes `[start, stop)` of the position of a vertex in the content."""
@@ -137,6 +242,7 @@ class AnnotationsContent(GeometryContent):
     """Annotations: rows, keys and properties."""
 
     kind: ClassVar[str] = "annotations"
+    shown_as: ClassVar[tuple[str, ...]] = ("scene", "table")
 
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
 
@@ -146,6 +252,61 @@ class AnnotationsContent(GeometryContent):
     def points(self) -> NDArray[np.float32]:
         """Return the points of all rows, shape `(n, 3)`; see `AnnotationsGeometry.points`."""
         return self.annotations.points().reshape(-1, 3)
+
+    def scene(self) -> Scene:
+        ends, shape = self.annotations.points(), self.annotations.shape
+        rows = np.arange(len(ends))
+        if shape == "point":
+            return scene_of(ends[:, 0], dots=rows.astype(np.uint32), anchors=ends[:, 0], things=rows)
+        if shape == POLYLINE:
+            points, firsts = ends[:, 0], self.annotations.first_vertices
+            things = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+            steps = np.flatnonzero(things[1:] == things[:-1])[:MOST_LINES].astype(np.uint32)
+            return scene_of(points, lines=np.stack([steps, steps + 1], axis=1), anchors=points, things=things)
+        if shape == "line":
+            points, lines = ends.reshape(-1, 3), np.arange(2 * len(ends), dtype=np.uint32).reshape(-1, 2)
+            return scene_of(points, lines=lines[:MOST_LINES], anchors=points, things=np.repeat(rows, 2))
+        if shape == "ellipsoid":
+            ends = ends[: MOST_LINES // (3 * RING)]
+            turn = np.linspace(0, 2 * np.pi, RING, endpoint=False)
+            circle = np.zeros((3, RING, 3))
+            for axis in range(3):
+                circle[axis, :, axis - 2], circle[axis, :, axis - 1] = np.cos(turn), np.sin(turn)
+            middle, radii = ends.mean(axis=1, dtype=np.float64), (ends[:, 1] - ends[:, 0]) / 2.0
+            points = (middle[:, None, None] + radii[:, None, None] * circle).reshape(-1, 3).astype(np.float32)
+            here = np.arange(len(points)).reshape(-1, RING)
+            lines = np.stack([here, np.roll(here, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.uint32)
+            return scene_of(points, lines=lines, anchors=points, things=np.repeat(rows[: len(ends)], 3 * RING))
+        ends = ends[: MOST_LINES // 12]
+        points, lines = box_lines(ends[:, 0].astype(np.float64), ends[:, 1].astype(np.float64))
+        return scene_of(points, lines=lines, anchors=points, things=np.repeat(rows[: len(ends)], 8))
+
+    def properties(self) -> dict[str, Any]:
+        one, rows = self.annotations, list[dict[str, Any]]()
+        for at in range(min(len(one.rows), MOST_JSON)):
+            start, stop = one.row_bytes(at)
+            row: dict[str, Any] = {"id": str(one.ids[at]), "start": start, "stop": stop}
+            if one.shape == POLYLINE:
+                row["points"] = one.line(at)
+            rows.append(row | {name: one.rows[name][at] for name in one.rows.dtype.names or ()})
+        return GeometryContent.properties(self) | {
+            "annotation_type": one.shape,
+            "axes": [{"name": name, "scale": scale} for name, scale in zip(one.axes, one.scales, strict=True)],
+            "count": len(one.rows),
+            "rows": rows,
+            "related": {name: list(map(str, keys.tolist())) for name, keys in one.related.items()},
+        }
+
+    def lines(self) -> Iterator[str]:
+        yield from GeometryContent.lines(self)
+        yield "  ".join(("bytes", *self.titles()))
+        for row in range(min(len(self.annotations.rows), LISTED)):
+            yield "  ".join((range_text(*self.annotations.row_bytes(row)), *self.cells(row)))
+        yield from rest(len(self.annotations.rows), LISTED, "annotation")
+
+    def listing(self) -> Rows:
+        rows = range(min(len(self.annotations.rows), MOST_ROWS))
+        return Rows(self.titles(), list(map(self.cells, rows)), list(map(self.annotations.row_bytes, rows)))
 
     def titles(self) -> tuple[str, ...]:
         """Return the column titles of `cells`."""
@@ -169,19 +330,22 @@ class AnnotationsContent(GeometryContent):
         return tuple(found)
 
 
-def geometry_content(
-    shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None, strict: bool = False
-) -> Content | None:
+def declared_geometry(shard: Shard, ref: ObjectRef, beginning: Beginning, strict: bool) -> Content | None:
     """Return an object as a mesh (coarsest level), skeleton or annotations; None if the format declares no geometry.
 
-    `data` is the whole content, `limit` the maximum bytes of fragments. Unless `strict`, a missing decoder is a note.
+    At most `beginning.most` bytes of fragments are read. Unless `strict`, a missing decoder is a note.
 
     Raises:
-        FormatError: The content does not match the format.
+        FormatError: The content does not match the format, or is not complete.
     """
+    if not beginning.size or not (ref.kind in KINDS or beginning.head.startswith(MAGIC)):
+        return None
+    data = beginning.whole()
+    if len(data) != beginning.size:
+        raise FormatError(f"only {plural(len(data), 'byte')} were read; the whole {ref.kind} is needed")
     found = shard.arrays.geometry(ref, data)
     if isinstance(found, MeshLayout):
-        return _mesh(shard, data, found, limit, strict)
+        return _mesh(shard, data, found, beginning.most, strict)
     if isinstance(found, SkeletonGeometry):
         counts = f"{plural(len(found.vertices), 'vertex', 'vertices')}, {plural(len(found.edges), 'edge')}"
         return SkeletonContent(f"Skeleton of {counts}", len(data), data, "", found)
@@ -192,7 +356,7 @@ def geometry_content(
     return None
 
 
-def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None, strict: bool) -> MeshContent:
+def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int, strict: bool) -> MeshContent:
     bare = _bare(data, layout)
     stored = [number for number, level in enumerate(layout.levels) if level.nbytes]
     if not stored:

@@ -12,21 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.geometry import POLYLINE
-from shardcore.operations.content.geometry import (
-    AnnotationsContent,
-    GeometryContent,
-    MeshContent,
-    SkeletonContent,
-)
-
 MOST_LINES = 1_000_000
 
 COARSE = 6_000
 """Maximum triangles drawn during rotation."""
-
-RING = 24
-"""Lines per circle of an ellipsoid."""
 
 _CORNERS = np.array([[(at >> axis) & 1 for axis in range(3)] for at in range(8)])
 _EDGES = np.array([(one, one | 1 << axis) for one in range(8) for axis in range(3) if not one >> axis & 1])
@@ -61,19 +50,6 @@ class Scene:
         if not len(self.points):
             return np.zeros(3), np.zeros(3)
         return self.points.min(axis=0).astype(np.float64), self.points.max(axis=0).astype(np.float64)
-
-
-def scene_of(found: GeometryContent) -> Scene:
-    """Return the scene of a content, without points that are not finite and the triangles and lines that use them."""
-    if isinstance(found, MeshContent):
-        return _mesh_scene(found)
-    if isinstance(found, SkeletonContent):
-        vertices, edges = found.skeleton.vertices, found.skeleton.edges
-        dots = np.arange(len(vertices), dtype=np.uint32)
-        return _scene(vertices, lines=edges, dots=dots, anchors=vertices, things=np.arange(len(vertices)))
-    if isinstance(found, AnnotationsContent):
-        return _annotations_scene(found)
-    return _scene(found.points())
 
 
 def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
@@ -119,48 +95,7 @@ def normals_of(points: Points, triangles: Numbers) -> Points:
     return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
 
 
-def _mesh_scene(found: MeshContent) -> Scene:
-    if len(found.triangles):
-        fragments = np.repeat(np.arange(len(found.triangle_starts) - 1), np.diff(found.triangle_starts))
-        return _scene(found.vertices, found.triangles, triangle_things=fragments)
-    numbers = [number for number, level in enumerate(found.layout.levels) if len(level)]
-    if not numbers:
-        return _scene(found.vertices)
-    boxes = found.layout.boxes(numbers[-1])[: MOST_LINES // 12]
-    points, lines = box_lines(boxes[:, 0], boxes[:, 1])
-    return _scene(points, lines=lines, anchors=points, things=np.repeat(np.arange(len(boxes)), 8))
-
-
-def _annotations_scene(found: AnnotationsContent) -> Scene:
-    ends, shape = found.annotations.points(), found.annotations.shape
-    rows = np.arange(len(ends))
-    if shape == "point":
-        return _scene(ends[:, 0], dots=rows.astype(np.uint32), anchors=ends[:, 0], things=rows)
-    if shape == POLYLINE:
-        points, firsts = ends[:, 0], found.annotations.first_vertices
-        things = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
-        steps = np.flatnonzero(things[1:] == things[:-1])[:MOST_LINES].astype(np.uint32)
-        return _scene(points, lines=np.stack([steps, steps + 1], axis=1), anchors=points, things=things)
-    if shape == "line":
-        points, lines = ends.reshape(-1, 3), np.arange(2 * len(ends), dtype=np.uint32).reshape(-1, 2)
-        return _scene(points, lines=lines[:MOST_LINES], anchors=points, things=np.repeat(rows, 2))
-    if shape == "ellipsoid":
-        ends = ends[: MOST_LINES // (3 * RING)]
-        turn = np.linspace(0, 2 * np.pi, RING, endpoint=False)
-        circle = np.zeros((3, RING, 3))
-        for axis in range(3):
-            circle[axis, :, axis - 2], circle[axis, :, axis - 1] = np.cos(turn), np.sin(turn)
-        middle, radii = ends.mean(axis=1, dtype=np.float64), (ends[:, 1] - ends[:, 0]) / 2.0
-        points = (middle[:, None, None] + radii[:, None, None] * circle).reshape(-1, 3).astype(np.float32)
-        here = np.arange(len(points)).reshape(-1, RING)
-        lines = np.stack([here, np.roll(here, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.uint32)
-        return _scene(points, lines=lines, anchors=points, things=np.repeat(rows[: len(ends)], 3 * RING))
-    ends = ends[: MOST_LINES // 12]
-    points, lines = box_lines(ends[:, 0].astype(np.float64), ends[:, 1].astype(np.float64))
-    return _scene(points, lines=lines, anchors=points, things=np.repeat(rows[: len(ends)], 8))
-
-
-def _scene(
+def scene_of(
     points: Points,
     triangles: Numbers | None = None,
     *,
@@ -170,6 +105,7 @@ def _scene(
     things: NDArray[np.int64] | None = None,
     triangle_things: NDArray[np.int64] | None = None,
 ) -> Scene:
+    """Return a scene without points that are not finite, and without the triangles and lines that use them."""
     points = np.asarray(points, np.float32)
     fine = _sound(points)
     none = np.zeros((0, 3), np.uint32)
@@ -318,9 +254,8 @@ def shade(
     return Shaded(light, hit, things, camera, scale, middle)
 
 
-def picture_of_geometry(found: GeometryContent, *, coarse: bool = False) -> NDArray[np.uint8]:
-    """Render a mesh, skeleton or annotations in grey on white; return uint8 of shape `(512, 512)`."""
-    scene = coarse_scene(scene_of(found)) if coarse else scene_of(found)
+def picture_of(scene: Scene) -> NDArray[np.uint8]:
+    """Render a scene in grey on white; return uint8 of shape `(512, 512)`."""
     seen = shade(scene, Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
     light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
     pixels: NDArray[np.uint8] = (light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3)) * 255).astype(np.uint8)

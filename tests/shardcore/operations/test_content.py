@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.content_layout import ArrayLayout
-from shardcore.operations.content import detect_kind
-from shardcore.operations.content.arrays import array_pixels, label_colours, tensor_content, tensor_layout
-from shardcore.operations.content.content_types import ArrayContent
+from shardcore.operations import content as contents
+from shardcore.operations.content.arrays import (
+    ArrayContent,
+    array_pixels,
+    label_colours,
+    tensor_content,
+    tensor_layout,
+)
 from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
 SAMPLES = Path("resources/samples")
@@ -193,13 +197,13 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note
-    assert isinstance(detect_kind.content_of(data, size=-1), shardcore.BytesContent)
+    assert isinstance(contents.content_of(data, size=-1), shardcore.BytesContent)
 
 
 def test_metadata_is_json(tmp_path: Path) -> None:
     pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
     found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
-    assert content_json(found)["metadata"] == {"n": None}
+    assert found.to_json()["metadata"] == {"n": None}
 
 
 def test_labels_have_the_colours_of_the_window() -> None:
@@ -212,10 +216,9 @@ def test_labels_have_the_colours_of_the_window() -> None:
     assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()
 
 
-def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tensors_of_unknown_types_have_no_size(tmp_path: Path) -> None:
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t"
     found = content_of(head + struct.pack("<IQIQ", 1, 1, 99, 0) + bytes(99), tmp_path)
-    print_content(found)
-    assert "unknown" in capsys.readouterr().out
+    assert "unknown" in found.to_text()
     with pytest.raises(shardcore.Unsupported, match="type 99"):
         tensor_content(found.tensors[0], b"")

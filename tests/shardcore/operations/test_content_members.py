@@ -23,8 +23,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.images import decode_picture, encode_png
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.operations.content import content_of
 from shardcore.operations.content.archives import PEEK, expand
-from shardcore.operations.content.detect_kind import content_of
 from tests.hostile.neuroglancer import SHARDING
 
 COMPRESS: dict[str, Callable[[bytes], bytes]]

@@ -13,7 +13,7 @@ import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, mesh_level
-from shardcore.operations.content.renderer import DOT, LINE, Camera, coarse_scene, normals_of, scene_of, shade
+from shardcore.operations.content.renderer import DOT, LINE, Camera, coarse_scene, normals_of, shade
 from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
@@ -116,10 +116,10 @@ def test_annotations_are_rows_and_a_scene(tmp_path: Path, kind: str) -> None:
     found = annotations(tmp_path, kind)
     assert found.titles()[-3:] == ("size", "kind", "shade")
     assert found.cells(1)[-2:] == ("dendrite", "9, 8, 7")
-    seen = shade(scene_of(found), Camera.first(), 200, 200)
+    seen = shade(found.scene(), Camera.first(), 200, 200)
     assert (seen.hit >= LINE).any()
     assert ((seen.hit >= DOT).any()) == (kind == "POINT")
-    assert set(scene_of(found).things.tolist()) == set(range(5))
+    assert set(found.scene().things.tolist()) == set(range(5))
 
 
 def test_the_nearest_triangle_is_seen() -> None:
@@ -127,7 +127,7 @@ def test_the_nearest_triangle_is_seen() -> None:
     faces = np.array([[0, 1, 2], [3, 4, 5]], np.uint32)
     found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
                         triangle_starts=np.array([0, 1, 2]))  # fmt: skip
-    scene = scene_of(found)
+    scene = found.scene()
     front = shade(scene, Camera(np.eye(3)), 100, 100)
     column, line = front.project(np.array([[2.0, 2.0, 5.0]]))[0, :2]
     assert front.hit[int(line), int(column)] == 1
@@ -143,16 +143,16 @@ def test_wild_coordinates_are_left_out() -> None:
     faces = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4], [0, 1, 5]], np.uint32)
     found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
                         triangle_starts=np.array([0, 4]))  # fmt: skip
-    scene = scene_of(found)
+    scene = found.scene()
     assert scene.triangles.tolist() == [[0, 1, 2]]
     assert shade(scene, Camera.first(), 50, 50).hit.max() == 0
     nothing = MeshContent("", 0, b"")
-    assert shade(scene_of(nothing), Camera.first(), 50, 50).hit.max() == -1
+    assert shade(nothing.scene(), Camera.first(), 50, 50).hit.max() == -1
 
 
 def test_a_coarse_scene_is_closed_and_small() -> None:
     found = mesh(42, 0)
-    scene = scene_of(found)
+    scene = found.scene()
     assert coarse_scene(scene) is scene
     coarse = coarse_scene(scene, 800)
     assert 100 < len(coarse.triangles) <= 800

@@ -23,8 +23,7 @@ from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
 from shardscope.views.inspector.details import SPACER, Command, DetailRow, detail_text
 from shardscope.views.inspector.details_page import DetailsPage
-from shardscope.views.preview.volume_slice import first_slice, is_shown
-from shardscope.views.preview.volume_view import times
+from shardscope.views.preview.volume_slice import first_slice, is_shown, times
 
 MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""

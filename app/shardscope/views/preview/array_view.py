@@ -1,43 +1,37 @@
-"""Array as a picture of two axes or as numbers; each element is linked to its bytes."""
+"""Array as a picture of two axes or as numbers, each element linked to its bytes; value range and colours."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtCore import QLocale, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QAccessible, QDoubleValidator, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QComboBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
+    QLineEdit,
+    QSizePolicy,
     QSlider,
     QSpinBox,
     QStackedWidget,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
-from shardcore import ArrayContent, Content, ObjectRef, Shard
+from shardcore import ArrayContent, LimitExceeded, ObjectRef, Shard
 from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import number_text
 from shardcore.operations.content.arrays import label_colours
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.control_layout import PictureFrame
-from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
-from shardscope.views.preview.value_range import (
-    ArrayStatistics,
-    LevelsBar,
-    is_pictured,
-    level_colours,
-    statistics_of,
-)
+from shardscope.views.preview import ContentView, ItemLinks, Preview, button, choice, column, row
+from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
+from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.table_model import TableModel
@@ -51,6 +45,318 @@ MOST_COLUMNS = 1000
 _CHANNELS = 4
 _LONG = 200
 _MEASURED = 50
+
+BINS = 128
+"""Number of bins of the histogram; fewer for a small range of integers."""
+
+SAMPLE = 1 << 20
+"""Maximum number of elements for histogram and percentiles."""
+
+NAN = 0xFFB0306A
+"""ARGB colour of NaN."""
+
+_ROWS = 1 << 20
+_LARGE = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayStatistics:
+    """Statistics of an array; `low` and `high` are finite, `auto` are the 1st and 99th percentile.
+
+    `counts` is the histogram from `low` to `high`, of a sample if the array is large.
+    `odd` counts values that are not finite.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    auto: tuple[float, float] = (0.0, 1.0)
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    odd: int = 0
+
+
+def scalars(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "c":
+        magnitude: NDArray[Any] = np.abs(array)
+        return magnitude
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
+
+
+def is_pictured(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iufbc"
+
+
+def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
+    if not is_pictured(array.dtype) or not array.size:
+        return ArrayStatistics()
+    flat = array.reshape(-1, order="A")
+    sample = scalars(flat[:: -(-len(flat) // SAMPLE)])
+    kept = sample[np.isfinite(sample)] if sample.dtype.kind == "f" else sample
+    if not kept.size:
+        return ArrayStatistics(odd=array.size)
+    low, high, odd = float(kept.min()), float(kept.max()), 0
+    for start in range(0, len(flat), _ROWS):
+        block = scalars(flat[start : start + _ROWS])
+        if block.dtype.kind == "f":
+            finite = np.isfinite(block)
+            odd += len(block) - int(np.count_nonzero(finite))
+            block = block[finite]
+        if block.size:
+            low, high = min(low, float(block.min())), max(high, float(block.max()))
+    whole = kept.dtype.kind in "iu" and high - low < BINS
+    bins = int(high - low) + 1 if whole else BINS
+    values = kept.astype(np.float64)
+    # The difference of distant bounds overflows, so halve them first.
+    spread = high / 2 - low / 2
+    share = (values / 2 - low / 2) / spread if spread else np.zeros(len(values))
+    counts = np.bincount(np.minimum((share * bins).astype(np.int64), bins - 1), minlength=bins)
+    first, last = np.percentile(values, (1, 99))
+    auto = (float(first), float(last)) if first < last else (low, high)
+    return ArrayStatistics(low, high, auto, counts.astype(np.int64), odd)
+
+
+# Sampled colour maps, to avoid the slow import of a plotting library.
+_MAPS = {
+    "grey": (0x000000, 0xFFFFFF),
+    "viridis": (
+        0x440154, 0x482878, 0x3E4A89, 0x31688E, 0x26828E, 0x1F9E89, 0x35B779, 0x6DCD59, 0xB4DE2C, 0xFDE725
+    ),
+    "magma": (0x000004, 0x1C1044, 0x4F127B, 0x812581, 0xB5367A, 0xE55064, 0xFB8761, 0xFEC287, 0xFCFDBF),
+}  # fmt: skip
+
+
+@functools.cache
+def colour_table(name: str) -> NDArray[np.uint32]:
+    steps = np.array(_MAPS[name], np.uint32)
+    places, at = np.linspace(0, 255, len(steps)), np.arange(256)
+    table = np.full(256, 0xFF000000, np.uint32)
+    for shift in (0, 8, 16):
+        channel = np.interp(at, places, (steps >> np.uint32(shift)) & np.uint32(0xFF))
+        table |= np.rint(channel).astype(np.uint32) << np.uint32(shift)
+    return table
+
+
+def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
+    """Return the ARGB pixels of a plane of shape `(rows, columns)`; values are clipped to `low` and `high`."""
+    table = colour_table(name)
+    if plane.dtype.itemsize == 1:
+        # Use a table of the 256 possible values.
+        values = scalars(np.arange(256, dtype=np.uint8).view(plane.dtype))
+        return table[_shades(values, low, high)][plane.view(np.uint8)]
+    pixels = np.empty(plane.shape, np.uint32)
+    step = max(_ROWS // max(plane.shape[1], 1), 1)
+    for first in range(0, len(plane), step):
+        block = scalars(plane[first : first + step])
+        shades = table[_shades(block, low, high)]
+        if block.dtype.kind == "f":
+            shades[np.isnan(block)] = NAN
+        pixels[first : first + step] = shades
+    return pixels
+
+
+def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
+    if not high > low:
+        return (block >= high).astype(np.uint8) * np.uint8(255)
+    # Halve first: the difference of distant bounds overflows.
+    wide = block.dtype.itemsize > 4 or max(abs(low), abs(high)) > _LARGE
+    values: NDArray[np.floating[Any]] = block.astype(np.float64 if wide else np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values *= 0.5
+        values -= low / 2
+        values *= 255 / (high / 2 - low / 2)
+        np.clip(values, 0, 255, out=values)
+        values += 0.5
+    np.nan_to_num(values, copy=False, nan=0.0)
+    return values.astype(np.uint8)
+
+
+class Histogram(QWidget):
+    levels_changed = Signal(float, float)
+    spoken_role = QAccessible.Role.Graphic
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewHistogram")
+        self.setAccessibleName(self.tr("Histogram"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.SizeHorCursor)
+        self._statistics = ArrayStatistics()
+        self._levels = (0.0, 1.0)
+        self._dragged = -1
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, 30)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, 30)
+
+    def show_statistics(self, statistics: ArrayStatistics, low: float, high: float) -> None:
+        self._statistics, self._levels = statistics, (low, high)
+        odd = self._statistics.odd
+        self.setToolTip(self.tr("{0} elements are not finite").format(f"{odd:,}") if odd else "")
+        self.update()
+
+    def _x(self, value: float) -> float:
+        one = self._statistics
+        spread = one.high / 2 - one.low / 2
+        share = (value / 2 - one.low / 2) / spread if spread else 0.5
+        return 3 + min(max(share, 0.0), 1.0) * (self.width() - 6)
+
+    def _value(self, x: float) -> float:
+        one = self._statistics
+        share = min(max((x - 3) / max(self.width() - 6, 1), 0.0), 1.0)
+        return one.low * (1 - share) + one.high * share
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, counts = theme.of(self), self._statistics.counts
+        painter = QPainter(self)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.fillRect(area, colours.base)
+        # Logarithmic, so that rare values are visible.
+        heights = np.log1p(counts) / max(float(np.log1p(counts.max())), 1.0)
+        wide = (area.width() - 6) / len(counts)
+        low, high = (self._x(value) for value in self._levels)
+        for number, height in enumerate(heights.tolist()):
+            left = area.left() + 3 + number * wide
+            inside = low <= left + wide / 2 <= high
+            tall = height * (area.height() - 4)
+            if tall:
+                box = QRectF(left, area.bottom() - 1 - tall, max(wide, 1.0), tall)
+                painter.fillRect(box, colours.muted if inside else colours.faint)
+        painter.setPen(QPen(colours.accent, 2))
+        for x in (low, high):
+            painter.drawLine(QPointF(x, area.top() + 1), QPointF(x, area.bottom() - 1))
+        painter.setPen(QPen(colours.border, 1))
+        painter.drawRect(area)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            x = event.position().x()
+            apart = [abs(self._x(value) - x) for value in self._levels]
+            self._dragged = 0 if apart[0] < apart[1] or (apart[0] == apart[1] and x < self._x(self._levels[0])) else 1
+            self._drag(x)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._dragged >= 0:
+            self._drag(event.position().x())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragged = -1
+
+    def _drag(self, x: float) -> None:
+        value, (low, high) = self._value(x), self._levels
+        low, high = (min(value, high), high) if self._dragged == 0 else (low, max(value, low))
+        self.levels_changed.emit(low, high)
+
+
+def level_text(value: float) -> str:
+    return number_text(value) if float(value).is_integer() else f"{value:.5g}"
+
+
+class LevelsBar(QWidget):
+    levels_changed = Signal(float, float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewLevels")
+        self._statistics = ArrayStatistics()
+        self.levels = (0.0, 1.0)
+        self.histogram = Histogram()
+        self.low = self._field("previewLow", self.tr("Lowest value of the colour scale"))
+        self.high = self._field("previewHigh", self.tr("Highest value of the colour scale"))
+        # The owner places these buttons.
+        tip = self.tr("From 1 % to 99 % of the elements")
+        self.auto = button("previewAuto", self.tr("Auto"), lambda: self.set_levels(*self._statistics.auto), tip=tip)
+        tip = self.tr("From the minimum to the maximum")
+        self.whole = button("previewAllLevels", self.tr("All"), self._set_all, tip=tip)
+        self.setLayout(row(self.low, self.histogram, self.high))
+        self.histogram.levels_changed.connect(self.set_levels)
+
+    def _field(self, name: str, spoken: str) -> QLineEdit:
+        line = QLineEdit()
+        line.setObjectName(name)
+        line.setAccessibleName(spoken)
+        line.setToolTip(spoken)
+        validator = QDoubleValidator(line)
+        # Use a decimal point in every locale.
+        validator.setLocale(QLocale.c())
+        line.setValidator(validator)
+        line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.0000e-00") + 18)
+        line.editingFinished.connect(self._typed)
+        return line
+
+    def setVisible(self, visible: bool) -> None:
+        super().setVisible(visible)
+        for part in (self.auto, self.whole):
+            part.setVisible(visible)
+
+    def show_statistics(self, statistics: ArrayStatistics, levels: tuple[float, float]) -> None:
+        self._statistics, self.levels = statistics, levels
+        self._fill()
+
+    def set_levels(self, low: float, high: float) -> None:
+        self.levels = low, high
+        self._fill()
+        self.levels_changed.emit(low, high)
+
+    def _set_all(self) -> None:
+        self.set_levels(self._statistics.low, self._statistics.high)
+
+    def _fill(self) -> None:
+        low, high = self.levels
+        self.low.setText(level_text(low))
+        self.high.setText(level_text(high))
+        for line in (self.low, self.high):
+            line.setCursorPosition(0)
+        self.histogram.show_statistics(self._statistics, low, high)
+
+    def _typed(self) -> None:
+        try:
+            low, high = float(self.low.text()), float(self.high.text())
+        except ValueError:
+            self._fill()
+            return
+        shown = tuple(float(level_text(value)) for value in self.levels)
+        if low <= high and (low, high) != shown:
+            self.set_levels(low, high)
+        else:
+            self._fill()
+
+
+class AxisSliders(QGridLayout):
+    """A slider and a number for each axis that is not in the picture, by number of the axis."""
+
+    def __init__(self, names: tuple[str, str], spoken: str) -> None:
+        super().__init__()
+        self.setContentsMargins(8, 0, 8, 4)
+        self._names, self._spoken = names, spoken
+        self.sliders: dict[int, QSlider] = {}
+
+    def clear(self) -> None:
+        while (item := self.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.sliders = {}
+
+    def add(self, axis: int, name: str, ends: tuple[int, int], value: int, moved: Callable[[int], object]) -> None:
+        """Add an axis, -1 for channels; `ends` are its first and last position."""
+        slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
+        # Without its buttons, the spin box has room for the number.
+        box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
+        box.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        box.setFixedWidth(max(box.fontMetrics().horizontalAdvance(f"{end}") for end in (ends[0], ends[1] + 1)) + 36)
+        for one, kind in zip((slider, box), self._names, strict=True):
+            one.setObjectName(f"{kind}{axis if axis >= 0 else 'Channel'}")
+            one.setAccessibleName(self._spoken.format(name))
+            one.setRange(*ends)
+            one.setValue(value)
+        slider.valueChanged.connect(box.setValue)
+        box.valueChanged.connect(slider.setValue)
+        slider.valueChanged.connect(moved)
+        line = self.rowCount()
+        for place, widget in enumerate((QLabel(name), slider, box)):
+            self.addWidget(widget, line, place)
+        self.sliders[axis] = slider
 
 
 class NumbersModel(TableModel):
@@ -85,68 +391,38 @@ def _is_line(array: NDArray[Any], pair: tuple[int, int]) -> bool:
     return bool(lengths[1] > _LONG * lengths[0])
 
 
-def type_text(dtype: np.dtype[Any]) -> str:
-    return dtype.str.lstrip("<>=|") if dtype.kind in "US" else dtype.name
-
-
 class ArrayView(ContentView):
     label = "Array"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.setObjectName("previewArray")
-        self.plane = PlaneView()
+        self.keys = self.plane = PlaneView()
         self.zoom_bar = ZoomBar(self.plane)
         self.levels = LevelsBar()
         self.numbers = NumbersModel()
         self.table = QTableView()
-        self.axes = QComboBox()
-        self.axes.setObjectName("previewAxes")
-        self.axes.setAccessibleName(self.tr("Axes of the picture"))
-        self.look = QComboBox()
-        self.look.setObjectName("previewLook")
-        self.look.setAccessibleName(self.tr("Colours"))
-        self.look.addItems([self.tr(look) for look in LOOKS])
+        self.axes = choice("previewAxes", self.tr("Axes of the picture"))
+        self.look = choice("previewLook", self.tr("Colours"), [self.tr(look) for look in LOOKS])
         self._array: NDArray[Any] = np.zeros((0, 0))
         self._pixels: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
         self._layout = ArrayLayout(np.dtype("u1"), (0,), "C")
         self._statistics = ArrayStatistics()
-        self._sliders: dict[int, QSlider] = {}
-        self._marking = False
-        self._build()
+        self._grid = AxisSliders(("previewSlice", "previewIndex"), self.tr("Index on {0}"))
+        self.pages = QStackedWidget()
         self._build_table()
-        self.axes.currentIndexChanged.connect(lambda _: self._turn())
+        self.pages.addWidget(self.plane)
+        self.pages.addWidget(self.table)
+        above, picture = QWidget(), QWidget()
+        bar = row(self.axes, self.look, None, self.levels.auto, self.levels.whole, gap=6)
+        column(above, bar, self._grid, self.levels)
+        column(picture, self.pages, self.zoom_bar, grow=self.pages)
+        column(self, PictureFrame(above, picture))
+        self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
         self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
         self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
-
-    def _build(self) -> None:
-        self.keys = self.plane
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 0, 8, 4)
-        bar.setSpacing(6)
-        bar.addWidget(self.axes)
-        bar.addWidget(self.look)
-        bar.addStretch(1)
-        bar.addWidget(self.levels.auto)
-        bar.addWidget(self.levels.whole)
-        self._grid = QGridLayout()
-        self._grid.setContentsMargins(8, 0, 8, 4)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.plane)
-        self.pages.addWidget(self.table)
-        above, picture = QWidget(), QWidget()
-        whole, column, middle = (QVBoxLayout(one) for one in (self, above, picture))
-        for layout in (whole, column, middle):
-            layout.setContentsMargins(0, 0, 0, 0)
-            layout.setSpacing(0)
-        whole.addWidget(PictureFrame(above, picture))
-        column.addLayout(bar)
-        column.addLayout(self._grid)
-        column.addWidget(self.levels)
-        middle.addWidget(self.pages, 1)
-        middle.addWidget(self.zoom_bar)
 
     def _build_table(self) -> None:
         table = self.table
@@ -154,124 +430,93 @@ class ArrayView(ContentView):
         table.setAccessibleName(self.tr("Elements of the array"))
         table.setModel(self.numbers)
         table.setFont(mono(SMALL))
-        table.setMouseTracking(True)
         table.setTabKeyNavigation(False)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         table.verticalHeader().setMinimumWidth(40)
         table.horizontalHeader().setResizeContentsPrecision(_MEASURED)
-        table.viewport().installEventFilter(self)
-        table.entered.connect(lambda index: self._point(self.index_of(index.column(), index.row())))
-        table.clicked.connect(lambda index: self._choose(self.index_of(index.column(), index.row())))
-        table.selectionModel().currentChanged.connect(self._move)
+        self._links = ItemLinks(self, table, self._cell_bytes)
+        self.pointed.connect(lambda start, stop: self._show_value(self._layout.index_at(start) if stop else None))
+        self.chosen.connect(lambda start, stop: self._show_value(self._layout.index_at(start)))
 
-    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
-        if walked and not self._marking and now.isValid():
-            self._choose(self.index_of(now.column(), now.row()))
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._point(None)
-        return False
+    def _cell_bytes(self, cell: QModelIndex) -> tuple[int, int]:
+        return self._layout.bytes_of(self.index_of(cell.column(), cell.row()))
 
     @classmethod
-    def shows(cls, content: Content) -> bool:
-        return isinstance(content, ArrayContent) and content.read_layout.nbytes > 0
-
-    @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> tuple[NDArray[Any], ArrayStatistics]:
-        assert isinstance(content, ArrayContent)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: ArrayContent) -> tuple[NDArray[Any], ArrayStatistics]:
+        if not content.read_layout.nbytes:
+            shape = " × ".join(map(str, content.layout.shape))
+            reason = "no complete element was read" if content.layout.nbytes else "no elements"
+            raise LimitExceeded(f"{shape}, {content.layout.dtype.name}: {reason}")
         array = content.array
         return array, statistics_of(array)
 
     def show_preview(self, preview: Preview) -> None:
         assert isinstance(preview.content, ArrayContent)
-        array, statistics = preview.prepared
-        # The mark belongs to the previous array.
-        self.plane.set_mark(None)
-        self.show_array(array, preview.content.read_layout, statistics)
-
-    def show_array(self, array: NDArray[Any], layout: ArrayLayout, statistics: ArrayStatistics) -> None:
+        (array, self._statistics), layout = preview.prepared, preview.content.read_layout
         if not array.ndim:
             array, layout = array.reshape(1), replace(layout, shape=(1,))
         same = layout == self._layout
         self._array, self._layout = array, layout
-        self._statistics = statistics
-        self.levels.show_statistics(statistics, (statistics.low, statistics.high))
+        self.levels.show_statistics(self._statistics, (self._statistics.low, self._statistics.high))
         if not same:
-            self.axes.blockSignals(True)
-            self.axes.clear()
-            large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
-            pairs = list(combinations(large, 2)) or [(large[0], large[0])]
-            if not layout.axes:
-                # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
-                pairs = [(across, down) for down, across in pairs]
-            for across, down in pairs:
-                down_name = f" × {self._name(down)}" if down != across else ""
-                self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))
-            self.axes.setCurrentIndex(0 if layout.axes or layout.order == "F" else pairs.index(_plane_of(array, large)))
-            self.axes.blockSignals(False)
-            self.axes.setVisible(len(pairs) > 1)
-            self.look.blockSignals(True)
-            flat = len(large) < 2 or not is_pictured(array.dtype) or _is_line(array, self.axes.currentData())
-            wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
-            self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
-            self.look.blockSignals(False)
+            self._offer_axes()
         self._choose_axes()
+
+    def _offer_axes(self) -> None:
+        array, named = self._array, bool(self._layout.axes)
+        large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
+        pairs = list(combinations(large, 2)) or [(large[0], large[0])]
+        if not named:
+            # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
+            pairs = [(across, down) for down, across in pairs]
+        self.axes.blockSignals(True)
+        self.axes.clear()
+        for across, down in pairs:
+            down_name = f" × {self._name(down)}" if down != across else ""
+            self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))
+        self.axes.setCurrentIndex(0 if named or self._layout.order == "F" else pairs.index(_plane_of(array, large)))
+        self.axes.blockSignals(False)
+        self.axes.setVisible(len(pairs) > 1)
+        flat = len(large) < 2 or not is_pictured(array.dtype) or _is_line(array, self.axes.currentData())
+        wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
+        self.look.blockSignals(True)
+        self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
+        self.look.blockSignals(False)
 
     def _name(self, axis: int) -> str:
         return self._layout.axes[axis] if self._layout.axes else self.tr("axis {0}").format(axis)
 
     def _choose_axes(self) -> None:
-        shown = self._shown
-        while (item := self._grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        self._sliders = {}
-        rest = [axis for axis in range(self._array.ndim) if axis not in shown and self._array.shape[axis] > 1]
-        for row, axis in enumerate(rest):
-            slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
-            # Without its buttons, the spin box has room for the number.
-            box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
-            box.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            box.setObjectName(f"previewIndex{axis}")
-            box.setFixedWidth(box.fontMetrics().horizontalAdvance(f"{self._array.shape[axis]}") + 36)
-            for one in (slider, box):
-                one.setRange(0, self._array.shape[axis] - 1)
-                one.setAccessibleName(self.tr("Index on {0}").format(self._name(axis)))
-            slider.setObjectName(f"previewSlice{axis}")
-            # Start in the middle, which shows more than the edge.
-            for one in (slider, box):
-                one.setValue(self._array.shape[axis] // 2)
-            slider.valueChanged.connect(box.setValue)
-            box.valueChanged.connect(slider.setValue)
-            slider.valueChanged.connect(lambda _: self._move_to())
-            self._grid.addWidget(QLabel(self._name(axis)), row, 0)
-            self._grid.addWidget(slider, row, 1)
-            self._grid.addWidget(box, row, 2)
-            self._sliders[axis] = slider
-        self._show()
+        self._grid.clear()
+        for axis, length in enumerate(self._array.shape):
+            if axis not in self._shown and length > 1:
+                # Start in the middle, which shows more than the edge.
+                ends, middle = (0, length - 1), length // 2
+                self._grid.add(axis, self._name(axis), ends, middle, lambda _: self._turn())
+        self._turn()
 
     def _turn(self) -> None:
-        self.plane.set_mark(None)
-        self._choose_axes()
-
-    def _move_to(self) -> None:
+        # The mark belongs to another plane.
         self.plane.set_mark(None)
         self._show()
+
+    @property
+    def _sliders(self) -> dict[int, QSlider]:
+        return self._grid.sliders
 
     @property
     def _shown(self) -> tuple[int, int]:
         across, down = self.axes.currentData() or (0, 0)
         return across, down
 
+    def _place(self) -> list[int]:
+        sliders = self._grid.sliders
+        return [sliders[axis].value() if axis in sliders else 0 for axis in range(self._array.ndim)]
+
     def plane_shown(self) -> NDArray[Any]:
         """Return the plane in the picture, shape `(rows, columns)`."""
         across, down = self._shown
-        places: Any = tuple(
-            slice(None) if axis in (across, down) else self._sliders[axis].value() if axis in self._sliders else 0
-            for axis in range(self._array.ndim)
-        )
+        places: Any = tuple(slice(None) if axis in (across, down) else at for axis, at in enumerate(self._place()))
         plane: NDArray[Any] = self._array[places]
         if across == down:
             # A single axis is shown as a column.
@@ -300,12 +545,11 @@ class ArrayView(ContentView):
         rows, columns = self._pixels.shape
         self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32))
 
-    def copy(self) -> bool:
+    def copy(self) -> None:
         if self.pages.currentIndex():
             copy_lines(self._numbers_text())
         else:
-            QGuiApplication.clipboard().setImage(self.plane.image.copy())
-        return True
+            super().copy()
 
     def _numbers_text(self) -> str:
         chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
@@ -324,7 +568,7 @@ class ArrayView(ContentView):
 
     def index_of(self, x: int, y: int) -> tuple[int, ...]:
         across, down = self._shown
-        index = [self._sliders[axis].value() if axis in self._sliders else 0 for axis in range(self._array.ndim)]
+        index = self._place()
         index[down] = y
         if across != down:
             index[across] = x
@@ -342,18 +586,14 @@ class ArrayView(ContentView):
         size = last[across] - index[across] + 1, last[down] - index[down] + 1
         self.plane.set_mark((index[across], index[down]), size)
         if self.pages.currentIndex():
-            column = index[across] if across != down else 0
-            self._marking = True
-            self.table.setCurrentIndex(self.numbers.index(index[down], min(column, MOST_COLUMNS - 1)))
-            self._marking = False
+            cell = index[across] if across != down else 0
+            self._links.mark(self.numbers.index(index[down], min(cell, MOST_COLUMNS - 1)))
         self._show_value(index if last == index else None)
 
     def _point(self, index: tuple[int, ...] | None) -> None:
-        self._show_value(index)
         self.pointed.emit(*(self._layout.bytes_of(index) if index is not None else (0, 0)))
 
     def _choose(self, index: tuple[int, ...]) -> None:
-        self._show_value(index)
         self.chosen.emit(*self._layout.bytes_of(index))
 
     def _show_value(self, index: tuple[int, ...] | None) -> None:
@@ -365,9 +605,10 @@ class ArrayView(ContentView):
         self.zoom_bar.set_text(f"[{place}] = {self._array[index]!s}")
 
     def _about(self) -> str:
-        words = [self.tr("record") if self._array.dtype.names is not None else type_text(self._array.dtype)]
-        words.append(" × ".join(map(str, self._array.shape)))
-        if self._array.dtype.kind == "c" and not self.pages.currentIndex():
+        dtype = self._array.dtype
+        text = dtype.str.lstrip("<>=|") if dtype.kind in "US" else dtype.name
+        words = [self.tr("record") if dtype.names is not None else text, " × ".join(map(str, self._array.shape))]
+        if dtype.kind == "c" and not self.pages.currentIndex():
             words.append(self.tr("magnitude"))
         if self._statistics.odd:
             words.append(self.tr("{0} not finite").format(f"{self._statistics.odd:,}"))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
-    QGuiApplication,
     QImage,
     QKeyEvent,
     QKeySequence,
@@ -20,6 +19,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
@@ -31,32 +31,11 @@ from PySide6.QtWidgets import (
     QPushButton,
     QStackedWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
-from shardcore import (
-    ArchiveContent,
-    ArrayContent,
-    BytesContent,
-    Content,
-    LimitExceeded,
-    ObjectRef,
-    PictureContent,
-    Shard,
-    ShardError,
-    SourceError,
-    Span,
-    TensorsContent,
-    Unsupported,
-    content,
-    member_content,
-)
+from shardcore import Content, LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
 from shardcore.model.text import plural, size_text
-from shardcore.operations.content.arrays import picture_pixels, tensor_content
-from shardcore.operations.extraction.files import write_object
-from shardcore.operations.extraction.names import Names, ending_of
-from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.error_messages import error_text
@@ -65,134 +44,18 @@ from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.objects.drag_out import DragOut
-from shardscope.views.preview.array_view import ArrayView
-from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.geometry_view import GeometryView
-from shardscope.views.preview.json_view import JsonView
-from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
-from shardscope.views.preview.rows_view import RowsView
-from shardscope.views.preview.text_view import TextView
-from shardscope.views.preview.volume_view import VolumeView
+from shardscope.views.preview import ContentView, Preview, button, column, row, value_line, view_class
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 
+if TYPE_CHECKING:
+    from shardscope.views.preview.volume_slice import FoundGrid
+    from shardscope.views.preview.volume_view import VolumeView
 
-class PictureView(ContentView):
-    """Decoded picture; its pixels are compressed together, so that each is linked to all bytes."""
-
-    label = "Picture"
-
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
-        super().__init__(session, parent)
-        self.plane = PlaneView()
-        self.bar = ZoomBar(self.plane)
-        self.keys = self.plane
-        self._pixels: NDArray[np.uint8] = np.zeros((0, 0, 4), np.uint8)
-        self._about = ""
-        self._size = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.plane, 1)
-        column.addWidget(self.bar)
-        self.plane.pointed.connect(self._point)
-        self.plane.chosen.connect(self._choose)
-
-    @classmethod
-    def shows(cls, content: Content) -> bool:
-        return isinstance(content, PictureContent) and content.complete and not content.note
-
-    @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> NDArray[np.uint8]:
-        assert isinstance(content, PictureContent)
-        return picture_pixels(shard, content)
-
-    def show_preview(self, preview: Preview) -> None:
-        one = preview.content
-        assert isinstance(one, PictureContent)
-        # Keep a reference: QImage does not copy the pixels.
-        self._pixels = preview.prepared
-        rows, columns, _ = self._pixels.shape
-        image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
-        words = [f"{columns:,} × {rows:,}", one.mode]
-        if one.frames > 1:
-            words.append(self.tr("{0} frames").format(f"{one.frames:,}"))
-        self._about, self._size = " · ".join(filter(None, words)), len(one.data)
-        self.plane.set_mark(None)
-        self.plane.show_image(image)
-        self.bar.set_text(self._about)
-
-    def copy(self) -> bool:
-        QGuiApplication.clipboard().setImage(self.picture())
-        return True
-
-    def picture(self) -> QImage:
-        return self.plane.image.copy()
-
-    def value_at(self, x: int, y: int) -> str:
-        red, green, blue, alpha = (int(value) for value in self._pixels[y, x])
-        faint = self.tr(", alpha {0}").format(alpha) if alpha < 255 else ""
-        return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"
-
-    def _point(self, x: int, y: int) -> None:
-        self.bar.set_text(self.value_at(x, y) if x >= 0 else self._about)
-        self.pointed.emit(0, self._size if x >= 0 else 0)
-
-    def _choose(self, x: int, y: int) -> None:
-        self.bar.set_text(self.value_at(x, y))
-        self.chosen.emit(0, self._size)
-
-
-class ScopeSwitch(QWidget):
-    changed = Signal(bool)
-    """Carries whether the whole volume is shown, or only the selected chunk."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("previewScope")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        group = QButtonGroup(self)
-        self.chunk = self._button("previewChunk", self.tr("Chunk"))
-        self.volume = self._button("previewVolume", self.tr("Volume"))
-        for button in (self.chunk, self.volume):
-            group.addButton(button)
-            row.addWidget(button)
-        self.chunk.setChecked(True)
-        self.volume.toggled.connect(self.changed)
-        self.hide()
-
-    def _button(self, name: str, text: str) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(name)
-        button.setText(text)
-        button.setCheckable(True)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        return button
-
-    @property
-    def whole(self) -> bool:
-        return self.volume.isChecked()
-
-    def offer(self, there: bool, *, whole: bool) -> None:
-        self.setVisible(there)
-        (self.volume if there and whole else self.chunk).setChecked(True)
-
-
-VIEWS: tuple[type[ContentView], ...] = (
-    ArrayView,
-    PictureView,
-    GeometryView,
-    JsonView,
-    RowsView,
-    TextView,
-)
-"""All views; the first one that can show a content is its default."""
+T = TypeVar("T")
 
 REMOTE = 1 << 16
 """Maximum number of bytes of a remote object that are read automatically."""
@@ -203,88 +66,112 @@ MOST_TEXT = 1 << 18
 LATE_MILLISECONDS = 120
 """Maximum milliseconds for which the previous object stays visible."""
 
+WHOLE = 64 << 20
+"""Maximum number of bytes read on request."""
+
 _WIDE = 420
 """Width of the panel in pixels from which all buttons are shown."""
 
 _IN_PLACE = ("text", "json", "table", "picture", "bytes")
 """Kinds of archive members that the preview shows; others open in a tab."""
 
-WHOLE = 64 << 20
-"""Maximum number of bytes read on request."""
+
+# --- reading, in jobs ---
 
 
-def views_of(found: Content) -> tuple[type[ContentView], ...]:
-    return tuple(view for view in VIEWS if view.shows(found))
+def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, chosen: Mapping[str, str]) -> tuple[Preview, str]:
+    """Read and prepare an object; return it with the name of its view, empty if none can show it.
 
-
-def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[str, str]) -> tuple[Preview, str]:
-    """Read and prepare an object; return it with the label of its view, empty if none can show it. Runs in a job.
-
-    `limit` is the number of bytes read, None for the default of each kind. `labels` are the views chosen last, by kind.
+    `limit` is the number of bytes read, None for the default of each kind. `chosen` are the views chosen last, by kind.
     """
+    from shardcore.operations.content import content
+
     found = content(shard, ref, limit=limit)
     try:
         parts = shard.content_parts(ref)
     except ShardError:
         # Show the content without links to its bytes.
         parts = ()
-    return prepared(shard, Preview(ref, found, parts), labels)
+    return prepared(shard, Preview(ref, found, parts), chosen)
 
 
-def prepared(shard: Shard, preview: Preview, labels: Mapping[str, str]) -> tuple[Preview, str]:
+def prepared(shard: Shard, preview: Preview, chosen: Mapping[str, str]) -> tuple[Preview, str]:
     found = preview.content
-    views = views_of(found)
-    views = tuple(sorted(views, key=lambda view: view.label != labels.get(found.kind)))
     note = found.note
-    for view in views:
+    for name in sorted(found.views, key=lambda name: name != chosen.get(found.kind)):
         try:
-            ready = view.prepare(shard, preview.ref, found)
+            ready = view_class(name).prepare(shard, preview.ref, found)
         except SourceError:
             raise
         except ShardError as error:
             note = "; ".join(filter(None, (note, error.message)))
         else:
-            return replace(preview, content=replace(found, note=note), prepared=ready), view.label
+            return replace(preview, content=replace(found, note=note), prepared=ready), name
     return replace(preview, content=replace(found, note=note)), ""
 
 
-def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str]:
-    assert isinstance(shown.content, TensorsContent)
-    tensor = shown.content.tensors[number]
-    size = tensor.stop - tensor.start
-    data = shard.read_range(shown.ref, tensor.start, max(tensor.stop, tensor.start), limit=WHOLE)
-    one = tensor_content(tensor, data)
-    part = replace(
-        shown,
-        content=one,
-        prepared=None,
-        begin=shown.begin + tensor.start,
-        name=tensor.name,
-        widened=max(one.size // size, 1) if size > 0 else 1,
-    )
-    return prepared(shard, part, labels)
+def part_preview(shard: Shard, shown: Preview, number: int, chosen: Mapping[str, str]) -> tuple[Preview, str] | None:
+    """Read a tensor or a member of an archive; None if the member opens in its own tab instead. See `preview_of`."""
+    from shardcore.operations.content import content_of
 
-
-def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
-    """Read a member of an archive; None if it opens in its own tab instead. See `preview_of`."""
-    assert isinstance(shown.content, ArchiveContent)
-    member = shown.content.members[number]
+    part, is_file = shown.content.part(number), shown.content.parts == "member"
+    read = lambda start, stop: shard.read_range(shown.ref, start, stop, limit=WHOLE)  # noqa: E731
     try:
-        found = member_content(shard, shown.ref, member.name)
+        found = shown.content.member(part.name, read, lambda data, _, name: content_of(data, name), WHOLE)
     except (LimitExceeded, Unsupported):
+        if is_file:
+            return None
+        raise
+    if is_file and found.kind not in _IN_PLACE:
         return None
-    if found.kind not in _IN_PLACE:
-        return None
-    stored = member.codec == "none" and member.data >= 0
-    part = replace(
+    size = part.stop - part.start
+    one = replace(
         shown,
         content=found,
         prepared=None,
-        begin=member.data if stored else 0,
-        name=member.name,
-        held=None if stored else (member.start, member.stop),
+        begin=shown.begin + part.start if part.exact else 0,
+        name=part.name,
+        widened=max(found.size // size, 1) if size > 0 and not is_file else 1,
+        held=None if part.exact else (part.start, part.stop),
     )
-    return prepared(shard, part, labels)
+    return prepared(shard, one, chosen)
+
+
+def _volume_of(shard: Shard) -> FoundGrid | None:
+    if shard.chunk_grid("") is None:
+        return None
+    from shardscope.views.preview.volume_slice import grid_of
+
+    return grid_of(shard, "")
+
+
+# --- controls ---
+
+
+class ScopeSwitch(QWidget):
+    changed = Signal(bool)
+    """Carries whether the whole volume is shown, or only the selected chunk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("previewScope")
+        self.chunk = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
+        self.volume = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
+        self.setLayout(row(self.chunk, self.volume, edges=(0, 0, 0, 0), gap=2))
+        group = QButtonGroup(self)
+        group.addButton(self.chunk)
+        group.addButton(self.volume)
+        self.chunk.setChecked(True)
+        self.volume.toggled.connect(self.changed)
+        self.hide()
+
+    @property
+    def whole(self) -> bool:
+        return self.volume.isChecked()
+
+    def offer(self, there: bool, *, whole: bool = False) -> None:
+        self.setVisible(there)
+        (self.volume if there and whole else self.chunk).setChecked(True)
 
 
 class DragHandle(QWidget):
@@ -296,6 +183,8 @@ class DragHandle(QWidget):
         self.setAccessibleName(self.tr("Drag to another program"))
         self.setToolTip(self.tr("Drag the object to another program"))
         self.setCursor(Qt.CursorShape.OpenHandCursor)
+        # Paints again when the pointer enters or leaves.
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setFixedSize(18, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -308,15 +197,12 @@ class DragHandle(QWidget):
         for line in (7, 11, 15):
             painter.drawLine(5, line, 12, line)
 
-    def enterEvent(self, event: object) -> None:
-        self.update()
-
-    def leaveEvent(self, event: object) -> None:
-        self.update()
-
 
 class PreviewPanel(QWidget):
-    """Preview of the selected object; reads in jobs, and only while it is visible."""
+    """Preview of the selected object; built when it is first visible, and reads in jobs only while it is visible."""
+
+    look_up_requested = Signal(str)
+    """Carries the key of the chunk of a volume to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -326,107 +212,100 @@ class PreviewPanel(QWidget):
         self.shown: Preview | None = None
         self.view: ContentView | None = None
         self._whole: tuple[Preview, str] | None = None
-        self._views: dict[type[ContentView], ContentView] = {}
-        self._labels: dict[str, str] = {}
+        self._views: dict[str, ContentView] = {}
+        self._chosen: dict[str, str] = {}
         self._where: Span | None = None
-        self.title = Elided(greedy=True, parent=self)
-        self.title.setObjectName("previewTitle")
+        self._built = False
         self.handle = DragHandle(self)
-        self.drag = DragOut(session, self.handle, self._dragged)
-        self.back = self._button("previewBack", self.tr("Back to list"), self._go_back)
-        self.more = self._button("previewMore", self.tr("Read all"), self._read_all)
-        self.location = self._button("previewLocation", self.tr("Show location"), self._show_location)
-        self.copy = QToolButton()
-        self.copy.setObjectName("previewCopy")
-        self.copy.setText(self.tr("Copy"))
-        self.copy.setToolTip(self.tr("Copy the content, or what is selected of it (Ctrl+C)"))
-        self.copy.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.menu = QToolButton()
-        self.menu.setObjectName("previewMenu")
-        self.menu.setText("⋯")
-        self.menu.setAccessibleName(self.tr("More actions"))
-        self.menu.setToolTip(self.tr("Save, copy"))
-        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu.setStyleSheet("QToolButton { padding: 3px 6px; } QToolButton::menu-indicator { image: none; }")
-        self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.note, self.hint, self.empty = QLabel(), QLabel(), QWidget()
-        self.note.setObjectName("previewNote")
-        self.hint.setObjectName("previewHint")
-        self.volume, self.scope = VolumeView(session), ScopeSwitch()
-        self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
-        self._build()
-        self.scope.changed.connect(self._show_scope)
-        self.volume.offered.connect(lambda there: self.scope.offer(there, whole=session.selection.ref is None))
-        self.copy.clicked.connect(lambda _: self.copy_content())
-        session.opened.connect(lambda _: self._clear())
-        session.closed.connect(self._clear)
-        session.typed_changed.connect(self._forget)
-        WhileVisible(session.selection_changed, self, self._follow)
-        WhileVisible(session.opened, self, lambda _: self.volume.look_for())
-        self._clear()
+        self.handle.hide()
+        self.drag = DragOut(session, self.handle, lambda: (self.shown.ref.row,) if self.shown is not None else ())
 
     def sizeHint(self) -> QSize:
         return QSize(360, 420)
 
-    def _button(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setObjectName(name)
-        button.clicked.connect(lambda _: clicked())
-        return button
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._built:
+            self._built = True
+            self._build()
 
     def _build(self) -> None:
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
-        self.note.setWordWrap(True)
-        self.hint.setTextFormat(Qt.TextFormat.PlainText)
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setWordWrap(True)
-        self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
+        session = self._session
+        self.title = value_line("previewTitle")
+        self.scope = ScopeSwitch()
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
+        about = self.tr("Copy the content, or what is selected of it (Ctrl+C)")
+        self.copy = button("previewCopy", self.tr("Copy"), self.copy_content, tip=about)
+        spoken, about = self.tr("More actions"), self.tr("Save, copy")
+        self.menu = button("previewMenu", "⋯", lambda: None, tip=about, spoken=spoken)
+        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu.setStyleSheet("QToolButton { padding: 3px 6px; } QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.menu)
         menu.aboutToShow.connect(lambda: self._fill_menu(menu))
         self.menu.setMenu(menu)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 5, 8, 4)
-        bar.setSpacing(4)
-        bar.addWidget(self.handle)
-        bar.addWidget(self.title, 1)
-        bar.addWidget(self.scope)
-        bar.addLayout(self._switch)
-        bar.addWidget(self.copy)
-        bar.addWidget(self.menu)
-        notes = QHBoxLayout()
-        notes.setContentsMargins(8, 0, 8, 4)
-        notes.addWidget(self.back)
-        notes.addWidget(self.note, 1)
-        notes.addWidget(self.more)
-        empty = QVBoxLayout(self.empty)
-        empty.addStretch(1)
-        empty.addWidget(self.hint)
-        empty.addWidget(self.location, 0, Qt.AlignmentFlag.AlignCenter)
-        empty.addStretch(1)
+        bar = row(self.handle, self.title, self.scope, self._switch, self.copy, self.menu, edges=(8, 5, 8, 4))
+        self.back = self._push("previewBack", self.tr("Back to list"), self._go_back)
+        self.more = self._push("previewMore", self.tr("Read all"), self._read_all)
+        self.note = plain_label("", "previewNote", wrap=True)
         self._notes = QWidget()
+        notes = row(self.back, self.note, self.more, gap=6)
+        notes.setStretchFactor(self.note, 1)
         self._notes.setLayout(notes)
+        self.hint: QLabel = plain_label("", "previewHint", wrap=True)
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
+        self.location = self._push("previewLocation", self.tr("Show location"), self._show_location)
+        self.empty = QWidget()
+        empty = column(self.empty, None, self.hint, self.location, None)
+        empty.setContentsMargins(9, 9, 9, 9)
+        empty.setSpacing(6)
+        empty.setAlignment(self.location, Qt.AlignmentFlag.AlignCenter)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
-        self.pages.addWidget(self.volume)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(bar)
-        column.addWidget(self._notes)
-        column.addWidget(self.pages, 1)
+        column(self, bar, self._notes, self.pages, grow=self.pages)
+        self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
+        self.scope.changed.connect(self._show_scope)
+        session.opened.connect(lambda _: self._close())
+        session.closed.connect(self._close)
+        session.typed_changed.connect(self._forget)
+        WhileVisible(session.selection_changed, self, self._follow)
+        WhileVisible(session.opened, self, lambda _: self._look_for_volume())
+        self._clear()
+        self._look_for_volume()
+        self._follow(session.selection)
 
-    def page(self, kind: type[ContentView]) -> ContentView:
-        if kind not in self._views:
-            view = self._views[kind] = kind(self._session)
+    def _push(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
+        found = QPushButton(text)
+        found.setObjectName(name)
+        found.clicked.connect(lambda _: clicked())
+        return found
+
+    @cached_property
+    def volume(self) -> VolumeView:
+        from shardscope.views.preview.volume_view import VolumeView
+
+        view = VolumeView(self._session)
+        view.look_up_requested.connect(self.look_up_requested)
+        self.pages.addWidget(view)
+        return view
+
+    def page(self, name: str) -> ContentView:
+        if name not in self._views:
+            view = self._views[name] = view_class(name)(self._session)
             view.pointed.connect(self._point)
             view.chosen.connect(self._choose_bytes)
             view.part_wanted.connect(self._open_part)
             self.pages.addWidget(view)
-        return self._views[kind]
+        return self._views[name]
 
     # --- what is shown ---
+
+    def _close(self) -> None:
+        self._clear()
+        if "volume" in self.__dict__:
+            self.volume.forget()
+        self.scope.offer(False)
 
     def _clear(self) -> None:
         if (job := self._session.jobs.newest(("preview", self))) is not None:
@@ -456,10 +335,9 @@ class PreviewPanel(QWidget):
         if shown is not None and (ref == shown.ref or (ref is None and marked is not None)):
             if marked is not None and selection.origin is not self and self.view is not None:
                 self.view.mark(*marked)
+        elif selection.origin is self:
             return
-        if selection.origin is self:
-            return
-        if ref is not None:
+        elif ref is not None:
             self._late.start()
             self._read(ref, self._first_limit(ref))
         elif not self._is_looked_up(selection.origin):
@@ -473,6 +351,16 @@ class PreviewPanel(QWidget):
         self._forget()
         self._say(self.tr("Reading …"))
 
+    # --- the whole volume ---
+
+    def _look_for_volume(self) -> None:
+        self._session.ask(lambda shard, _: _volume_of(shard), self._take_volume, key=("volume grid", self))
+
+    def _take_volume(self, found: FoundGrid | None) -> None:
+        if found is not None:
+            self.volume.show_grid(found)
+        self.scope.offer(found is not None, whole=self._session.selection.ref is None)
+
     def _show_scope(self, whole: bool) -> None:
         self._clear()
         if whole:
@@ -480,6 +368,17 @@ class PreviewPanel(QWidget):
             self.pages.setCurrentWidget(self.volume)
         else:
             self._follow(self._session.selection)
+
+    # --- reading ---
+
+    def _ask(
+        self,
+        work: Callable[[Shard], T],
+        take: Callable[[T], object],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        """Run a job that replaces the previous one."""
+        self._session.ask(lambda shard, _: work(shard), take, failed=failed or self._failed, key=("preview", self))
 
     def _first_limit(self, ref: ObjectRef) -> int | None:
         if self._session.request.is_remote:
@@ -504,9 +403,8 @@ class PreviewPanel(QWidget):
             self._forget()
             self._say(ref.error, next(iter(ref.spans), None))
             return
-        labels = dict(self._labels)
-        work = lambda shard, _job: preview_of(shard, ref, limit, labels)  # noqa: E731
-        self._session.ask(work, self._take, failed=self._failed, key=("preview", self))
+        chosen = dict(self._chosen)
+        self._ask(lambda shard: preview_of(shard, ref, limit, chosen), self._take)
 
     def _read_all(self) -> None:
         if self.shown is not None:
@@ -514,7 +412,7 @@ class PreviewPanel(QWidget):
 
     def _take(self, found: tuple[Preview, str]) -> None:
         self._late.stop()
-        self.shown, label = found
+        self.shown, view = found
         if not self.shown.name:
             self._whole = found
         one = self.shown.content
@@ -531,61 +429,65 @@ class PreviewPanel(QWidget):
         self._notes.setVisible(bool(notes or self.shown.name))
         for part in (self.handle, self.menu):
             part.show()
-        self._show_view(label)
+        self._show_view(view)
         marked = self.shown.inside(self._session.selection.span)
         if marked is not None and marked != (0, one.size) and self.view is not None:
             self.view.mark(*marked)
 
     def _show_title(self) -> None:
-        if self.shown is None:
-            return
+        assert self.shown is not None
         one, key = self.shown.content, self.shown.ref.key
         name = key if key is not None else self.tr("row {0}").format(self.shown.ref.row)
         size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
         self.title.set_text(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
         self.title.setToolTip(tip("\n".join((name, plural(one.size, "byte") if one.size >= 0 else size))))
 
-    def _show_view(self, label: str) -> None:
+    def _show_view(self, name: str) -> None:
         assert self.shown is not None
-        one = self.shown.content
-        views = views_of(one)
-        kind = next((view for view in views if view.label == label), None)
-        self._offer(views, label)
+        self._offer(self.shown.content.views, name)
         self.location.hide()
-        self.view = self.page(kind) if kind is not None else None
+        self.view = self.page(name) if name else None
         self._fit_bar()
         if self.view is None:
-            self.hint.setText(self._without_view(one))
+            self.hint.setText(self._without_view(self.shown.content))
             self.pages.setCurrentWidget(self.empty)
             return
         self.view.show_preview(self.shown)
         self.pages.setCurrentWidget(self.view)
 
     def _without_view(self, found: Content) -> str:
-        if isinstance(found, ArrayContent) and not found.layout.nbytes:
-            shape = " × ".join(map(str, found.layout.shape))
-            return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
-        if not found.complete and found.size and not isinstance(found, BytesContent):
-            return self.tr("{0}: read all to show it").format(found.title)
-        if isinstance(found, BytesContent) and found.size:
+        if not found.size:
+            return self.tr("Empty")
+        if found.kind == "bytes":
             return self.tr("{0}: empty text").format(found.title)
-        return self.tr("Empty") if found.size == 0 else found.title
+        return found.title if found.complete else self.tr("{0}: read all to show it").format(found.title)
 
-    def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
-        names = [view.label for view in views] if len(views) > 1 else []
+    def _offer(self, names: tuple[str, ...], chosen: str) -> None:
+        """Show a button for each view, if there are several."""
+        names = names if len(names) > 1 else ()
         buttons = [item.widget() for n in range(self._switch.count()) if (item := self._switch.itemAt(n)) is not None]
-        if names != [button.property("label") for button in buttons if button is not None]:
-            while (item := self._switch.takeAt(0)) is not None:
-                if (old := item.widget()) is not None:
-                    old.hide()
-                    old.deleteLater()
-            for name in names:
-                self._switch.addWidget(self._switch_button(name))
-        for number in range(self._switch.count()):
-            item = self._switch.itemAt(number)
-            button = item.widget() if item is not None else None
-            if isinstance(button, QToolButton):
-                button.setChecked(button.property("label") == label)
+        if list(names) != [one.property("view") for one in buttons]:
+            for one in buttons:
+                one.hide()
+                self._switch.removeWidget(one)
+                one.deleteLater()
+            buttons = [self._switch_button(name) for name in names]
+        for one in buttons:
+            one.setChecked(one.property("view") == chosen)  # type: ignore[attr-defined]
+
+    def _switch_button(self, name: str) -> QToolButton:
+        label = view_class(name).label
+        found = button(f"previewAs{label}", self.tr(label), lambda: self.show_as(name), checkable=True)
+        found.setProperty("view", name)
+        self._switch.addWidget(found)
+        return found
+
+    def show_as(self, name: str) -> None:
+        shown = self.shown
+        if shown is not None:
+            self._chosen[shown.content.kind] = name
+            chosen = dict(self._chosen)
+            self._ask(lambda shard: prepared(shard, shown, chosen), self._take)
 
     def _fit_bar(self) -> None:
         room = self._switch.count() == 0 or self.width() >= px(_WIDE)
@@ -593,44 +495,21 @@ class PreviewPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_bar()
-
-    def _switch_button(self, label: str) -> QToolButton:
-        button = QToolButton()
-        button.setText(self.tr(label))
-        button.setObjectName(f"previewAs{label}")
-        button.setProperty("label", label)
-        button.setCheckable(True)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        button.clicked.connect(lambda _: self.show_as(label))
-        return button
-
-    def show_as(self, label: str) -> None:
-        shown = self.shown
-        if shown is not None:
-            self._labels[shown.content.kind] = label
-            labels = dict(self._labels)
-            work = lambda shard, _job: prepared(shard, shown, labels)  # noqa: E731
-            self._session.ask(work, self._take, failed=self._failed, key=("preview", self))
+        if self._built:
+            self._fit_bar()
 
     # --- parts of what is shown ---
 
     def _open_part(self, number: int) -> None:
         shown = self.shown
-        if shown is None:
+        if shown is None or not shown.content.parts:
             return
-        if isinstance(shown.content, ArchiveContent):
-            name, labels = shown.content.members[number].name, dict(self._labels)
-            if shown.content.inner is not None:
-                self.open_member(name)
-                return
-            work = lambda shard, _job: member_preview(shard, shown, number, labels)  # noqa: E731
-            take = lambda found: self._take(found) if found is not None else self.open_member(name)  # noqa: E731
-            self._session.ask(work, take, failed=self._not_opened, key=("preview", self))
-        elif isinstance(shown.content, TensorsContent):
-            labels = dict(self._labels)
-            work = lambda shard, _job: tensor_preview(shard, shown, number, labels)  # noqa: E731
-            self._session.ask(work, self._take, failed=self._not_opened, key=("preview", self))
+        part, chosen = shown.content.part(number), dict(self._chosen)
+        if part.in_tab:
+            self.open_member(part.name)
+            return
+        take = lambda found: self._take(found) if found is not None else self.open_member(part.name)  # noqa: E731
+        self._ask(lambda shard: part_preview(shard, shown, number, chosen), take, self._not_opened)
 
     def open_member(self, name: str) -> None:
         if self.shown is not None and self.shown.ref.row >= 0:
@@ -650,9 +529,6 @@ class PreviewPanel(QWidget):
 
     # --- out of the preview ---
 
-    def _dragged(self) -> tuple[int, ...]:
-        return (self.shown.ref.row,) if self.shown is not None else ()
-
     def _fill_menu(self, menu: QMenu) -> None:
         menu.clear()
         if self.shown is None:
@@ -664,7 +540,7 @@ class PreviewPanel(QWidget):
         menu.addAction(self.tr("&Save as…"), self.ask_save)
         if self.view is not None and self.view.picture() is not None:
             menu.addAction(self.tr("Save &picture…"), self.ask_picture)
-        if self.view is not None and type(self.view).open_find is not ContentView.open_find:
+        if self.view is not None and self.view.has_find:
             menu.addSeparator()
             menu.addAction(self.tr("F&ind in the text"), self.view.open_find)
 
@@ -676,16 +552,18 @@ class PreviewPanel(QWidget):
             menu.popup(event.globalPos())
 
     def copy_content(self) -> None:
-        if self.view is not None and self.view.copy():
+        if self.view is not None:
+            self.view.copy()
             self._session.message.emit(self.tr("Copied"))
 
     def _proposed(self, ending: str = "") -> str:
+        from shardcore.operations.extraction.names import Names, ending_of
+
         assert self.shown is not None
         name = self.shown.ref.key or f"row-{self.shown.ref.row}"
-        if self.shown.name and self._whole is not None and isinstance(self._whole[0].content, ArchiveContent):
-            name = self.shown.name
-        elif self.shown.name:
-            name = f"{name}.{self.shown.name}"
+        if self.shown.name:
+            is_file = self._whole is not None and self._whole[0].content.parts == "member"
+            name = self.shown.name if is_file else f"{name}.{self.shown.name}"
         one = self.shown.content
         name = Names().give(name.rpartition("/")[2] or name, ending or ending_of(one.data, whole=one.complete))
         return f"{name}{ending}" if ending and not name.endswith(ending) else name
@@ -701,50 +579,25 @@ class PreviewPanel(QWidget):
 
     def save_to(self, path: Path) -> None:
         """Write the content to a file in a job; replaces an existing file."""
-        shown = self.shown
-        if shown is None:
-            return
-
-        def work(shard: Shard, job: Job) -> Path:
-            if shown.held is not None:
-                write_whole(path, iter([shown.content.data]), force=True)
-                return path
-            if shown.name:
-                size = len(shown.content.data) // shown.widened
-                data = shard.read_range(shown.ref, shown.begin, shown.begin + size, limit=WHOLE)
-                write_whole(path, iter([data]), force=True)
-                return path
-            done = [0]
-
-            def each(count: int) -> None:
-                done[0] += count
-                job.progress(done[0], max(shown.ref.size, done[0]))
-
-            write_object(shard, shown.ref, path, force=True, each_piece=each)
-            return path
-
-        self._write(work, path)
+        if self.shown is not None:
+            shown = self.shown
+            self._write(lambda shard, job: _save(shard, job, shown, path), path)
 
     def ask_picture(self) -> None:
         if self.shown is not None and not self._is_sandbox():
             kinds = {self.tr("PNG (*.png)"): "png"}
-            name = self._proposed(".png")
-            ask_target(
-                self, self.tr("Save picture"), lambda path: self.save_picture(Path(path)), name=name, kinds=kinds
-            )
+            save = lambda path: self.save_picture(Path(path))  # noqa: E731
+            ask_target(self, self.tr("Save picture"), save, name=self._proposed(".png"), kinds=kinds)
 
     def save_picture(self, path: Path) -> None:
         image = self.view.picture() if self.view is not None else None
         if image is not None:
             self._write(lambda _shard, _job: _write_png(image, path), path)
 
-    def _write(self, work: Callable[[Shard, Job], Path], path: Path) -> None:
-        self._session.ask(
-            work,
-            lambda found: self._session.say(self.tr("Saved: {0}").format(found)),
-            failed=self.tr("Cannot save the file"),
-            title=f"Save {path.name}",
-        )
+    def _write(self, work: Callable[[Shard, Job], None], path: Path) -> None:
+        saved = self.tr("Saved: {0}").format(path)
+        take = lambda _: self._session.say(saved)  # noqa: E731
+        self._session.ask(work, take, failed=self.tr("Cannot save the file"), title=f"Save {path.name}")
 
     # --- keys ---
 
@@ -758,34 +611,57 @@ class PreviewPanel(QWidget):
         if self.view is None or isinstance(QApplication.focusWidget(), QLineEdit):
             return False
         if event.matches(QKeySequence.StandardKey.Find):
-            return type(self.view).open_find is not ContentView.open_find
+            return self.view.has_find
         return event.matches(QKeySequence.StandardKey.Copy)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._is_ours(event):
-            if event.matches(QKeySequence.StandardKey.Copy):
-                self.copy_content()
-            elif self.view is not None:
-                self.view.open_find()
-        else:
+        if not self._is_ours(event):
             super().keyPressEvent(event)
+        elif event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_content()
+        elif self.view is not None:
+            self.view.open_find()
 
     # --- the bytes of what is shown ---
 
+    def _span_of(self, start: int, stop: int) -> Span | None:
+        return self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
+
     def _point(self, start: int, stop: int) -> None:
-        span = self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
+        span = self._span_of(start, stop)
         self._session.point_at([span] if span is not None else [])
 
     def _choose_bytes(self, start: int, stop: int) -> None:
-        span = self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
-        if span is not None:
+        if (span := self._span_of(start, stop)) is not None:
             self._session.select_span(span, self)
 
 
-def _write_png(image: QImage, path: Path) -> Path:
+def _save(shard: Shard, job: Job, shown: Preview, path: Path) -> None:
+    from shardcore.operations.extraction.files import write_object
+    from shardcore.writing.temporary import write_whole
+
+    if shown.held is not None:
+        write_whole(path, iter([shown.content.data]), force=True)
+    elif shown.name:
+        size = len(shown.content.data) // shown.widened
+        data = shard.read_range(shown.ref, shown.begin, shown.begin + size, limit=WHOLE)
+        write_whole(path, iter([data]), force=True)
+    else:
+        done = 0
+
+        def each(count: int) -> None:
+            nonlocal done
+            done += count
+            job.progress(done, max(shown.ref.size, done))
+
+        write_object(shard, shown.ref, path, force=True, each_piece=each)
+
+
+def _write_png(image: QImage, path: Path) -> None:
+    from shardcore.writing.temporary import write_whole
+
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not image.save(buffer, "PNG"):  # type: ignore[call-overload]
         raise SourceError("the picture cannot be encoded as PNG")
     write_whole(path, iter([bytes(buffer.data().data())]), force=True)
-    return path

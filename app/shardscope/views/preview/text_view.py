@@ -21,12 +21,12 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextDocument,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
-from shardcore import Content, JsonContent, ObjectRef, Shard, TableContent, TextContent
+from shardcore import ObjectRef, Shard, TextContent
 from shardcore.model.text import plural, size_text, visible
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview import ContentView, Preview, button, column, row, value_line
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.elided_label import Elided
@@ -157,15 +157,15 @@ class TextLines(QPlainTextEdit):
         self._colours = _Colours(self.document(), self)
         self._numbers = _Numbers(self)
         self._marked: list[int] = []
-        self._found: list[tuple[int, int]] = []
-        self._at = -1
+        self.found: list[tuple[int, int]] = []
+        self.at = -1
         self.blockCountChanged.connect(lambda _: self._make_room())
         self.updateRequest.connect(self._follow)
         self._make_room()
 
     def show_text(self, text: str, tokens: list[Token]) -> None:
         self._colours.show_tokens(tokens)
-        self._marked, self._found, self._at = [], [], -1
+        self._marked, self.found, self.at = [], [], -1
         self.setPlainText(text)
         self._paint_selections()
 
@@ -186,50 +186,41 @@ class TextLines(QPlainTextEdit):
                 self.centerCursor()
 
     def find_all(self, text: str) -> int:
-        self._found, self._at = [], -1
+        self.found, self.at = [], -1
         if text:
             whole = self.toPlainText()
             position = qt_position(whole)
             for match in re.finditer(re.escape(text), whole, re.IGNORECASE):
-                self._found.append((position(match.start()), position(match.end())))
-                if len(self._found) >= MOST_FOUND:
+                self.found.append((position(match.start()), position(match.end())))
+                if len(self.found) >= MOST_FOUND:
                     break
-        if self._found:
+        if self.found:
             begin = self.textCursor().selectionStart()
-            self._at = next((n for n, (start, _) in enumerate(self._found) if start >= begin), 0) - 1
+            self.at = next((n for n, (start, _) in enumerate(self.found) if start >= begin), 0) - 1
             self.step(1)
         else:
             self._paint_selections()
-        return len(self._found)
+        return len(self.found)
 
-    def step(self, by: int) -> int:
-        if not self._found:
-            return -1
-        self._at = (self._at + by) % len(self._found)
+    def step(self, by: int) -> None:
+        if not self.found:
+            return
+        self.at = (self.at + by) % len(self.found)
         cursor = self.textCursor()
-        start, stop = self._found[self._at]
+        start, stop = self.found[self.at]
         cursor.setPosition(start)
         cursor.setPosition(stop, cursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
         self.ensureCursorVisible()
         self._paint_selections()
-        return self._at
-
-    @property
-    def found(self) -> int:
-        return len(self._found)
-
-    @property
-    def at(self) -> int:
-        return self._at
 
     def _paint_selections(self) -> None:
         colours = theme.of(self)
         selections: list[Any] = []
         for start in self._marked:
             selections.append(self._selection(start, start, QColor(colours.selection), whole=True))
-        first = max(self._at - _MARKED // 2, 0)
-        for start, stop in self._found[first : first + _MARKED]:
+        first = max(self.at - _MARKED // 2, 0)
+        for start, stop in self.found[first : first + _MARKED]:
             shade = QColor(colours.warning)
             shade.setAlpha(90)
             selections.append(self._selection(start, stop, shade, whole=False))
@@ -329,31 +320,26 @@ class _FindLine(QLineEdit):
 
 
 class FindBar(QWidget):
-    left = Signal()
-
-    def __init__(self, lines: TextLines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, lines: TextLines) -> None:
+        super().__init__()
         self.setObjectName("previewFind")
         self._lines = lines
         self.field = _FindLine()
         self.field.setObjectName("previewFindText")
         self.field.setAccessibleName(self.tr("Find in the text"))
         self.field.setPlaceholderText(self.tr("Find in the text"))
-        self.count = Elided(parent=self)
+        self.count = Elided()
         self.count.setObjectName("previewFindCount")
-        bar = QHBoxLayout(self)
-        bar.setContentsMargins(8, 2, 8, 4)
-        bar.setSpacing(4)
-        bar.addWidget(self.field, 1)
-        bar.addWidget(self.count)
-        for sign, name, step in (("↑", self.tr("Previous"), -1), ("↓", self.tr("Next"), 1), ("✕", self.tr("Close"), 0)):
-            button = QToolButton()
-            button.setText(sign)
-            button.setObjectName(f"previewFind{step}")
-            button.setAccessibleName(name)
-            button.setToolTip(name)
-            button.clicked.connect((lambda _, by=step: self.step(by)) if step else (lambda _: self.close_line()))
-            bar.addWidget(button)
+        before, after, close = self.tr("Previous"), self.tr("Next"), self.tr("Close")
+        buttons = (
+            button("previewFind-1", "↑", lambda: self.step(-1), tip=before, spoken=before),
+            button("previewFind1", "↓", lambda: self.step(1), tip=after, spoken=after),
+            button("previewFind0", "✕", self.close_line, tip=close, spoken=close),
+        )
+        bar = row(self.field, self.count, *buttons, edges=(8, 2, 8, 4))
+        bar.setStretchFactor(self.field, 1)
+        bar.setStretchFactor(self.count, 0)
+        self.setLayout(bar)
         self.field.textChanged.connect(lambda _: self.search())
         self.field.stepped.connect(self.step)
         self.field.left.connect(self.close_line)
@@ -372,17 +358,18 @@ class FindBar(QWidget):
         self._lines.find_all("")
         self.hide()
         self._lines.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.left.emit()
 
     def search(self) -> None:
         if self.isVisible():
-            self._show_count(self._lines.find_all(self.field.text()))
+            self._lines.find_all(self.field.text())
+            self._show_count()
 
     def step(self, by: int) -> None:
         self._lines.step(by)
-        self._show_count(self._lines.found)
+        self._show_count()
 
-    def _show_count(self, count: int) -> None:
+    def _show_count(self) -> None:
+        count = len(self._lines.found)
         if not self.field.text():
             self.count.clear()
         elif not count:
@@ -394,52 +381,26 @@ class FindBar(QWidget):
 
 class TextView(ContentView):
     label = "Text"
+    has_find = True
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
-        self.lines = TextLines()
+        self.keys = self.lines = TextLines()
         self.find_bar = FindBar(self.lines)
-        self.keys = self.lines
         self._content = TextContent("", 0, b"")
         self._length = FIRST
-        self.about = Elided(greedy=True, parent=self)
-        self.about.setObjectName("previewEncoding")
-        self.all = self._button("previewShowAll", self.tr("Show all"), self._show_all)
-        self.find_button = self._button("previewFindButton", self.tr("Find"), self.open_find)
-        self.find_button.setToolTip(self.tr("Find in the text (Ctrl+F)"))
-        self.wrap = self._button("previewWrap", self.tr("Wrap"), self._wrap)
-        self.wrap.setCheckable(True)
-        self.wrap.setToolTip(self.tr("Break long lines"))
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 0, 8, 4)
-        bar.setSpacing(4)
-        bar.addWidget(self.about, 1)
-        for button in (self.all, self.find_button, self.wrap):
-            bar.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(bar)
-        column.addWidget(self.find_bar)
-        column.addWidget(self.lines)
+        self.about = value_line("previewEncoding")
+        self.all = button("previewShowAll", self.tr("Show all"), self._show_all)
+        tip = self.tr("Find in the text (Ctrl+F)")
+        self.find_button = button("previewFindButton", self.tr("Find"), self.open_find, tip=tip)
+        tip = self.tr("Break long lines")
+        self.wrap = button("previewWrap", self.tr("Wrap"), self._wrap, tip=tip, checkable=True)
+        column(self, row(self.about, self.all, self.find_button, self.wrap), self.find_bar, self.lines)
         self.lines.pointed.connect(lambda line: self.pointed.emit(*self._line_bytes(line)))
         self.lines.chosen.connect(lambda line: self.chosen.emit(*self._line_bytes(line)))
 
-    def _button(self, name: str, text: str, clicked: Any) -> QToolButton:
-        button = QToolButton(self)
-        button.setObjectName(name)
-        button.setText(text)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        button.clicked.connect(lambda _: clicked())
-        return button
-
     @classmethod
-    def shows(cls, content: Content) -> bool:
-        return isinstance(content, TextContent)
-
-    @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> tuple[str, list[Token]]:
-        assert isinstance(content, TextContent)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: TextContent) -> tuple[str, list[Token]]:
         text = shown_text(content.text[:MOST])
         return text, tokens_of(text, content.language)
 
@@ -448,10 +409,10 @@ class TextView(ContentView):
         self._content = one = preview.content
         self._text, self._tokens = preview.prepared
         self._length = FIRST
-        words = [one.language] if one.language and not isinstance(one, JsonContent | TableContent) else []
-        words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")]
-        words.append(plural(len(one.line_starts), "line"))
-        self.about.set_text(" · ".join(words))
+        # The language is named unless the kind of content says it.
+        language = one.language if one.kind == "text" else ""
+        encoding = one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")
+        self.about.set_text(" · ".join(filter(None, (language, encoding, plural(len(one.line_starts), "line")))))
         self._fill()
 
     def _fill(self) -> None:
@@ -473,14 +434,12 @@ class TextView(ContentView):
         mode = QPlainTextEdit.LineWrapMode
         self.lines.setLineWrapMode(mode.WidgetWidth if self.wrap.isChecked() else mode.NoWrap)
 
-    def open_find(self) -> bool:
+    def open_find(self) -> None:
         self.find_bar.open_line()
-        return True
 
-    def copy(self) -> bool:
+    def copy(self) -> None:
         chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
         copy_lines(chosen or self._content.text.replace("\r\n", "\n"))
-        return True
 
     def mark(self, start: int, stop: int) -> None:
         first, last = self._content.line_at(start), self._content.line_at(max(stop - 1, start))

@@ -1,9 +1,9 @@
-"""Visible part of a slice of a volume, filled as chunks arrive."""
+"""Array of a shard as a volume: its grid of chunks, and the visible part of a slice, filled as chunks arrive."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
-from shardcore import ShardError
+from shardcore import DataSet, Shard, ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
+from shardcore.model.content_layout import RAW, part_stored_at
 from shardcore.operations.content.arrays import label_colours
 from shardcore.shards.cache import LruCache
-from shardscope.views.preview.value_range import level_colours
+from shardcore.shards.stored_grid import StoredGrid
+from shardscope.session.selection import Selection
+from shardscope.views.preview.array_view import level_colours
 
 MOST_EDGE = 1024
 """Maximum width and height of the window in pixels."""
@@ -72,6 +75,51 @@ def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:
     """Cache a chunk; thread-safe."""
     size = chunk.nbytes if isinstance(chunk, np.ndarray) else 64
     kept.put((grid.name, cell.at), (chunk,), size)
+
+
+def times(lengths: Any) -> str:
+    return " × ".join(f"{length:,}" for length in lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGrid:
+    """Chunks of an array; `own` is false for another scale, which is stored at `uri`."""
+
+    grid: ChunkGrid
+    own: bool
+    uri: str = ""
+
+
+def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
+    grid = shard.chunk_grid(scale)
+    if grid is None or not is_shown(grid):
+        return None
+    holder = grid.shard if isinstance(grid, StoredGrid) else shard
+    return FoundGrid(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
+
+
+def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the indices of the first and last element stored in the selected bytes, or None. Runs in a job."""
+    ref, span = selection.ref, selection.span
+    if ref is None or span is None:
+        return None
+    layout = shard.arrays.array_layout(ref)
+    axes = len(grid.shape)
+    if layout is None or len(layout.shape) < axes or not layout.begin:
+        return None
+    if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
+        # The whole chunk, including the header before its blocks.
+        first, stop = 0, layout.nbytes
+    elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:
+        first = part.content_at(span.start)
+        stop = first + min(span.size, part.stop - first) if part.exact else part.stop
+    else:
+        return None
+    box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
+    if box is None:
+        return None
+    low, high = (tuple(n + a for n, a in zip(one, layout.begin, strict=True))[:axes] for one in box)
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QHideEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent, QWheelEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSlider,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QWidget
 
-from shardcore import DataSet, Shard, Span
-from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
-from shardcore.model.content_layout import RAW, part_stored_at
+from shardcore import Shard, Span
+from shardcore.model.chunk_grid import Chunk, ElementLocation, GridCell
 from shardcore.model.text import plural
 from shardcore.model.text import shown as plain
-from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import offset_words, span_words
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview.array_view import LABELS, LOOKS
-from shardscope.views.preview.control_layout import PictureFrame
-from shardscope.views.preview.pixel_plane import PlaneView, ZoomBar
-from shardscope.views.preview.value_range import LevelsBar, statistics_of
+from shardscope.views.preview import choice, column, row, value_line
+from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, statistics_of
+from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.views.preview.volume_slice import (
     KEPT,
     ChunkState,
+    FoundGrid,
     Kept,
     ShownChunk,
     VolumeSlice,
-    is_shown,
+    elements_of,
+    grid_of,
     keep,
     planes_of,
+    times,
 )
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 _HATCHES = {
@@ -89,20 +79,20 @@ class VolumePlane(PlaneView):
     def visible(self) -> tuple[int, int, int, int]:
         frame, scale = self._frame, self._scale
         left, top = (int(max(-place / scale, 0)) for place in (frame.x(), frame.y()))
-        right = min(int((self.width() - frame.x()) / scale) + 1, self._image.width())
-        bottom = min(int((self.height() - frame.y()) / scale) + 1, self._image.height())
+        right = min(int((self.width() - frame.x()) / scale) + 1, self.image.width())
+        bottom = min(int((self.height() - frame.y()) / scale) + 1, self.image.height())
         return left, top, right, bottom
 
     def shift(self, columns: int, rows: int) -> None:
         self._offset += QPointF(columns, rows) * self._scale
-        if self._mark is not None:
-            self._mark = self._mark[0] - columns, self._mark[1] - rows
+        if self.mark is not None:
+            self.mark = self.mark[0] - columns, self.mark[1] - rows
         self.update()
 
     def reveal(self, x: int, y: int) -> None:
         left, top, right, bottom = self.visible()
         if not (left <= x < right and top <= y < bottom):
-            middle = QPointF(self._image.width() / 2, self._image.height() / 2)
+            middle = QPointF(self.image.width() / 2, self.image.height() / 2)
             self._offset = (middle - QPointF(x + 0.5, y + 0.5)) * self._scale
             self.update()
             self.moved.emit()
@@ -161,52 +151,9 @@ FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Ke
 """Names of the details of a voxel, two per row; the last two have a row each."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundGrid:
-    """Chunks of an array; `own` is false for another scale, which is stored at `uri`."""
-
-    grid: ChunkGrid
-    own: bool
-    uri: str = ""
-
-
-def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
-    grid = shard.chunk_grid(scale)
-    if grid is None or not is_shown(grid):
-        return None
-    holder = grid.shard if isinstance(grid, StoredGrid) else shard
-    return FoundGrid(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
-
-
-def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the indices of the first and last element stored in the selected bytes, or None. Runs in a job."""
-    ref, span = selection.ref, selection.span
-    if ref is None or span is None:
-        return None
-    layout = shard.arrays.array_layout(ref)
-    axes = len(grid.shape)
-    if layout is None or len(layout.shape) < axes or not layout.begin:
-        return None
-    if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
-        # The whole chunk, including the header before its blocks.
-        first, stop = 0, layout.nbytes
-    elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:
-        first = part.content_at(span.start)
-        stop = first + min(span.size, part.stop - first) if part.exact else part.stop
-    else:
-        return None
-    box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
-    if box is None:
-        return None
-    low, high = (tuple(n + a for n, a in zip(one, layout.begin, strict=True))[:axes] for one in box)
-    return low, high
-
-
 class VolumeView(QWidget):
     """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
 
-    offered = Signal(bool)
-    """Carries whether the open shard contains an array that can be shown."""
     look_up_requested = Signal(str)
     """Carries the key of the chunk to look up."""
 
@@ -218,36 +165,62 @@ class VolumeView(QWidget):
         self.found: FoundGrid | None = None
         self.slice: VolumeSlice | None = None
         self._kept = Kept(KEPT)
-        self._sliders: dict[int, QSlider] = {}
         self._place: ElementLocation | None = None
+        self._pointed: tuple[int, ...] | None = None
         self._mesh: tuple[str, str] | None = None
         self.plane = VolumePlane()
-        self.scales = self._choice("volumeScale", self.tr("Scale"))
-        self.axes = self._choice("volumeAxes", self.tr("Axes of the picture"))
-        self.look = self._choice("volumeLook", self.tr("Colours"))
+        self.setFocusProxy(self.plane)
+        self.scales = choice("volumeScale", self.tr("Scale"))
+        self.axes = choice("volumeAxes", self.tr("Axes of the picture"))
+        self.look = choice("volumeLook", self.tr("Colours"))
+        for combo in (self.scales, self.axes, self.look):
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
         self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
         self.colours = self._tick("volumeShards", self.tr("Shards"), self.tr("Colours of the shards"))
         self.levels = LevelsBar()
+        self._grid = AxisSliders(("volumeSlice", "volumePosition"), self.tr("Position on {0}"))
         self.value = ZoomBar(self.plane)
-        self.note = QLabel()
-        self.legend = QLabel()
+        self.legend, self.note = plain_label("", "volumeLegend", wrap=True), plain_label("", "volumeNote", wrap=True)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        for label in (self.legend, self.note):
+            label.setContentsMargins(8, 3, 8, 2)
+            label.hide()
         self.facts: dict[str, Elided] = {}
         self.look_up = QPushButton(self.tr("Look up"))
+        self.look_up.setObjectName("volumeLookUp")
         self.mesh = QPushButton(self.tr("Show mesh"))
-        self._build()
+        self.mesh.setObjectName("volumeMesh")
+        self._facts = self._fact_panel()
+        self._clear_facts()
+        above, picture, below = QWidget(), QWidget(), QWidget()
+        edges = (8, 3, 8, 2)
+        choices = row(self.scales, self.axes, self.look, None, edges=edges, gap=8)
+        ticks = row(self.edges, self.colours, None, self.levels.auto, self.levels.whole, edges=edges, gap=8)
+        column(above, choices, ticks, self.levels, self._grid)
+        column(picture, self.plane, self.value, grow=self.plane)
+        column(below, self.legend, self.note, self._facts)
+        self.frame = PictureFrame(above, picture, below)
+        column(self, self.frame)
         self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
         self._highlight_soon = Debounce(self, self._highlight, POINT_MILLISECONDS)
-        self._pointed: tuple[int, ...] | None = None
-        self._connect()
-
-    def _choice(self, name: str, title: str) -> QComboBox:
-        choice = QComboBox()
-        choice.setObjectName(name)
-        choice.setAccessibleName(title)
-        choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        return choice
+        for signal, slot in (
+            (self.scales.activated, self._open_scale),
+            (self.axes.currentIndexChanged, self._show_axes),
+            (self.look.activated, self._colour),
+            (self.levels.levels_changed, self._choose_levels),
+            (self.edges.toggled, self._lay_over),
+            (self.colours.toggled, self._lay_over),
+            (self.plane.moved, self._moved),
+            (self.plane.zoomed, self._moved),
+            (self.plane.pointed, self._point),
+            (self.plane.chosen, self._choose),
+            (self.look_up.clicked, self._look_up),
+            (self.mesh.clicked, self._show_mesh),
+        ):
+            signal.connect(slot)  # type: ignore[attr-defined]
+        WhileVisible(session.selection_changed, self, self._follow)
 
     def _tick(self, name: str, text: str, title: str) -> TickBox:
         box = TickBox(text)
@@ -255,72 +228,27 @@ class VolumeView(QWidget):
         box.setAccessibleName(title)
         return box
 
-    def _build(self) -> None:
-        self.setFocusProxy(self.plane)
-        above, picture, below = QWidget(), QWidget(), QWidget()
-        whole, column, middle, lines = (QVBoxLayout(one) for one in (self, above, picture, below))
-        for layout in (whole, column, middle, lines):
-            layout.setContentsMargins(0, 0, 0, 0)
-            layout.setSpacing(0)
-        self.frame = PictureFrame(above, picture, below)
-        whole.addWidget(self.frame)
-        for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
-            bar = QHBoxLayout()
-            bar.setContentsMargins(8, 3, 8, 2)
-            bar.setSpacing(8)
-            for part in row:
-                bar.addWidget(part)
-            bar.addStretch(1)
-            column.addLayout(bar)
-        for button in (self.levels.auto, self.levels.whole):
-            bar.addWidget(button)
-        column.addWidget(self.levels)
-        self._grid = QGridLayout()
-        self._grid.setContentsMargins(8, 2, 8, 4)
-        self._grid.setHorizontalSpacing(8)
-        column.addLayout(self._grid)
-        middle.addWidget(self.plane, 1)
-        middle.addWidget(self.value)
-        for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
-            label.setObjectName(name)
-            label.setWordWrap(True)
-            label.setContentsMargins(8, 3, 8, 2)
-            label.hide()
-            lines.addWidget(label)
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
-        lines.addWidget(self._fact_panel())
-
     def _fact_panel(self) -> QWidget:
-        self._facts = QWidget()
-        self._facts.setObjectName("volumeFacts")
-        self._facts.setAccessibleName(self.tr("Voxel location"))
-        grid = QGridLayout(self._facts)
+        panel = QWidget()
+        panel.setObjectName("volumeFacts")
+        panel.setAccessibleName(self.tr("Voxel location"))
+        grid = QGridLayout(panel)
         grid.setContentsMargins(8, 4, 8, 6)
         grid.setVerticalSpacing(2)
         grid.setHorizontalSpacing(10)
         for number, name in enumerate(FACTS):
-            title, text = QLabel(self.tr(name)), Elided(greedy=True, parent=self)
+            title, text = QLabel(self.tr(name)), value_line(f"volume{name.title().replace(' ', '')}")
             title.setEnabled(False)
-            text.setObjectName(f"volume{name.title().replace(' ', '')}")
             text.setAccessibleName(self.tr(name))
             long = number >= len(FACTS) - 2
-            row, column = (number - 3, 0) if long else divmod(number, 2)
-            grid.addWidget(title, row, 2 * column)
-            grid.addWidget(text, row, 2 * column + 1, 1, 3 if long else 1)
+            line, side = (number - 3, 0) if long else divmod(number, 2)
+            grid.addWidget(title, line, 2 * side)
+            grid.addWidget(text, line, 2 * side + 1, 1, 3 if long else 1)
             self.facts[name] = text
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(0, 4, 0, 0)
-        self.look_up.setObjectName("volumeLookUp")
-        self.mesh.setObjectName("volumeMesh")
-        bar.addWidget(self.look_up)
-        bar.addWidget(self.mesh)
-        bar.addStretch(1)
-        grid.addLayout(bar, len(FACTS) - 3, 0, 1, 4)
-        self._clear_facts()
-        return self._facts
+        grid.addLayout(row(self.look_up, self.mesh, None, edges=(0, 4, 0, 0), gap=6), len(FACTS) - 3, 0, 1, 4)
+        return panel
 
     def _clear_facts(self) -> None:
         for text in self.facts.values():
@@ -328,53 +256,31 @@ class VolumeView(QWidget):
         self.look_up.setEnabled(False)
         self.mesh.hide()
 
-    def _connect(self) -> None:
-        session = self._session
-        self.scales.activated.connect(lambda _: self._open_scale(str(self.scales.currentData())))
-        self.axes.currentIndexChanged.connect(lambda _: self._show_axes())
-        self.look.activated.connect(lambda _: self._colour())
-        self.levels.levels_changed.connect(self._choose_levels)
-        self.edges.toggled.connect(self._lay_over)
-        self.colours.toggled.connect(self._lay_over)
-        self.plane.moved.connect(self._moved)
-        self.plane.zoomed.connect(self._moved)
-        self.plane.pointed.connect(self._point)
-        self.plane.chosen.connect(self._choose)
-        self.look_up.clicked.connect(self._look_up)
-        self.mesh.clicked.connect(self._show_mesh)
-        session.opened.connect(lambda _: self._opened())
-        session.closed.connect(self._forget)
-        WhileVisible(session.selection_changed, self, self._follow)
+    @property
+    def _sliders(self) -> dict[int, QSlider]:
+        return self._grid.sliders
 
     # --- what is open ---
 
-    def look_for(self) -> None:
-        self._open_scale("")
-
-    def _opened(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self.found, self.slice, self._place, self._pointed = None, None, None, None
         self._soon.stop()
         self._highlight_soon.stop()
         self._kept.clear()
         self.plane.show_slice(None)
         self._clear_facts()
-        self.offered.emit(False)
 
-    def _open_scale(self, scale: str) -> None:
-        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
-        self._session.ask(
-            lambda shard, _: grid_of(shard, scale), self._take_grid, failed=failed, key=("volume grid", self)
-        )
+    def _failed(self, error: BaseException) -> None:
+        self._show_note(error_text(error))
 
-    def _take_grid(self, found: FoundGrid | None) -> None:
-        self.found = found
-        if found is None:
-            self.offered.emit(False)
-            return
-        grid = found.grid
+    def _open_scale(self) -> None:
+        scale = str(self.scales.currentData())
+        take = lambda found: self.show_grid(found) if found is not None else None  # noqa: E731
+        key = ("volume grid", self)
+        self._session.ask(lambda shard, _: grid_of(shard, scale), take, failed=self._failed, key=key)
+
+    def show_grid(self, found: FoundGrid) -> None:
+        self.found, grid = found, found.grid
         self.scales.clear()
         for scale in grid.scales:
             self.scales.addItem(f"{scale.name.removeprefix('scale ')} · {times(scale.shape)}", scale.name)
@@ -388,7 +294,6 @@ class VolumeView(QWidget):
         self.axes.blockSignals(False)
         self.axes.setVisible(len(pairs) > 1)
         self._show_axes()
-        self.offered.emit(True)
 
     @property
     def title(self) -> str:
@@ -411,11 +316,7 @@ class VolumeView(QWidget):
         across, down = self.axes.currentData()
         self.slice = VolumeSlice(grid, across, down, self._kept)
         self.look.setCurrentIndex(self.look.findData(self.slice.look))
-        while (item := self._grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
-        self._sliders = {}
+        self._grid.clear()
         for axis in range(len(grid.shape)):
             if axis not in (across, down) and grid.shape[axis] > 1:
                 ends = grid.box.begin[axis], grid.box.end[axis] - 1
@@ -429,20 +330,7 @@ class VolumeView(QWidget):
         self._lay_over()
 
     def _add_slider(self, axis: int, name: str, ends: tuple[int, int], value: int) -> None:
-        slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
-        for one in (slider, box):
-            one.setRange(*ends)
-            one.setValue(value)
-            one.setAccessibleName(self.tr("Position on {0}").format(name))
-        slider.setObjectName(f"volumeSlice{axis if axis >= 0 else 'Channel'}")
-        box.setObjectName(f"volumePosition{axis if axis >= 0 else 'Channel'}")
-        slider.valueChanged.connect(box.setValue)
-        box.valueChanged.connect(slider.setValue)
-        slider.valueChanged.connect(lambda place: self._move(axis, place))
-        row = self._grid.rowCount()
-        for column, widget in enumerate((QLabel(name), slider, box)):
-            self._grid.addWidget(widget, row, column)
-        self._sliders[axis] = slider
+        self._grid.add(axis, name, ends, value, lambda place: self._move(axis, place))
 
     def _move(self, axis: int, place: int) -> None:
         if self.slice is None:
@@ -569,8 +457,8 @@ class VolumeView(QWidget):
                 self._show_state()
                 self._read()
 
-        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
-        self._session.ask(work, take, failed=failed, key=("volume", self), priority=JobPriority.SCREEN)
+        key = ("volume", self)
+        self._session.ask(work, take, failed=self._failed, key=key, priority=JobPriority.SCREEN)
 
     # --- one voxel ---
 
@@ -614,10 +502,8 @@ class VolumeView(QWidget):
         self._show_pixel(index)
         x, y = shown.pixel_of(index)
         self.value.set_text(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
-        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
-        self._session.ask(
-            lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
-        )
+        work = lambda _shard, _job: grid.locate(index)  # noqa: E731
+        self._session.ask(work, self._take_place, failed=self._failed, key=("volume voxel", self))
 
     def _take_place(self, place: ElementLocation) -> None:
         if self.slice is None or self.found is None:
@@ -684,9 +570,8 @@ class VolumeView(QWidget):
             with request.open(job.progress) as meshes:
                 return next(iter(meshes.find(key).spans), None)
 
-        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         take = lambda span: self._session.tab_wanted.emit(request, span)  # noqa: E731
-        self._session.ask(work, take, failed=failed, key=("volume mesh", self))
+        self._session.ask(work, take, failed=self._failed, key=("volume mesh", self))
 
     def _look_up(self) -> None:
         place, found = self._place, self.found
@@ -718,10 +603,6 @@ class VolumeView(QWidget):
         self._show_pixel(low)
         wide, tall = (high[axis] - low[axis] + 1 for axis in (shown.across, shown.down))
         self.plane.set_mark(shown.pixel_of(low), (wide, tall))
-
-
-def times(lengths: Any) -> str:
-    return " × ".join(f"{length:,}" for length in lengths)
 
 
 def stored_text(place: ElementLocation) -> str:

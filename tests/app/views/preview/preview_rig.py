@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView
+from shardscope.views.preview import ContentView
 from shardscope.views.preview.panel import PreviewPanel
 from tests.app.conftest import open_in, visible
 

@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardcore.operations.content.geometry import MeshContent
 from shardscope.session.session import Session
-from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.panel import PreviewPanel
+from shardscope.views.preview.scene_view import SceneView
 from tests.app.conftest import open_in, visible
 from tests.app.views.preview.preview_rig import selected_bytes
 from tests.samples.__main__ import RESOURCES
@@ -23,7 +23,7 @@ from tests.shardcore.operations.test_geometry_content import annotations
 
 ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 
-Show = Callable[[Path, str], GeometryView]
+Show = Callable[[Path, str], SceneView]
 
 
 @pytest.fixture
@@ -31,19 +31,19 @@ def show(qtbot: QtBot, session: Session) -> Show:
     """Opens a shard, shows an object in the preview, and waits for the picture with all details."""
     panel = visible(qtbot, PreviewPanel(session), 420, 440)
 
-    def opened(path: Path, key: str) -> GeometryView:
+    def opened(path: Path, key: str) -> SceneView:
         open_in(session, qtbot, path)
         session.select_row(session.shard.find(key).row)
         qtbot.waitUntil(lambda: panel.shown is not None and panel.shown.ref.key == key)
         view = panel.view
-        assert isinstance(view, GeometryView)
+        assert isinstance(view, SceneView)
         settled(view, qtbot)
         return view
 
     return opened
 
 
-def settled(view: GeometryView, qtbot: QtBot) -> QImage:
+def settled(view: SceneView, qtbot: QtBot) -> QImage:
     """Waits for the picture with all details; returns it."""
     qtbot.waitUntil(lambda: view.canvas.full)
     return view.canvas.image

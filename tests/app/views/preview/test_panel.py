@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import ArrayView
-from shardscope.views.preview.rows_view import RowsView
+from shardscope.views.preview.table_view import TableView
 from shardscope.views.preview.text_view import TextView
 from tests.app.views.preview.preview_rig import PreviewRig, npy, tensors
 
@@ -94,7 +94,7 @@ def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBo
 
 def test_a_row_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -> None:
     for key, row, cell, data in (("model.safetensors", 1, "b", bytes(range(8, 16))), ("table.csv", 1, "3", b"3")):
-        rows = rig.view(RowsView, key)
+        rows = rig.view(TableView, key)
         assert rows.rows.index(row, 0).data() == cell
         rows.table.clicked.emit(rows.rows.index(row, 0))
         assert rig.selected() == data

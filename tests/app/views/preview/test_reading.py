@@ -22,8 +22,9 @@ from shardcore.sources.patched_source import Change
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import ArrayView
-from shardscope.views.preview.panel import PictureView, PreviewPanel
-from shardscope.views.preview.rows_view import RowsView
+from shardscope.views.preview.panel import PreviewPanel
+from shardscope.views.preview.picture_view import PictureView
+from shardscope.views.preview.table_view import TableView
 from tests.app.conftest import visible
 from tests.app.views.preview.preview_rig import PreviewRig, npy, tensors
 
@@ -139,7 +140,7 @@ def test_an_error_has_a_location(session: Session, qtbot: QtBot, tmp_path: Path)
 def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": tensors()})
     rig.panel.activateWindow()
-    table = rig.view(RowsView).table
+    table = rig.view(TableView).table
     table.setFocus()
     table.setCurrentIndex(table.model().index(1, 0))
     qtbot.keyClick(table, Qt.Key.Key_Return)
@@ -151,7 +152,7 @@ def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path
     assert view.plane.mark == (1, 0)
     assert rig.panel.back.isVisible()
     rig.panel.back.click()
-    assert isinstance(rig.panel.view, RowsView)
+    assert isinstance(rig.panel.view, TableView)
     assert not rig.panel.back.isVisible()
 
 

@@ -16,10 +16,10 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardscope.session.session import Session
-from shardscope.views.preview import rows_view
-from shardscope.views.preview.json_view import JsonView
-from shardscope.views.preview.rows_view import RowsView
+from shardscope.views.preview import table_view
+from shardscope.views.preview.table_view import TableView
 from shardscope.views.preview.text_view import FIRST, MOST_LINE, TextView, shown_text, tokens_of
+from shardscope.views.preview.tree_view import TreeView
 from tests.app.views.preview.preview_rig import PreviewRig, npy
 
 FEW = json.dumps({"name": "a\tb", "shape": [1, 20, 300], "empty": {}, "deep": {"ok": True}}, indent=1).encode()
@@ -120,7 +120,7 @@ def test_places_are_right_after_characters_beyond_the_first_plane(rig: PreviewRi
 # --- JSON ---
 
 
-def row(view: JsonView, *names: str) -> QModelIndex:
+def row(view: TreeView, *names: str) -> QModelIndex:
     found = QModelIndex()
     for name in names:
         rows = [view.tree.index(number, 0, found) for number in range(view.tree.rowCount(found))]
@@ -129,7 +129,7 @@ def row(view: JsonView, *names: str) -> QModelIndex:
 
 
 def test_values_are_folded_and_have_their_bytes(rig: PreviewRig) -> None:
-    view = rig.view(JsonView, "few.json")
+    view = rig.view(TreeView, "few.json")
     texts = [row(view, name).siblingAtColumn(1).data() for name in ("name", "shape", "empty")]
     assert texts == ["a\\tb", "[3 items]", "{}"]
     assert view.view.isExpanded(row(view, "deep"))
@@ -153,7 +153,7 @@ def test_values_are_folded_and_have_their_bytes(rig: PreviewRig) -> None:
 
 
 def test_many_items_are_grouped(rig: PreviewRig) -> None:
-    view = rig.view(JsonView, "many.json")
+    view = rig.view(TreeView, "many.json")
     groups = [view.tree.index(number, 0).data() for number in range(view.tree.rowCount())]
     assert groups == ["0 … 999", "1,000 … 1,999", "2,000 … 2,499"]
     last = row(view, "2,000 … 2,499", "2499", "n")
@@ -165,12 +165,12 @@ def test_many_items_are_grouped(rig: PreviewRig) -> None:
 # --- tables and archives ---
 
 
-def column(view: RowsView, number: int) -> list[str]:
+def column(view: TableView, number: int) -> list[str]:
     return [view.rows.index(row, number).data() for row in range(view.rows.rowCount())]
 
 
 def test_numbers_are_ordered_as_numbers(rig: PreviewRig) -> None:
-    view, order = rig.view(RowsView, "t.csv"), Qt.SortOrder
+    view, order = rig.view(TableView, "t.csv"), Qt.SortOrder
     for number, direction, found in (
         (1, order.AscendingOrder, ["9", "10", "1000", ""]),
         (1, order.DescendingOrder, ["1000", "10", "9", ""]),
@@ -183,7 +183,7 @@ def test_numbers_are_ordered_as_numbers(rig: PreviewRig) -> None:
 
 
 def test_a_cell_has_its_bytes(rig: PreviewRig) -> None:
-    view = rig.view(RowsView, "t.csv")
+    view = rig.view(TableView, "t.csv")
     assert column(view, 2)[0] == 'x, "y"'
     view.rows.sort(0, Qt.SortOrder.AscendingOrder)
     view.table.entered.emit(view.rows.index(1, 2))
@@ -204,20 +204,20 @@ def test_a_cell_has_its_bytes(rig: PreviewRig) -> None:
 
 def test_only_shown_cells_are_parsed(rig: PreviewRig, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
-    real = rows_view.cell_spans
+    real = table_view.cell_spans
 
     def counted(data: bytes, start: int, stop: int, delimiter: str) -> list[tuple[int, int]]:
         parsed.append(start)
         return real(data, start, stop, delimiter)
 
-    monkeypatch.setattr(rows_view, "cell_spans", counted)
-    assert rig.view(RowsView, "many.csv").rows.rowCount() == 20_000
+    monkeypatch.setattr(table_view, "cell_spans", counted)
+    assert rig.view(TableView, "many.csv").rows.rowCount() == 20_000
     assert len(parsed) < 1000
 
 
 def test_members_are_shown_in_place_or_in_a_tab(rig: PreviewRig, tmp_path: Path) -> None:
     def activate(number: int) -> None:
-        table = rig.view(RowsView, "x.zip").table
+        table = rig.view(TableView, "x.zip").table
         table.activated.emit(table.model().index(number, 0))
 
     for number in range(2):

@@ -18,8 +18,8 @@ from shardcore.progress import no_progress
 from shardcore.sources.patched_source import Change
 from shardcore.teaching import resource_paths
 from shardscope.session.open_request import OpenRequest
-from shardscope.views.preview.content_view import Preview
-from shardscope.views.preview.panel import preview_of, tensor_preview
+from shardscope.views.preview import Preview
+from shardscope.views.preview.panel import part_preview, preview_of
 from tests.app.views.preview.preview_rig import npy, tensors
 
 ELEMENTS = 12
@@ -39,7 +39,7 @@ def made(folder: Path) -> Path:
 def shown(shard: Shard, key: str) -> Preview:
     """The object as the preview shows it; of tensors, the second one."""
     preview, _ = preview_of(shard, shard.find(key), None, {})
-    return tensor_preview(shard, preview, 1, {})[0] if isinstance(preview.content, TensorsContent) else preview
+    return part_preview(shard, preview, 1, {})[0] if isinstance(preview.content, TensorsContent) else preview
 
 
 def changed(request: OpenRequest, key: str, at: Span, old: int) -> NDArray[Any] | None:

@@ -18,7 +18,7 @@ from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.formats.bloscpack.writer import append
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
-from shardcore.operations.content.detect_kind import content as content_of
+from shardcore.operations.content import content as content_of
 from shardcore.operations.extraction import write_object
 from shardcore.operations.pack import pack
 from shardcore.sources.local import LocalFolder

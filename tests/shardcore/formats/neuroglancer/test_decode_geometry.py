@@ -12,7 +12,6 @@ from shardcore import FormatError, Span, Truncated, Unsupported
 from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
 from shardcore.formats.neuroglancer.layout import MeshManifest
 from shardcore.operations.content.geometry import AnnotationsContent
-from shardcore.operations.content.renderer import scene_of
 from tests.samples.shapes import write_manifest
 
 MESH_INFO: dict[str, Any] = {
@@ -186,7 +185,7 @@ def test_polylines_have_any_number_of_points() -> None:
     keys = found.ids_start
     assert [found.row_at(at) for at in (7, 8, keys - 1, keys, len(data) - 1)] == [None, 0, 2, 0, 2]
     assert found.points().shape == (5, 1, 3)
-    scene = scene_of(AnnotationsContent("", len(data), data, "", found))
+    scene = AnnotationsContent("", len(data), data, "", found).scene()
     assert (scene.lines.tolist(), scene.things.tolist()) == ([[0, 1], [1, 2], [3, 4]], [0, 0, 0, 2, 2])
     bare = annotation_list(info | {"properties": []}, struct.pack("<QIQ", 1, 0, 9))
     assert (len(bare.rows), bare.ids.tolist()) == (1, [9])

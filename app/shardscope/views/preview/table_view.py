@@ -1,33 +1,26 @@
-"""Content as rows: tables, tensors, members of an archive, strings found in bytes."""
+"""Content as rows, such as a table, tensors or members of an archive; each row or cell is linked to its bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
-from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
+from shardcore import Content, ObjectRef, Shard, TableContent
 from shardcore.codecs.json_text import cell_spans, cell_text, row_spans
 from shardcore.model.text import shown
-from shardcore.operations.content.content_types import Tensor
-from shardcore.operations.content.geometry import AnnotationsContent
-from shardscope.session.display_text import offset_words
+from shardcore.operations.content.base import Rows
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview import ContentView, ItemLinks, Preview, column
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table_model import TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
-
-MOST_ANNOTATIONS = 100_000
-"""Maximum number of annotations in a table."""
 
 _MEASURED = 100
 _COPIED = 100_000
@@ -35,13 +28,12 @@ _WIDE = ("utf-16", "utf-32")
 
 
 class ContentRows:
-    def __init__(
-        self, titles: Sequence[str], rows: Sequence[tuple[str, ...]], spans: Sequence[tuple[int, int]]
-    ) -> None:
-        self.titles = tuple(titles)
-        self._rows, self._spans = rows, spans
-        self.by_cell = False
-        self.numbered = False
+    by_cell = False
+    """Whether cells have bytes of their own, and rows a number."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.titles = tuple(rows.titles)
+        self._rows, self._spans = rows.cells, rows.spans
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -63,6 +55,10 @@ class ContentRows:
 
 
 class DelimitedRows(ContentRows):
+    """Rows of CSV or TSV, parsed when they are shown."""
+
+    by_cell = True
+
     def __init__(self, content: TableContent) -> None:
         encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
         data = content.data
@@ -73,14 +69,11 @@ class DelimitedRows(ContentRows):
         self._data, self._encoding, self._delimiter = data, encoding, content.delimiter
         self._starts = self._row_starts(content)
         self._kept: dict[int, list[tuple[int, int]]] = {}
-        titles = self._texts(0) if len(self._starts) else ()
+        self.titles = self.cells(0) if len(self._starts) else ()
         self._starts = self._starts[1:]
         listed = [row for row in content.rows if row][1:]
         self._listed = listed if len(listed) == len(self._starts) else None
         self._kept = {}
-        super().__init__(titles, (), ())
-        self.by_cell = True
-        self.numbered = True
 
     def _row_starts(self, content: TableContent) -> NDArray[np.int64]:
         found = row_spans(self._data)
@@ -102,11 +95,8 @@ class DelimitedRows(ContentRows):
             self._kept[row] = cell_spans(self._data, start, stop, self._delimiter)
         return self._kept[row]
 
-    def _texts(self, row: int) -> tuple[str, ...]:
-        return tuple(cell_text(self._data[start:stop], self._encoding) for start, stop in self._spans_of(row))
-
     def cells(self, row: int) -> tuple[str, ...]:
-        return self._texts(row)
+        return tuple(cell_text(self._data[start:stop], self._encoding) for start, stop in self._spans_of(row))
 
     def column(self, column: int) -> list[str]:
         if self._listed is None:
@@ -125,35 +115,6 @@ class DelimitedRows(ContentRows):
         return row, max(column, 0)
 
 
-def _length(tensor: Tensor) -> str:
-    return f"{tensor.stop - tensor.start:,}" if tensor.stop >= 0 else ""
-
-
-def rows_of(found: Content) -> ContentRows:
-    if isinstance(found, TensorsContent):
-        cells = [
-            (one.name, one.dtype, " × ".join(map(str, one.shape)), _length(one), offset_words(one.start))
-            for one in found.tensors
-        ]
-        spans = [(one.start, max(one.stop, one.start)) for one in found.tensors]
-        return ContentRows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
-    if isinstance(found, ArchiveContent) and found.members:
-        names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", offset_words(one.start)) for one in found.members]
-        return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
-    if isinstance(found, AnnotationsContent):
-        count = min(len(found.annotations.rows), MOST_ANNOTATIONS)
-        spans = [found.annotations.row_bytes(row) for row in range(count)]
-        return ContentRows(found.titles(), [found.cells(row) for row in range(count)], spans)
-    if isinstance(found, TableContent):
-        return DelimitedRows(found)
-    if isinstance(found, BytesContent) and found.strings:
-        listed = [(offset_words(offset), text) for offset, text in found.strings]
-        return ContentRows(
-            ("Offset", "String"), listed, [(offset, offset + len(text)) for offset, text in found.strings]
-        )
-    return ContentRows((), (), ())
-
-
 def number_of(text: str) -> float | None:
     try:
         return float(text.replace(",", "").strip())
@@ -164,7 +125,7 @@ def number_of(text: str) -> float | None:
 class RowsModel(TableModel):
     def __init__(self) -> None:
         super().__init__()
-        self.source = ContentRows((), (), ())
+        self.source = ContentRows(Rows((), (), ()))
         self.ordered_by = -1
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
@@ -240,19 +201,18 @@ class _RowTable(QTableView):
             super().keyPressEvent(event)
 
 
-class RowsView(ContentView):
+class TableView(ContentView):
     label = "Table"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.rows = RowsModel()
-        self.table = table = _RowTable()
+        self.keys = self.table = table = _RowTable()
         table.setObjectName("previewTable")
         table.setAccessibleName(self.tr("Rows of the object"))
         table.setModel(self.rows)
         table.setShowGrid(False)
         table.setWordWrap(False)
-        table.setMouseTracking(True)
         table.setTabKeyNavigation(False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
@@ -265,46 +225,30 @@ class RowsView(ContentView):
         header.setResizeContentsPrecision(_MEASURED)
         header.setStretchLastSection(True)
         table.setSortingEnabled(True)
-        self.keys = table
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(table)
-        table.installEventFilter(self)
-        table.viewport().installEventFilter(self)
-        table.entered.connect(lambda index: self.pointed.emit(*self.bytes_of(index)))
-        table.clicked.connect(lambda index: self.chosen.emit(*self.bytes_of(index)))
+        column(self, table)
+        self._links = ItemLinks(self, table, self.bytes_of)
         table.activated.connect(self._open)
-        table.selectionModel().currentChanged.connect(self._move)
-        self._marking = False
-
-    @classmethod
-    def shows(cls, content: Content) -> bool:
-        if isinstance(content, ArchiveContent):
-            return bool(content.members)
-        if isinstance(content, BytesContent):
-            return bool(content.strings)
-        return isinstance(content, TensorsContent | TableContent | AnnotationsContent)
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
-        return rows_of(content)
+        return DelimitedRows(content) if isinstance(content, TableContent) else ContentRows(content.listing())
 
     def show_preview(self, preview: Preview) -> None:
         table, source = self.table, preview.prepared
         behaviour = QAbstractItemView.SelectionBehavior
         table.setSelectionBehavior(behaviour.SelectItems if source.by_cell else behaviour.SelectRows)
-        table.verticalHeader().setVisible(source.numbered)
+        table.verticalHeader().setVisible(source.by_cell)
         table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.rows.show_rows(source)
         sample = [source.cells(row) for row in range(0, len(source), max(len(source) // _MEASURED, 1))]
         bold = table.horizontalHeader().fontMetrics()
-        for column in range(min(len(source.titles), 64)):
-            texts = (shown(cells[column]) for cells in sample if column < len(cells))
+        for number in range(min(len(source.titles), 64)):
+            texts = (shown(cells[number]) for cells in sample if number < len(cells))
             wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
             # Room for the sort indicator.
-            room = 30 if column in self.rows.numbers else 20
-            wide = max(wide, bold.horizontalAdvance(shown(source.titles[column])) + room)
-            table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
+            room = 30 if number in self.rows.numbers else 20
+            wide = max(wide, bold.horizontalAdvance(shown(source.titles[number])) + room)
+            table.setColumnWidth(number, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:
         if not index.isValid():
@@ -312,41 +256,22 @@ class RowsView(ContentView):
         return self.rows.source.bytes_of(int(self.rows.things[index.row()]), index.column())
 
     def mark(self, start: int, stop: int) -> None:
-        found = self.rows.source.cell_at(start)
-        if found is not None:
-            self._marking = True
-            index = self.rows.index(self.rows.row_of(found[0]), found[1])
-            self.table.setCurrentIndex(index)
-            self.table.scrollTo(index)
-            self._marking = False
+        if (found := self.rows.source.cell_at(start)) is not None:
+            self._links.mark(self.rows.index(self.rows.row_of(found[0]), found[1]))
 
-    def copy(self) -> bool:
+    def copy(self) -> None:
         chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
         if len(chosen) > 1 or (chosen and self.rows.source.by_cell):
             lines: dict[int, list[str]] = {}
-            for row, column in chosen:
-                lines.setdefault(row, []).append(self.rows.text(row, column))
+            for row, cell in chosen:
+                lines.setdefault(row, []).append(self.rows.text(row, cell))
             rows = list(lines.values())
         else:
             columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
             rows = [list(self.rows.titles)]
-            rows += [[self.rows.text(row, column) for column in columns] for row in range(count)]
+            rows += [[self.rows.text(row, cell) for cell in columns] for row in range(count)]
         copy_lines("\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) for row in rows))
-        return True
 
     def _open(self, index: QModelIndex) -> None:
         if index.isValid():
             self.part_wanted.emit(int(self.rows.things[index.row()]))
-
-    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
-        if walked and not self._marking and self.table.selectionModel().isSelected(now):
-            self.chosen.emit(*self.bytes_of(now))
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.table.viewport() and event.type() == QEvent.Type.Leave:
-            self.pointed.emit(0, 0)
-        if watched is self.table and select_current(self.table, event):
-            self.chosen.emit(*self.bytes_of(self.table.currentIndex()))
-            return True
-        return False

@@ -6,15 +6,15 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QHeaderView, QTreeView, QWidget
 
-from shardcore import Content, JsonContent, ObjectRef, Shard
+from shardcore import JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
 from shardcore.model.text import plural, shown
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview import ContentView, ItemLinks, Preview, column
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.plain_text import tip
@@ -182,40 +182,27 @@ class JsonTree(QAbstractItemModel):
         return self._spans.text(value.start, value.stop)
 
 
-class JsonView(ContentView):
+class TreeView(ContentView):
     label = "Tree"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.tree = JsonTree(self)
-        self.view = QTreeView()
+        self.keys = self.view = QTreeView()
         self.view.setObjectName("previewJson")
         self.view.setAccessibleName(self.tr("JSON of the object"))
         self.view.setModel(self.tree)
         self.view.setUniformRowHeights(True)
-        self.view.setMouseTracking(True)
         self.view.setExpandsOnDoubleClick(True)
         header = self.view.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
-        self.keys = self.view
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.view)
-        self.view.viewport().installEventFilter(self)
-        self.view.entered.connect(lambda index: self.pointed.emit(*self._bytes(index)))
-        self.view.clicked.connect(self._choose)
-        self.view.selectionModel().currentChanged.connect(self._move)
+        column(self, self.view)
+        self._links = ItemLinks(self, self.view, self._bytes)
         self._exact = True
-        self._marking = False
 
     @classmethod
-    def shows(cls, content: Content) -> bool:
-        return isinstance(content, JsonContent)
-
-    @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> JsonSpans:
-        assert isinstance(content, JsonContent)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: JsonContent) -> JsonSpans:
         if content.encoding.startswith(_WIDE):
             return JsonSpans(content.text.lstrip("\ufeff").encode("utf-8", "replace"))
         encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
@@ -245,35 +232,15 @@ class JsonView(ContentView):
         while index.isValid() and self.tree.bytes_of(index)[1] < stop:
             index = index.parent()
         if index.isValid():
-            self._marking = True
-            self.view.setCurrentIndex(index)
-            self.view.scrollTo(index)
-            self._marking = False
+            self._links.mark(index)
 
-    def copy(self) -> bool:
+    def copy(self) -> None:
         index = self.view.currentIndex()
-        if index.isValid():
-            item = self.tree.of(index)
-            leaf = item.value.kind not in _CONTAINERS
-            copy_lines(self.tree.value_text(item) if leaf else self.tree.source_text(item.value))
-        else:
-            copy_lines(self.tree.source_text(self.tree.of(index).value))
-        return True
+        item = self.tree.of(index)
+        leaf = index.isValid() and item.value.kind not in _CONTAINERS
+        copy_lines(self.tree.value_text(item) if leaf else self.tree.source_text(item.value))
 
     def _bytes(self, index: QModelIndex) -> tuple[int, int]:
         if not index.isValid() or not self._exact:
             return 0, 0
         return self.tree.bytes_of(index) if index.column() == 0 else self.tree.value_bytes(index)
-
-    def _choose(self, index: QModelIndex) -> None:
-        self.chosen.emit(*self._bytes(index))
-
-    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        walked = self.view.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
-        if walked and not self._marking and now.isValid():
-            self._choose(now)
-
-    def eventFilter(self, watched: Any, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self.pointed.emit(0, 0)
-        return False

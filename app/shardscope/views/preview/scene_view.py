@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QColor,
@@ -24,9 +24,9 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from shardcore import Content, ObjectRef, Shard, Span
+from shardcore import ObjectRef, Shard, Span
 from shardcore.model.text import number_text, plural
 from shardcore.operations.content.arrays import label_colours
 from shardcore.operations.content.geometry import (
@@ -36,16 +36,16 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
-from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, scene_of, shade
+from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, shade
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.pixel_plane import ARROWS
+from shardscope.views.preview import ContentView, Preview, choice, column, row, value_line
+from shardscope.views.preview.picture_view import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
 
 BUDGET = 0.016
@@ -66,7 +66,7 @@ Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
 """Function that draws a scene in a job, from scene, camera, columns, rows and line width, and calls back."""
 
 
-class GeometryCanvas(QWidget):
+class SceneCanvas(QWidget):
     """3D scene with box, axes and scale; `pointed` and `chosen` carry the index of a triangle, vertex or row, or -1."""
 
     pointed = Signal(int)
@@ -89,16 +89,13 @@ class GeometryCanvas(QWidget):
         self.unit = ""
         self._draw = draw
         self._coarse: Scene | None = None
-        self._full = False
+        self.full = False
         self._divisor = 2.0
-        self._image = QImage()
-        self._hover = self._mark = -1
+        self.image = QImage()
+        self._hover = self.mark = -1
         self._drag: QPointF | None = None
         self._moved = False
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(SETTLE_MILLISECONDS)
-        self._settle.timeout.connect(self._draw_full)
+        self._settle = Debounce(self, self._draw_full, SETTLE_MILLISECONDS)
 
     def sizeHint(self) -> QSize:
         return QSize(320, 280)
@@ -110,28 +107,16 @@ class GeometryCanvas(QWidget):
 
     def show_scene(self, scene: Scene, coarse: Scene, colour: QColor, unit: str, *, keep: bool = False) -> None:
         self.scene, self._coarse, self.colour, self.unit = scene, coarse, colour, unit
-        self._hover = self._mark = -1
+        self._hover = self.mark = -1
         if not keep:
             self.camera = Camera.first()
-        self.shaded, self._full = None, False
+        self.shaded, self.full = None, False
         self._quick()
         self._draw_full()
 
-    @property
-    def full(self) -> bool:
-        return self._full
-
-    @property
-    def mark(self) -> int:
-        return self._mark
-
-    @property
-    def image(self) -> QImage:
-        return self._image
-
     def set_mark(self, thing: int) -> None:
-        if thing != self._mark:
-            self._mark = thing
+        if thing != self.mark:
+            self.mark = thing
             self._colour()
 
     def place_of(self, thing: int) -> QPointF | None:
@@ -143,7 +128,7 @@ class GeometryCanvas(QWidget):
         if len(found):
             column, row = shaded.project(scene.anchors[found[:1]])[0, :2] * factor
             return QPointF(column, row)
-        if not self._full or not len(scene.triangle_things):
+        if not self.full or not len(scene.triangle_things):
             return None
         rows, columns = np.nonzero(shaded.things == thing)
         if not len(rows):
@@ -154,7 +139,7 @@ class GeometryCanvas(QWidget):
     def thing_at(self, place: QPointF) -> int:
         """Return the triangle at a point, or the nearest vertex within `REACH` pixels; -1 for none."""
         scene, shaded = self.scene, self.shaded
-        if scene is None or shaded is None or not self._full:
+        if scene is None or shaded is None or not self.full:
             return -1
         rows, columns = shaded.light.shape
         factor = columns / max(self.width(), 1)
@@ -203,7 +188,7 @@ class GeometryCanvas(QWidget):
         self._draw(scene, camera, columns, rows, wide, take)
 
     def _take(self, shaded: Shaded, *, full: bool) -> None:
-        self.shaded, self._full = shaded, full
+        self.shaded, self.full = shaded, full
         self._colour()
 
     def _colour(self) -> None:
@@ -213,14 +198,14 @@ class GeometryCanvas(QWidget):
         colours = theme.of(self)
         level = (shaded.light * 255).astype(np.uint8)
         pixels = shades(self.colour)[level]
-        if self._full and len(scene.triangles):
-            for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
+        if self.full and len(scene.triangles):
+            for thing, share in ((self._hover, 0.45), (self.mark, 0.75)):
                 if thing >= 0:
                     owned = shaded.things == thing
                     pixels[owned] = shades(theme.mixed(self.colour, colours.accent, share))[level[owned]]
         pixels[shaded.hit < 0] = 0
         rows, columns = pixels.shape
-        self._image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
+        self.image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -232,12 +217,12 @@ class GeometryCanvas(QWidget):
             painter.setPen(QPen(colours.border, 1))
             painter.drawLines(behind)
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
-            painter.drawImage(QRectF(self.rect()), self._image)
+            painter.drawImage(QRectF(self.rect()), self.image)
             faint = QColor(colours.border)
             faint.setAlphaF(0.7)
             painter.setPen(QPen(faint, 1))
             painter.drawLines(front)
-            for thing, colour in ((self._hover, colours.text), (self._mark, colours.accent)):
+            for thing, colour in ((self._hover, colours.text), (self.mark, colours.accent)):
                 self._paint_ring(painter, thing, colour)
             self._paint_axes(painter, colours)
             self._paint_scale(painter, colours)
@@ -318,7 +303,7 @@ class GeometryCanvas(QWidget):
         things = scene.triangle_things if len(scene.triangles) else scene.things
         if len(things):
             numbers = np.unique(things)
-            at = int(np.searchsorted(numbers, self._mark)) if self._mark >= 0 else (-1 if step > 0 else 0)
+            at = int(np.searchsorted(numbers, self.mark)) if self.mark >= 0 else (-1 if step > 0 else 0)
             self._choose(int(numbers[(at + step) % len(numbers)]))
 
     def _choose(self, thing: int) -> None:
@@ -408,118 +393,83 @@ def length_text(length: float, unit: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedGeometry:
+class PreparedScene:
     content: GeometryContent
     scene: Scene
     coarse: Scene
 
 
-def prepared_geometry(found: GeometryContent) -> PreparedGeometry:
-    scene = scene_of(found)
-    return PreparedGeometry(found, scene, coarse_scene(scene))
+def prepared_scene(found: GeometryContent) -> PreparedScene:
+    scene = found.scene()
+    return PreparedScene(found, scene, coarse_scene(scene))
 
 
-class GeometryView(ContentView):
+class SceneView(ContentView):
     label = "3D"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.setObjectName("previewGeometry")
-        self.canvas = GeometryCanvas(self._draw)
-        self.levels = QComboBox()
-        self.levels.setObjectName("previewLevel")
-        self.levels.setAccessibleName(self.tr("Level of detail"))
-        self.counts = Elided(greedy=True, parent=self)
-        self.counts.setObjectName("previewCounts")
-        self.value = Elided(greedy=True, parent=self)
-        self.value.setObjectName("previewValue")
+        self.canvas = SceneCanvas(self._draw)
+        self.setFocusProxy(self.canvas)
+        self.levels = choice("previewLevel", self.tr("Level of detail"))
+        self.counts, self.value = value_line("previewCounts"), value_line("previewValue")
         self._preview: Preview | None = None
-        self._found: GeometryContent | None = None
-        self._build()
+        self.content: GeometryContent | None = None
+        bar = row(self.levels, self.counts, edges=(8, 4, 8, 4), gap=10)
+        column(self, bar, self.canvas, row(self.value, edges=(8, 2, 8, 4)), grow=self.canvas)
         self.levels.activated.connect(self.show_level)
         self.canvas.pointed.connect(self._point)
         self.canvas.chosen.connect(self._choose)
         WhileVisible(session.selection_changed, self, self._follow)
 
-    def _build(self) -> None:
-        self.setFocusProxy(self.canvas)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 4)
-        bar.addWidget(self.levels)
-        bar.addSpacing(4)
-        bar.addWidget(self.counts, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(8, 2, 8, 4)
-        below.addWidget(self.value, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(bar)
-        column.addWidget(self.canvas, 1)
-        column.addLayout(below)
-
-    @property
-    def content(self) -> GeometryContent | None:
-        return self._found
-
     @classmethod
-    def shows(cls, content: Content) -> bool:
-        return isinstance(content, GeometryContent)
-
-    @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> PreparedGeometry:
-        assert isinstance(content, GeometryContent)
-        return prepared_geometry(content)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: GeometryContent) -> PreparedScene:
+        return prepared_scene(content)
 
     # --- what is shown ---
 
     def show_preview(self, preview: Preview) -> None:
         self._preview = preview
-        self._fill_levels(preview.prepared.content)
-        self._show(preview.prepared, keep=False)
-
-    def _fill_levels(self, found: GeometryContent) -> None:
         self.levels.clear()
-        levels = found.layout.levels if isinstance(found, MeshContent) else ()
-        for number, level in enumerate(levels):
+        found = preview.content
+        for number, level in enumerate(found.layout.levels if isinstance(found, MeshContent) else ()):
             self.levels.addItem(self.tr("Level {0}").format(number))
             tip = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
             self.levels.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
-        self.levels.setVisible(bool(levels))
+        self.levels.setVisible(bool(self.levels.count()))
+        self._show(preview.prepared)
 
-    def _show(self, prepared: PreparedGeometry, *, keep: bool) -> None:
-        self._found = prepared.content
-        if isinstance(prepared.content, MeshContent):
-            level = prepared.content.level
-            # Without triangles, the coarsest level is shown as boxes.
-            self.levels.setCurrentIndex(level if level >= 0 else coarsest(prepared.content))
-        unit = prepared.content.geometry().unit
+    def _show(self, prepared: PreparedScene, *, keep: bool = False) -> None:
+        self.content = found = prepared.content
+        if isinstance(found, MeshContent):
+            self.levels.setCurrentIndex(shown_level(found))
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
-        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)
-        self.counts.set_text(counts_text(prepared.content))
+        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, found.geometry().unit, keep=keep)
+        self.counts.set_text(counts_text(found))
         self._show_thing(-1)
 
     def show_level(self, level: int) -> None:
-        found = self._found
+        found = self.content
         if isinstance(found, MeshContent) and level != found.level:
-            work = lambda shard, _job: prepared_geometry(decode_level(shard, found, level))  # noqa: E731
-            self.session.ask(work, self._take_level, failed=self._failed, key=("level", self))
-
-    def _take_level(self, prepared: PreparedGeometry) -> None:
-        self._show(prepared, keep=True)
+            self.session.ask(
+                lambda shard, _: prepared_scene(decode_level(shard, found, level)),
+                lambda prepared: self._show(prepared, keep=True),
+                failed=self._failed,
+                key=("level", self),
+            )
 
     def _failed(self, error: BaseException) -> None:
-        if isinstance(self._found, MeshContent):
-            self.levels.setCurrentIndex(self._found.level)
+        if isinstance(self.content, MeshContent):
+            self.levels.setCurrentIndex(self.content.level)
         self.value.set_text(error_text(error))
 
-    def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
+    def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: Drawn) -> None:
         work = lambda _shard, job: shade(scene, camera, columns, rows, wide=wide, check=job.check)  # noqa: E731
-        self.session.ask(work, take, key=("shade", self), pool=Pool.CPU)  # type: ignore[arg-type]
+        self.session.ask(work, take, key=("shade", self), pool=Pool.CPU)
 
-    def copy(self) -> bool:
+    def copy(self) -> None:
         QGuiApplication.clipboard().setImage(self.canvas.image)
-        return True
 
     def picture(self) -> QImage | None:
         return self.canvas.image if self.canvas.full else None
@@ -527,12 +477,11 @@ class GeometryView(ContentView):
     # --- bytes ---
 
     def _span_of(self, thing: int) -> Span | None:
-        found, preview = self._found, self._preview
+        found, preview = self.content, self._preview
         if preview is None or thing < 0:
             return None
         if isinstance(found, MeshContent):
-            level = found.level if found.level >= 0 else coarsest(found)
-            return found.layout.fragment_span(level, thing)
+            return found.layout.fragment_span(shown_level(found), thing)
         if isinstance(found, SkeletonContent):
             return preview.span_of(*found.vertex_bytes(thing))
         if isinstance(found, AnnotationsContent):
@@ -551,11 +500,11 @@ class GeometryView(ContentView):
             self.session.select_span(span, self)
 
     def _show_thing(self, thing: int) -> None:
-        if self._found is not None:
-            self.value.set_text(thing_text(self._found, thing) if thing >= 0 else size_of_box(self._found))
+        if self.content is not None:
+            self.value.set_text(thing_text(self.content, thing) if thing >= 0 else size_of_box(self.content))
 
     def _follow(self, selection: Selection) -> None:
-        found, span = self._found, selection.span
+        found, span = self.content, selection.span
         if not selection.complete or selection.origin is self or span is None or not isinstance(found, MeshContent):
             return
         place = found.layout.fragment_at(span)
@@ -568,8 +517,7 @@ class GeometryView(ContentView):
             self.value.set_text(self.tr("These bytes belong to level {0}.").format(place[0]))
 
     def mark(self, start: int, stop: int) -> None:
-        found = self._found
-        thing: int | None = None
+        found, thing = self.content, None
         if isinstance(found, SkeletonContent):
             thing = found.vertex_at(start)
         elif isinstance(found, AnnotationsContent):
@@ -585,15 +533,18 @@ def segment_colour(key: str | None) -> QColor:
     return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
 
 
-def coarsest(found: MeshContent) -> int:
-    return max((number for number, level in enumerate(found.layout.levels) if len(level)), default=0)
+def shown_level(mesh: MeshContent) -> int:
+    """Return the decoded level; without triangles, the coarsest level, which is shown as boxes."""
+    if mesh.level >= 0:
+        return mesh.level
+    return max((number for number, level in enumerate(mesh.layout.levels) if len(level)), default=0)
 
 
 def counts_text(found: GeometryContent) -> str:
     if isinstance(found, MeshContent):
-        if found.level < 0:
-            return plural(len(found.layout.levels[coarsest(found)]), "box", "boxes") if found.layout.levels else ""
-        return f"{plural(len(found.triangles), 'triangle')}, {plural(len(found.vertices), 'vertex', 'vertices')}"
+        if found.level >= 0 or not found.layout.levels:
+            return found.counts if found.level >= 0 else ""
+        return plural(len(found.layout.levels[shown_level(found)]), "box", "boxes")
     if isinstance(found, SkeletonContent):
         vertices = plural(len(found.skeleton.vertices), "vertex", "vertices")
         return f"{vertices}, {plural(len(found.skeleton.edges), 'edge')}"
@@ -612,7 +563,7 @@ def size_of_box(found: GeometryContent) -> str:
 def thing_text(found: GeometryContent, thing: int) -> str:
     unit = f" {found.geometry().unit}".rstrip()
     if isinstance(found, MeshContent):
-        level = found.level if found.level >= 0 else coarsest(found)
+        level = shown_level(found)
         span = found.layout.fragment_span(level, thing)
         cell = ", ".join(map(str, found.layout.levels[level].positions[thing].tolist()))
         text = f"Fragment {thing} · cell {cell} · {plural(span.size, 'byte')}"

@@ -1,7 +1,9 @@
-"""Zoomable plane of pixels: a picture or a slice of an array."""
+"""Picture, and the zoomable plane of pixels of pictures, slices of arrays and volumes."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
@@ -15,10 +17,14 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
 
+from shardcore import ObjectRef, PictureContent, Shard
+from shardcore.operations.content.arrays import picture_pixels
+from shardscope.session.session import Session
+from shardscope.views.preview import ContentView, Preview, button, column, row, value_line
 from shardscope.widgets import theme
-from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label
 
 MOST_ZOOM = 64.0
@@ -29,6 +35,15 @@ _NOTCH = 120
 """Wheel angle of one notch; touchpads send fractions."""
 
 _CHECK = 8
+
+LOW = 330
+"""Height in pixels below which the controls are beside the picture."""
+
+SIDE = 380
+"""Width of the controls beside the picture in pixels."""
+
+_LEAST = 120
+
 ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -54,12 +69,12 @@ class PlaneView(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._image = QImage()
+        self.image = QImage()
         self._zoom = 0.0  # 0 fits
         self._offset = QPointF()
         self._drag: tuple[QPoint, QPointF] | None = None
         self._moved = False
-        self._mark: tuple[int, int] | None = None
+        self.mark: tuple[int, int] | None = None
         self._marked = (1, 1)
 
     def sizeHint(self) -> QSize:
@@ -68,24 +83,16 @@ class PlaneView(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)
 
-    @property
-    def image(self) -> QImage:
-        return self._image
-
-    @property
-    def mark(self) -> tuple[int, int] | None:
-        return self._mark
-
     def show_image(self, image: QImage) -> None:
-        if image.size() != self._image.size():
-            self._zoom, self._offset, self._mark = 0.0, QPointF(), None
-        self._image = image
+        if image.size() != self.image.size():
+            self._zoom, self._offset, self.mark = 0.0, QPointF(), None
+        self.image = image
         self.update()
         self.zoomed.emit()
 
     def set_mark(self, pixel: tuple[int, int] | None, size: tuple[int, int] = (1, 1)) -> None:
-        if (pixel, size) != (self._mark, self._marked):
-            self._mark, self._marked = pixel, size
+        if (pixel, size) != (self.mark, self._marked):
+            self.mark, self._marked = pixel, size
             self.update()
 
     def zoom(self, factor: float | None) -> None:
@@ -110,16 +117,16 @@ class PlaneView(QWidget):
     def _scale(self) -> float:
         if self._zoom:
             return self._zoom
-        if self._image.isNull():
+        if self.image.isNull():
             return 1.0
-        room = min(self.width() / self._image.width(), self.height() / self._image.height())
+        room = min(self.width() / self.image.width(), self.height() / self.image.height())
         # Enlarge pixels by whole numbers only.
         ratio = self.devicePixelRatioF()
         return max(float(int(room * ratio)), 1.0) / ratio if room * ratio >= 1 else room
 
     @property
     def _frame(self) -> QRectF:
-        width, height = self._image.width() * self._scale, self._image.height() * self._scale
+        width, height = self.image.width() * self._scale, self.image.height() * self._scale
         corner = QPointF((self.width() - width) / 2, (self.height() - height) / 2) + self._offset
         return QRectF(corner.x(), corner.y(), width, height)
 
@@ -127,7 +134,7 @@ class PlaneView(QWidget):
         frame = self._frame
         x = int((place.x() - frame.x()) // self._scale)
         y = int((place.y() - frame.y()) // self._scale)
-        return (x, y) if 0 <= x < self._image.width() and 0 <= y < self._image.height() else None
+        return (x, y) if 0 <= x < self.image.width() and 0 <= y < self.image.height() else None
 
     def place_of(self, x: int, y: int) -> QPoint:
         frame = self._frame
@@ -136,16 +143,16 @@ class PlaneView(QWidget):
     # --- Qt ---
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._image.isNull():
+        if self.image.isNull():
             return
         colours = theme.of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
-        if self._image.hasAlphaChannel():
+        if self.image.hasAlphaChannel():
             painter.drawTiledPixmap(self._frame.intersected(QRectF(self.rect())), self._checks())
-        painter.drawImage(self._frame, self._image)
-        if self._mark is not None:
-            frame, (x, y) = self._frame, self._mark
+        painter.drawImage(self._frame, self.image)
+        if self.mark is not None:
+            frame, (x, y) = self._frame, self.mark
             wide, high = (max(count * self._scale, 5.0) for count in self._marked)
             middle_x = frame.x() + (x + self._marked[0] / 2) * self._scale
             middle_y = frame.y() + (y + self._marked[1] / 2) * self._scale
@@ -222,12 +229,12 @@ class PlaneView(QWidget):
             self.zoom(None)
         elif key == Qt.Key.Key_1:
             self.zoom(0)
-        elif key in ARROWS and not self._image.isNull():
+        elif key in ARROWS and not self.image.isNull():
             step = ARROWS[Qt.Key(key)]
-            x, y = self._mark or (0, 0)
-            if self._mark is not None:
+            x, y = self.mark or (0, 0)
+            if self.mark is not None:
                 x, y = x + step[0], y + step[1]
-            self._choose((min(max(x, 0), self._image.width() - 1), min(max(y, 0), self._image.height() - 1)))
+            self._choose((min(max(x, 0), self.image.width() - 1), min(max(y, 0), self.image.height() - 1)))
         else:
             super().keyPressEvent(event)
 
@@ -237,33 +244,19 @@ class PlaneView(QWidget):
 
 
 class ZoomBar(QWidget):
-    def __init__(self, plane: PlaneView, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    """Status line of a plane: the value under the pointer, and the zoom."""
+
+    def __init__(self, plane: PlaneView) -> None:
+        super().__init__()
         self.setObjectName("previewZoomBar")
         self._plane = plane
-        self.text = Elided(greedy=True, parent=self)
-        self.text.setObjectName("previewValue")
+        self.text = value_line("previewValue")
         self.percent = plain_label("", "previewZoom")
-        self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
-        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Actual size (1)"), 0)
-        bar = QHBoxLayout(self)
-        bar.setContentsMargins(8, 3, 8, 4)
-        bar.setSpacing(4)
-        bar.addWidget(self.text, 1)
-        bar.addWidget(self.percent)
-        bar.addWidget(self.fit)
-        bar.addWidget(self.real)
+        fit, real = self.tr("Fit into the view (0)"), self.tr("Actual size (1)")
+        self.fit = button("previewFit", self.tr("Fit"), lambda: plane.zoom(None), tip=fit, checkable=True)
+        self.real = button("previewReal", self.tr("1:1"), lambda: plane.zoom(0), tip=real, checkable=True)
+        self.setLayout(row(self.text, self.percent, self.fit, self.real, edges=(8, 3, 8, 4)))
         plane.zoomed.connect(self._follow)
-
-    def _button(self, name: str, text: str, tip: str, factor: float | None) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(name)
-        button.setText(text)
-        button.setToolTip(tip)
-        button.setCheckable(True)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        button.clicked.connect(lambda _: self._plane.zoom(factor))
-        return button
 
     def set_text(self, text: str) -> None:
         self.text.set_text(text)
@@ -277,3 +270,108 @@ class ZoomBar(QWidget):
         self.percent.setText(f"{100 * share:,.0f} %")
         self.fit.setChecked(self._plane.fits)
         self.real.setChecked(not self._plane.fits and share == 1)
+
+
+class PictureFrame(QWidget):
+    """Layout of a picture and its controls: above and below it, or beside it in a low panel."""
+
+    def __init__(self, above: QWidget, picture: QWidget, below: QWidget | None = None) -> None:
+        super().__init__()
+        self.setObjectName("previewFrame")
+        self.beside = False
+        self._parts = above, below
+        self.side = QScrollArea()
+        self.side.setObjectName("previewSide")
+        self.side.setAccessibleName(self.tr("Controls"))
+        self.side.setFrameShape(QFrame.Shape.NoFrame)
+        self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.side.setWidgetResizable(True)
+        self.side.setFixedWidth(px(SIDE))
+        self.side.hide()
+        inner, middle = QWidget(), QWidget()
+        self._inner = column(inner, None)
+        self.side.setWidget(inner)
+        self._column = column(middle, picture, grow=picture)
+        whole = QHBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(self.side)
+        whole.addWidget(middle, 1)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        above, below = self._parts
+        (self._inner if self.beside else self._column).insertWidget(0, above)
+        if below is not None:
+            # The last item of the controls beside the picture is a stretch; of the column, the picture.
+            (self._inner if self.beside else self._column).insertWidget(1 if self.beside else 2, below)
+        self.side.setVisible(self.beside)
+
+    def reveal(self, part: QWidget) -> None:
+        if self.beside:
+            self.side.ensureWidgetVisible(part, 0, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        # A wide panel may be lower, since the controls are beside the picture.
+        return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * px(SIDE) else least
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if (event.oldSize().width() >= 2 * px(SIDE)) != (self.width() >= 2 * px(SIDE)):
+            self.updateGeometry()
+        beside = self.height() < px(LOW) and self.width() >= 2 * px(SIDE)
+        if beside != self.beside:
+            self.beside = beside
+            self._arrange()
+
+
+class PictureView(ContentView):
+    """Decoded picture; its pixels are compressed together, so that each is linked to all bytes."""
+
+    label = "Picture"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.keys = self.plane = PlaneView()
+        self.bar = ZoomBar(self.plane)
+        self._pixels: NDArray[np.uint8] = np.zeros((0, 0, 4), np.uint8)
+        self._about = ""
+        self._size = 0
+        column(self, self.plane, self.bar, grow=self.plane)
+        self.plane.pointed.connect(self._point)
+        self.plane.chosen.connect(self._choose)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: PictureContent) -> NDArray[np.uint8]:
+        return picture_pixels(shard, content)
+
+    def show_preview(self, preview: Preview) -> None:
+        one = preview.content
+        assert isinstance(one, PictureContent)
+        # Keep a reference: QImage does not copy the pixels.
+        self._pixels = preview.prepared
+        rows, columns, _ = self._pixels.shape
+        frames = self.tr("{0} frames").format(f"{one.frames:,}") if one.frames > 1 else ""
+        self._about = " · ".join(filter(None, (f"{columns:,} × {rows:,}", one.mode, frames)))
+        self._size = len(one.data)
+        self.plane.set_mark(None)
+        self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888))
+        self.bar.set_text(self._about)
+
+    def picture(self) -> QImage:
+        return self.plane.image.copy()
+
+    def value_at(self, x: int, y: int) -> str:
+        red, green, blue, alpha = (int(value) for value in self._pixels[y, x])
+        faint = self.tr(", alpha {0}").format(alpha) if alpha < 255 else ""
+        return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"
+
+    def _point(self, x: int, y: int) -> None:
+        self.bar.set_text(self.value_at(x, y) if x >= 0 else self._about)
+        self.pointed.emit(0, self._size if x >= 0 else 0)
+
+    def _choose(self, x: int, y: int) -> None:
+        self.bar.set_text(self.value_at(x, y))
+        self.chosen.emit(0, self._size)

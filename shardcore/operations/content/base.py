@@ -1,0 +1,333 @@
+"""Base of all kinds of content, bytes of an unknown kind, and nested shards."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from shardcore.errors import UsageError
+from shardcore.model.optional_packages import not_installed
+from shardcore.model.text import Displayed, hex_rows, number_text, plural, visible
+from shardcore.shards.registry import all_formats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shardcore.shards.shard import Shard
+
+WHOLE = 64 << 20
+"""Maximum size of pictures, arrays and archives that are read whole."""
+
+LINES = 40
+"""Maximum lines, rows and members in the text of a content."""
+
+HTML_ROWS = 20
+"""Maximum rows, members and elements in the HTML of a content."""
+
+HTML_LETTERS = 4000
+"""Maximum characters of a text in HTML."""
+
+_STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
+_MOST_STRINGS = 10_000
+
+_DISTINCT = 3
+"""Minimum number of distinct non-zero bytes in a magic number that is accepted."""
+
+_SHARD_MARK = 4
+"""Minimum length of a magic number by which a nested shard is recognised."""
+
+
+class TextBlock(NamedTuple):
+    """Paragraph of a page, or preformatted text."""
+
+    text: str
+    code: bool = False
+    faint: bool = False
+
+
+class TableBlock(NamedTuple):
+    """Table of a page with the first of `count` rows, of which at most `most` are listed."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    count: int
+    noun: str
+    most: int = HTML_ROWS
+
+
+class PictureBlock(NamedTuple):
+    """Encoded picture of a page; `width` in pixels enlarges it without smoothing."""
+
+    data: bytes
+    format: str
+    width: int = 0
+
+
+class Rows(NamedTuple):
+    """Rows of text; `spans` are the bytes `[start, stop)` of each in the content."""
+
+    titles: Sequence[str]
+    cells: Sequence[tuple[str, ...]]
+    spans: Sequence[tuple[int, int]]
+
+
+class Part(NamedTuple):
+    """Bytes `[start, stop)` of a tensor or archive member in a content.
+
+    Attributes:
+        exact: True unless they are compressed.
+        in_tab: True if it is all that the content has, and is opened like a file.
+    """
+
+    name: str
+    start: int
+    stop: int
+    exact: bool = True
+    in_tab: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """First bytes of a content, and a function that reads more.
+
+    Attributes:
+        size: Total bytes; -1 if unknown.
+        first: Reads the first `n` bytes, or fewer if a limit applies.
+        recognise: Recognises other bytes, given their size and name.
+        most: Maximum size of a content that is read completely.
+        inside: True for the content of a compressed file; a compressed file in it is not decompressed.
+    """
+
+    head: bytes
+    size: int
+    name: str
+    first: Callable[[int], bytes]
+    recognise: Callable[[bytes, int, str], Content]
+    most: int = WHOLE
+    inside: bool = False
+
+    def whole(self) -> bytes:
+        return self.first(self.size) if 0 <= self.size <= self.most else self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Content(Displayed):
+    """Content of an object.
+
+    Attributes:
+        title: Short description: `PNG picture`, `Python source`.
+        size: Total bytes; -1 if unknown.
+        data: The bytes that were read, from the beginning.
+        note: Reason why the content is incomplete or shown as bytes, or empty.
+    """
+
+    kind: ClassVar[str] = "bytes"
+    shown_as: ClassVar[tuple[str, ...]] = ()
+    """Views that display it, the best first, of `array`, `picture`, `scene`, `tree`, `table` and `text`."""
+    parts: ClassVar[str] = ""
+    """Name of the parts that can be read on their own: `tensor`, or `member` for files; empty if there are none."""
+
+    title: str
+    size: int
+    data: bytes = field(repr=False)
+    note: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """True if all bytes were read."""
+        return self.size == len(self.data)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """`shown_as`, or nothing if this content is empty or incomplete."""
+        return self.shown_as
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> Content | None:
+        """Return the content if it is of this kind; FormatError if it is, but invalid."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return kind, title, size and properties as JSON values, without the bytes."""
+        size = self.size if self.size >= 0 else None
+        common = {"kind": self.kind, "title": self.title, "size": size, "read": len(self.data), "note": self.note}
+        return json_values(common | self.properties())
+
+    def to_text(self, *, colours: bool = False) -> str:
+        """Return title, note and first lines for a terminal; control characters are escaped.
+
+        Args:
+            colours: Add colours to source code.
+        """
+        return escaped(self.heading()) + escaped(self.lines())
+
+    def heading(self) -> Iterator[str]:
+        """Yield title and note."""
+        yield f"{self.title}, {plural(self.size, 'byte') if self.size >= 0 else 'unknown size'}"
+        if self.note:
+            yield f"note: {self.note}"
+
+    def properties(self) -> dict[str, Any]:
+        """Return what `to_json` adds for this kind."""
+        return {}
+
+    def lines(self) -> Iterable[str]:
+        """Return what `to_text` adds for this kind."""
+        return ()
+
+    def blocks(self) -> Iterator[TextBlock | TableBlock | PictureBlock | Content]:
+        """Yield the content as parts of an HTML page."""
+        yield TextBlock("\n".join(hex_rows(self.data[: 16 * 8], digits=6)), code=True)
+
+    def listing(self) -> Rows:
+        """Return the rows that the view `table` displays."""
+        return Rows((), (), ())
+
+    def pixels(self, shard: Shard, index: str | None = None) -> NDArray[np.uint8]:
+        """Return a picture of the content: grey of shape `(rows, columns)`, RGB or RGBA.
+
+        Args:
+            shard: The shard that contains it, whose decoder is used.
+            index: Slice of an array: comma-separated indices of the axes after the second.
+
+        Raises:
+            UsageError: The content is not complete, or there is no picture of this kind.
+        """
+        raise UsageError(f"--png needs an array, a picture, a mesh, a skeleton or annotations; this is {self.title}")
+
+    def _needs_all(self) -> None:
+        if not self.complete:
+            raise UsageError(f"--png needs the whole content; only {plural(len(self.data), 'byte')} were read")
+
+    def part(self, number: int) -> Part:
+        """Return the location of a tensor or archive member."""
+        raise IndexError(number)
+
+    def member(
+        self,
+        name: str,
+        read: Callable[[int, int], bytes],
+        recognise: Callable[[bytes, int, str], Content],
+        limit: int,
+    ) -> Content:
+        """Return a tensor or archive member as a content; see `member_content`.
+
+        `read` returns bytes of this content; `recognise` recognises bytes, given their size and name.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class BytesContent(Content):
+    """Bytes of an unknown kind.
+
+    Attributes:
+        strings: Printable strings in the bytes that were read: offset and text.
+    """
+
+    strings: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return ("table",) if self.strings else ()
+
+    @classmethod
+    def of(cls, data: bytes, size: int, note: str) -> BytesContent:
+        """Return bytes with their strings, and as title their kind of file by magic number."""
+        found = []
+        for match in _STRING.finditer(data):
+            found.append((match.start(), match[0].decode("ascii")))
+            if len(found) >= _MOST_STRINGS:
+                break
+        try:
+            kind = _file_kind(data)
+        except ModuleNotFoundError:
+            kind, note = "", note or not_installed("puremagic")
+        return cls(kind or ("Empty" if size == 0 else "Bytes"), size, data, note, tuple(found))
+
+    def lines(self) -> Iterator[str]:
+        yield from (f"{offset:>#10x}  {text[:100]}" for offset, text in self.strings[:LINES])
+        yield from rest(len(self.strings), LINES, "string")
+
+    def listing(self) -> Rows:
+        cells = [(f"{offset:#x}", text) for offset, text in self.strings]
+        return Rows(("Offset", "String"), cells, [(offset, offset + len(text)) for offset, text in self.strings])
+
+
+def _file_kind(data: bytes) -> str:
+    """Return the kind of file by magic number; empty if the match is weak, such as 16 zeros."""
+    import puremagic
+
+    try:
+        matches = puremagic.magic_string(data[:4096])
+    except (puremagic.PureError, ValueError, LookupError):
+        return ""
+    return next((one.name for one in matches if len({*(one.byte_match or b"")} - {0}) >= _DISTINCT), "")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardContent(Content):
+    """Shard stored as an object of a shard: name of its format, and evidence of the detection."""
+
+    kind: ClassVar[str] = "shard"
+
+    format: str = ""
+    why: str = ""
+
+    @classmethod
+    def recognise(cls, beginning: Beginning) -> ShardContent | None:
+        head = beginning.head
+        for one in all_formats():
+            marks = tuple(mark for mark in (*one.begins, *one.marks) if len(mark) >= _SHARD_MARK)
+            if marks and head.startswith(marks):
+                why = f"begins with the magic of {one.name}"
+                return cls(f"shard: {one.title}", beginning.size, head, "", one.name, why)
+        return None
+
+    def properties(self) -> dict[str, Any]:
+        return {"format": self.format}
+
+
+def rest(count: int, listed: int, noun: str, many: str = "") -> Iterator[str]:
+    """Yield a line for the items that are not listed, if there are any."""
+    if count > listed:
+        yield f"… and {plural(count - listed, noun, many)} more"
+
+
+def escaped(lines: Iterable[str]) -> str:
+    """Return lines as text without control characters."""
+    return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield rows as lines, in columns of at most 40 characters."""
+    rows, widths = list(rows), dict[int, int]()
+    for row in rows:
+        for column, cell in enumerate(row):
+            widths[column] = min(max(widths.get(column, 0), len(cell)), 40)
+    for row in rows:
+        yield "  ".join(cell[:40].ljust(widths[column]) for column, cell in enumerate(row)).rstrip()
+
+
+def json_values(value: Any) -> Any:
+    """Return JSON values: bytes as hex, arrays and tuples as lists, NaN and infinity as None, other objects as text."""
+    if isinstance(value, np.ndarray):
+        return [json_values(one) for one in value] if value.ndim else json_values(value[()])
+    if isinstance(value, np.floating):
+        return float(number_text(value)) if np.isfinite(value) else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): json_values(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    return value.item() if hasattr(value, "item") else str(value)
