@@ -68,20 +68,20 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect_task import ConnectTask
 from shardscope.tasks.find_key.dialog import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
+from shardscope.views.activity import Transfers
 from shardscope.views.diff.window import CompareShards
-from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hits import HitsTable
 from shardscope.views.inspector.panel import Inspector
-from shardscope.views.notes.panel import NotesPanel
+from shardscope.views.notes import NotesPanel
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.objects.temporary_files import MOST_FILES, DraggedNode
-from shardscope.views.places.panel import KeySpaceCards, PlacesPanel
+from shardscope.views.places import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.transfers.activity import Transfers
 from shardscope.widgets import fonts, playback, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused

@@ -12,7 +12,7 @@ from shardcore.model.text import size_text
 from shardscope.session.fetch_cost import CostlyRead
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
+from shardscope.widgets.request_costs import Price, money_text, price_called, seconds_text
 
 USUAL_RATE = 12_500_000
 """Assumed download speed in bytes per second (100 Mbit/s)."""

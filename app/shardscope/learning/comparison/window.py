@@ -41,7 +41,7 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scroll_area import scrolled
-from shardscope.widgets.table_model import Index, TableModel
+from shardscope.widgets.table import Index, TableModel
 
 _SIDE, _GAP, _BAR = 10.0, 6.0, 16.0
 _TICKS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 500_000)

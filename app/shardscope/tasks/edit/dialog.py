@@ -35,7 +35,7 @@ from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scroll_area import scrolled
-from shardscope.widgets.table_model import Index, TableModel
+from shardscope.widgets.table import Index, TableModel
 from shardscope.widgets.tick_box import TickBox
 
 Roles = Qt.ItemDataRole

@@ -34,11 +34,9 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_folder, folder_box
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import ColumnRule, TableModel, row_table
 
 MOST_HITS = 10_000
 """Maximum number of files listed."""

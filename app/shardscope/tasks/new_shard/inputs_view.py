@@ -22,7 +22,7 @@ from shardscope.tasks.new_shard.inputs import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import TableModel
 from shardscope.widgets.tick_box import TickBox
 
 Index = QModelIndex | QPersistentModelIndex

@@ -23,8 +23,8 @@ from shardcore.model.text import shown
 from shardscope.views.inspector.data_types import Reading, readings
 from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import SMALL, mono
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 

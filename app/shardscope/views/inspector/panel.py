@@ -61,10 +61,10 @@ from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageL
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.discard import discard
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.wrap_text import WrapText
 

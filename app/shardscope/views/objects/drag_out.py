@@ -152,14 +152,14 @@ class DragOut(QObject):
         # The table may already be deleted when its last events arrive.
         if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
-        match event.type():
-            case QEvent.Type.MouseButtonPress:
-                return self._press(event)
-            case QEvent.Type.MouseMove:
-                return self._move(event)
-            case QEvent.Type.MouseButtonRelease:
-                return self._release(event)
-        return False
+        kinds = QEvent.Type
+        handlers = {
+            kinds.MouseButtonPress: self._press,
+            kinds.MouseMove: self._move,
+            kinds.MouseButtonRelease: self._release,
+        }
+        handler = handlers.get(event.type())
+        return handler is not None and handler(event)
 
     def _press(self, event: QMouseEvent) -> bool:
         self._pressed = self._kept = None
@@ -230,7 +230,7 @@ class DragOut(QObject):
                     text = self.tr("More than {0} objects are selected: extract them instead")
                     self._session.say(text.format(f"{MOST_FILES:,}"), failed=True)
                 return
-        key = (id(shard), _identity(shard), chosen)
+        key = (id(shard), shard.source.identity if shard.source is not None else "", chosen)
         if self._job is not None and self._asked == key:
             # Writing started on the press; call `then` when it ends.
             self._then = then or self._then
@@ -268,10 +268,13 @@ class DragOut(QObject):
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
-        title = f"Prepare {_what(chosen)} to drag" if whole and old is None else ""
-        job = self._session.jobs.submit(
-            work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
-        )
+        def discard(prepared: Prepared | None) -> None:
+            if prepared is not None and prepared is not old:
+                prepared.remove()
+
+        what = chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
+        title = f"Prepare {what} to drag" if whole and old is None else ""
+        job = self._session.jobs.submit(work, key=("drag", self), title=title, done=done, discard=discard)
         self._job, self._asked = job, key
 
     def _limit(self, whole: bool) -> int | None:
@@ -346,19 +349,6 @@ class DragOut(QObject):
         drag.setPixmap(pixmap)
         drag.setHotSpot(QPoint(-10, -6))
         drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
-
-
-def _what(chosen: tuple[int, ...] | DraggedNode) -> str:
-    return chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
-
-
-def _discard(prepared: Prepared | None, old: Prepared | None) -> None:
-    if prepared is not None and prepared is not old:
-        prepared.remove()
-
-
-def _identity(shard: Shard) -> str:
-    return shard.source.identity if shard.source is not None else ""
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,10 +33,10 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
-from shardscope.views.objects.columns import ColumnVisibility
-from shardscope.views.objects.table import ObjectTable
+from shardscope.views.objects.model import ObjectModel, place_in
+from shardscope.views.objects.table import ColumnVisibility, ObjectTable
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.object_model import ObjectModel, place_in
+from shardscope.widgets.layouts import lay
 
 GAP = 4
 
@@ -126,94 +125,6 @@ class Chips(QWidget):
             menu.addAction(action)
 
 
-class FileSeeker(QObject):
-    def __init__(self, session: Session, note: Callable[[str], object], parent: QObject) -> None:
-        super().__init__(parent)
-        self._session = session
-        self._note = note
-
-    def seek(self, path: Path) -> None:
-        if self._session.shard is None:
-            return
-        # Unless a key matches, all objects are searched.
-        self._session.with_index(self.tr("Searching for {0}").format(path.name), lambda: self._seek(path))
-
-    def _seek(self, path: Path) -> None:
-        def take(found: FileMatch) -> None:
-            report(found.how)
-            if found.ref is not None:
-                self._session.select_row(found.ref.row)
-
-        def report(words: object) -> None:
-            if job is not None:
-                job.note = str(words)
-            self._session.message.emit(str(words))
-            self._note(str(words))
-
-        self._note(self.tr("searching for {0} …").format(path.name))
-        job = self._session.ask(
-            lambda shard, job: find_file(shard, path, job.progress),
-            take,
-            failed=lambda error: report(error_text(error)),
-            key=("seek", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-            title=self.tr("Find {0}").format(path.name),
-        )
-
-
-PAUSE_MILLISECONDS = 60
-"""Milliseconds before the sizes of a new selection are added up."""
-
-
-class SelectionSums(QObject):
-    changed = Signal()
-
-    def __init__(self, session: Session, table: ObjectTable) -> None:
-        super().__init__(table)
-        self._session = session
-        self._table = table
-        self._sum: SizeSum | None = None
-        self._pause = Debounce(self, self._add_up, PAUSE_MILLISECONDS)
-        table.selectionModel().selectionChanged.connect(self._start)
-        table.objects.modelReset.connect(self._start)
-
-    @property
-    def text(self) -> str:
-        count = self._table.selected_count()
-        if count < 2:
-            return ""
-        parts = [f"{count:,} selected"]
-        if self._sum is not None:
-            more = f" and {plural(self._sum.unknown, 'object')} of unknown size" if self._sum.unknown else ""
-            parts.append(f"{plural(self._sum.size, 'byte')}{more}")
-        return ", ".join(parts)
-
-    def _start(self, *_: object) -> None:
-        self._sum = None
-        if (older := self._session.jobs.newest(("sum", self))) is not None:
-            older.cancel()
-        self._pause.start()
-        self.changed.emit()
-
-    def _add_up(self) -> None:
-        chosen = self._table.selected_ranges()
-        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
-            return
-
-        def take(found: SizeSum) -> None:
-            self._sum = found
-            self.changed.emit()
-
-        self._session.ask(
-            lambda shard, job: add_up(shard, chosen, job.progress),
-            take,
-            key=("sum", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-        )
-
-
 class FilterField(QLineEdit):
     file_dropped = Signal(object)
 
@@ -289,6 +200,9 @@ TYPING_MILLISECONDS = 250
 DIM_MILLISECONDS = 200
 """Milliseconds of filtering after which the old rows are dimmed."""
 
+SUM_MILLISECONDS = 60
+"""Milliseconds before the sizes of a new selection are added up."""
+
 MANY_ROWS = 1_000_000
 """Number of rows above which filtering is listed in *Activity*."""
 
@@ -311,6 +225,7 @@ class ObjectPanel(QWidget):
         self._view = View()
         self._note, self._refused = "", False
         self._top: int | None = None
+        self._sum: SizeSum | None = None
         self.salvage_button: QPushButton | None = None
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
@@ -327,13 +242,12 @@ class ObjectPanel(QWidget):
         self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = ColumnVisibility(session, self.table, settings)
-        self.sums = SelectionSums(session, self.table)
-        self._seeker = FileSeeker(session, self._show_note, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
         self._typing = Debounce(self, self._apply, TYPING_MILLISECONDS)
         self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
+        self._summing = Debounce(self, self._add_up, SUM_MILLISECONDS)
         self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
@@ -350,27 +264,15 @@ class ObjectPanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 4)
-        bar.setSpacing(6)
-        bar.addWidget(self.filter, 1)
-        bar.addWidget(self.chips)
+        bar = lay(QHBoxLayout(), (self.filter, 1), self.chips, margins=(8, 4, 8, 4), spacing=6)
         # Fixed height, and never wider than the line above, so that the layout is stable.
         line = QWidget(self)
         line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        foot = self._foot = QHBoxLayout(line)
-        foot.setContentsMargins(8, 2, 8, 2)
-        foot.addWidget(self.status, 1)
-        for button in (self.load_button, self.earlier, self.later):
-            foot.addWidget(button)
         line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
+        buttons = self.load_button, self.earlier, self.later
+        self._foot = lay(QHBoxLayout(line), (self.status, 1), *buttons, margins=(8, 2, 8, 2), spacing=6)
         self.table.setMinimumSize(0, 48)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(line)
+        lay(QVBoxLayout(self), bar, (self.table, 1), line)
 
     def offer_salvage(self, action: QAction) -> None:
         button = self.salvage_button = QPushButton(action.text().replace("&", ""), self)
@@ -381,29 +283,34 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _connect(self) -> None:
-        session = self._session
-        session.opened.connect(lambda _: self._reload())
-        session.closed.connect(self._reload)
-        session.index_loaded.connect(self._rows_known)
-        session.index_changed.connect(self._index_changed)
-        session.notation_changed.connect(self._update)
-        session.selection_changed.connect(self._follow)
-        session.switched.connect(self._return_to_top)
-        self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
-        self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
-        self.table.row_opened.connect(self._open_row)
-        self.table.key_typed.connect(self._find_typed)
-        self.sums.changed.connect(self._update)
-        self.model.blocks_changed.connect(self._update)
-        self.model.page_failed.connect(self._failed)
-        self.filter.textChanged.connect(self._typing.again)
-        self.filter.returnPressed.connect(self._apply_now)
-        self.filter.file_dropped.connect(self.seek)
+        session, model, table = self._session, self.model, self.table
+        for signal, slot in (
+            (session.opened, lambda _: self._reload()),
+            (session.closed, self._reload),
+            (session.index_loaded, self._rows_known),
+            (session.index_changed, self._index_changed),
+            (session.notation_changed, self._update),
+            # Also while hidden: extracting and looking up act on the selected rows.
+            (session.selection_changed, self._follow),
+            (session.switched, self._return_to_top),
+            (session.jobs.changed, lambda job: self._update() if job is self._looking else None),
+            (table.rows_chosen, lambda row: session.select_row(row, self)),
+            (table.row_opened, self._open_row),
+            (table.key_typed, self._find_typed),
+            (table.horizontalHeader().sectionClicked, self._sort_by),
+            (table.selectionModel().selectionChanged, self._selection_changed),
+            (model.modelReset, self._selection_changed),
+            (model.blocks_changed, self._update),
+            (model.page_failed, lambda why: self._show_note(f"some rows cannot be read: {why}")),
+            (self.filter.textChanged, self._typing.again),
+            (self.filter.returnPressed, self._apply_now),
+            (self.filter.file_dropped, self.seek),
+            (self.hide_unused.triggered, self._hide),
+            (self.chips.chosen, lambda name, value: self._set_filter(toggled(self.filter.text(), name, value))),
+            (self.load_button.clicked, lambda _: session.want_index()),
+        ):
+            signal.connect(slot)
         self.filter.installEventFilter(self)
-        self.hide_unused.triggered.connect(self._hide)
-        self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
-        self.load_button.clicked.connect(lambda _: session.want_index())
-        session.jobs.changed.connect(lambda job: self._update() if job is self._looking else None)
 
     # --- what is open ---
 
@@ -589,7 +496,36 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        self._seeker.seek(path)
+        """Search a local file among the objects and select the object found."""
+        job: Job | None = None
+
+        def report(words: str) -> None:
+            if job is not None:
+                job.note = words
+            self._session.message.emit(words)
+            self._show_note(words)
+
+        def take(found: FileMatch) -> None:
+            report(found.how)
+            if found.ref is not None:
+                self._session.select_row(found.ref.row)
+
+        def find() -> None:
+            nonlocal job
+            self._show_note(self.tr("searching for {0} …").format(path.name))
+            job = self._session.ask(
+                lambda shard, job: find_file(shard, path, job.progress),
+                take,
+                failed=lambda error: report(error_text(error)),
+                key=("seek", self),
+                pool=Pool.CPU,
+                priority=JobPriority.SCAN,
+                title=self.tr("Find {0}").format(path.name),
+            )
+
+        if self._session.shard is not None:
+            # Unless a key matches, all objects are searched.
+            self._session.with_index(self.tr("Searching for {0}").format(path.name), find)
 
     def _show_note(self, note: str) -> None:
         self._note = note
@@ -617,6 +553,31 @@ class ObjectPanel(QWidget):
                 self._return_to_top()
 
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
+
+    def _selection_changed(self, *_: object) -> None:
+        self._sum = None
+        if (older := self._session.jobs.newest(("sum", self))) is not None:
+            older.cancel()
+        if self.table.selected_count() > 1:
+            self._summing.start()
+        self._update()
+
+    def _add_up(self) -> None:
+        chosen = self.table.selected_ranges()
+        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
+            return
+
+        def take(found: SizeSum) -> None:
+            self._sum = found
+            self._update()
+
+        self._session.ask(
+            lambda shard, job: add_up(shard, chosen, job.progress),
+            take,
+            key=("sum", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+        )
 
     def _is_looked_up(self, origin: object) -> bool:
         if not isinstance(origin, TraceWalk) or self.table.selected_count() != 1:
@@ -658,9 +619,6 @@ class ObjectPanel(QWidget):
         first, last = self.model.block
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
-    def _failed(self, message: str) -> None:
-        self._show_note(f"some rows cannot be read: {message}")
-
     @property
     def _looking(self) -> Job | None:
         return self._session.jobs.newest(("rows", self))
@@ -700,14 +658,21 @@ class ObjectPanel(QWidget):
             parts.append(f"searching …{done}")
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
-        if selected := self.sums.text:
-            parts.append(selected)
+        if (selected := self.table.selected_count()) > 1:
+            parts.append(f"{selected:,} selected{self._sum_text()}")
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
             # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
+
+    def _sum_text(self) -> str:
+        found = self._sum
+        if found is None:
+            return ""
+        more = f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
+        return f", {plural(found.size, 'byte')}{more}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

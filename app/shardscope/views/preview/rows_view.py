@@ -21,7 +21,7 @@ from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
