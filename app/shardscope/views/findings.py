@@ -25,7 +25,6 @@ from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table import Column, Index, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
@@ -173,11 +172,8 @@ class FindingsTable(QWidget):
             key is not None and (self.tr("Copy &key"), lambda: copy_text(key_text(key))),
             span is not None and (self.tr("Copy &range"), lambda: copy_text(f"{span.start}..{span.stop}")),
             (self.tr("Copy as &JSON"), lambda: copy_text(json.dumps(finding.to_json()))),
-            None,
         ]
-        menu = context_menu(self, entries)
-        add_picture(menu, self.table, "findings", session.say)
-        return menu
+        return context_menu(self.table, entries, "findings", session.say)
 
     def _retry(self) -> None:
         if self._session.report is not None:

@@ -19,7 +19,6 @@ from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
 
 _PATH = 2
@@ -130,11 +129,8 @@ class HitsTable(QWidget):
             None,
             (self.tr("Copy &offset"), lambda: copy_text(f"{int(hits.offsets[row]):#x}")),
             (every, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist()))),
-            None,
         ]
-        menu = context_menu(self, entries)
-        add_picture(menu, self.table, "hits", self._session.say)
-        return menu
+        return context_menu(self.table, entries, "hits", self._session.say)
 
 
 def _where(shard: Shard, hits: HitList, row: int) -> str:

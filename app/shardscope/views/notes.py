@@ -31,7 +31,6 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
-from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.table import Column, Entry, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.tick_box import TickBox
 
@@ -281,8 +280,5 @@ class NotesPanel(QWidget):
             None,
             (self.tr("&Copy text"), lambda: copy_lines(note.text)),
             (self.tr("Copy &offset"), lambda: copy_text(f"{note.span.start:#x}")),
-            None,
         ]
-        menu = context_menu(self, entries)
-        add_picture(menu, self.table, "notes", self._session.say)
-        return menu
+        return context_menu(self.table, entries, "notes", self._session.say)

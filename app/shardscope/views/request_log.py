@@ -28,96 +28,54 @@ from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
-from shardscope.widgets.save_picture import add_picture
 from shardscope.widgets.strip_paint import paint_swatch
 from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu
 
 Times = npt.NDArray[np.float64]
 
 
-_FIRST_CAPACITY = 1024
-
 LONGEST_PAUSE = 0.02
 """Maximum length in seconds of a pause between requests in the waterfall; longer pauses are shortened."""
 
 
 class RequestColumns:
-    """Records in the order in which they ended, with their times (seconds) and sizes (bytes) as arrays."""
+    """Records in the order in which they ended, with their times in seconds.
+
+    `rounds` are the round trips, counted from 1; a cache hit gets the number of the previous request, or 0.
+    """
 
     def __init__(self) -> None:
         self.records: list[Request] = []
-        self._times = np.zeros((3, _FIRST_CAPACITY))
-        self._sizes = np.zeros(_FIRST_CAPACITY, np.int64)
-        self._rounds = np.zeros(_FIRST_CAPACITY, np.int64)
-        self._hits = np.zeros(_FIRST_CAPACITY, bool)
+        self.begin, self.answer, self.end = np.zeros((3, 0))
+        self.hits = np.zeros(0, bool)
+        self.rounds = np.zeros(0, np.int64)
         # Running maxima of end and round, so that they can be searched.
-        self._latest = np.zeros(_FIRST_CAPACITY)
-        self._highest = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._latest, self._highest = np.zeros(0), [0]
 
     def __len__(self) -> int:
         return len(self.records)
 
-    @property
-    def begin(self) -> Times:
-        return self._times[0, : len(self)]
-
-    @property
-    def answer(self) -> Times:
-        return self._times[1, : len(self)]
-
-    @property
-    def end(self) -> Times:
-        return self._times[2, : len(self)]
-
-    @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        return self._sizes[: len(self)]
-
-    @property
-    def hits(self) -> npt.NDArray[np.bool_]:
-        return self._hits[: len(self)]
-
-    @property
-    def rounds(self) -> npt.NDArray[np.int64]:
-        """Round trip of each request, counted from 1; a cache hit gets the number of the previous request, or 0."""
-        return self._rounds[: len(self)]
-
     def extend(self, records: Sequence[Request]) -> None:
         """Append records; they must have ended later than those already present."""
-        first, count = len(self), len(self) + len(records)
-        self._make_room(count)
         self.records.extend(records)
-        new = slice(first, count)
-        self._times[0, new] = [one.at for one in records]
-        self._times[1, new] = [one.at + one.wait for one in records]
-        self._times[2, new] = [one.at + one.wait + one.transfer for one in records]
-        self._sizes[new] = [one.bytes for one in records]
-        self._hits[new] = [one.cached for one in records]
-        self._find_rounds(first, count)
+        begin = np.array([one.at for one in records])
+        answer = begin + [one.wait for one in records]
+        end = answer + [one.transfer for one in records]
+        hits = np.array([one.cached for one in records], bool)
+        self.rounds = np.append(self.rounds, self._find_rounds(begin, end, hits))
+        self.begin, self.answer = np.append(self.begin, begin), np.append(self.answer, answer)
+        self.end, self.hits = np.append(self.end, end), np.append(self.hits, hits)
 
-    def _make_room(self, count: int) -> None:
-        room = len(self._sizes)
-        if count <= room:
-            return
-        more = max(count, 2 * room) - room
-        self._times = np.pad(self._times, ((0, 0), (0, more)))
-        self._sizes, self._rounds = np.pad(self._sizes, (0, more)), np.pad(self._rounds, (0, more))
-        self._hits, self._latest = np.pad(self._hits, (0, more)), np.pad(self._latest, (0, more))
-        self._highest = np.pad(self._highest, (0, more))
-
-    def _find_rounds(self, first: int, count: int) -> None:
+    def _find_rounds(self, begin: Times, end: Times, hits: npt.NDArray[np.bool_]) -> list[int]:
         """Compute round trips: a request depends on all requests that had ended when it began."""
-        before = self._latest[first - 1] if first else 0.0
-        ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
-        self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
-        over = np.searchsorted(self._latest[:count], self._times[0, first:count], side="right")
-        highest, rounds = self._highest[:first].tolist(), []
-        for ended, hit in zip(over.tolist(), self._hits[first:count].tolist(), strict=True):
-            last = min(ended, len(highest))
-            own = (highest[last - 1] if last else 0) + (not hit)
-            rounds.append(own)
-            highest.append(max(own, highest[-1]) if highest else own)
-        self._rounds[first:count], self._highest[first:count] = rounds, highest[first:]
+        latest = np.append(self._latest, np.where(hits, 0.0, end))
+        self._latest = np.maximum.accumulate(latest)
+        rounds = []
+        ended = np.searchsorted(self._latest, begin, side="right")
+        for before, hit in zip(ended.tolist(), hits.tolist(), strict=True):
+            rounds.append(self._highest[min(before, len(self._highest) - 1)] + (not hit))
+            self._highest.append(max(rounds[-1], self._highest[-1]))
+        return rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,11 +493,8 @@ class RequestLogPanel(QWidget):
             (self.tr("Copy &address"), lambda: copy_text(record.address)),
             record.start is not None and (self.tr("Copy &range"), lambda: copy_text(span_text)),
             log is not None and (self.tr("Copy the log as &JSON lines"), lambda: copy_lines(log.lines())),
-            None,
         ]
-        menu = context_menu(self, entries)
-        add_picture(menu, self, "requests", self._session.say)
-        return menu
+        return context_menu(self, entries, "requests", self._session.say)
 
     # --- events ---
 

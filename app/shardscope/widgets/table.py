@@ -37,6 +37,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.save_picture import add_picture
 
 Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
@@ -392,8 +393,13 @@ class Table(QTableView):
 Entry = tuple[str, Callable[[], object]] | QAction | bool | None
 
 
-def context_menu(parent: QWidget, entries: Iterable[Entry]) -> QMenu:
-    """Return a menu that is deleted when it closes; None is a separator, False is left out."""
+def context_menu(
+    parent: QWidget, entries: Iterable[Entry], picture: str = "", report: Callable[[str, bool], object] | None = None
+) -> QMenu:
+    """Return a menu that is deleted when it closes; None is a separator, False is left out.
+
+    With `report`, the last entry saves a picture of the parent; it gets a message and whether that failed.
+    """
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     for entry in entries:
@@ -403,6 +409,9 @@ def context_menu(parent: QWidget, entries: Iterable[Entry]) -> QMenu:
             menu.addAction(entry)
         elif isinstance(entry, tuple):
             menu.addAction(entry[0], entry[1])
+    if report is not None:
+        menu.addSeparator()
+        add_picture(menu, parent, picture, report)
     return menu
 
 

@@ -7,6 +7,7 @@ Large ones are written when a drag starts, and can be dropped when they are read
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, QPointF, QRectF, Qt, QTimer, QUrl
 from PySide6.QtGui import (
@@ -121,7 +122,6 @@ class DragOut(QObject):
         self._dragging = False
         self._port = view.viewport() if isinstance(view, QAbstractItemView) else view
         self._port.installEventFilter(self)
-        view.installEventFilter(self)
         session.jobs.changed.connect(self._progressed)
         session.closed.connect(self._forget)
         session.jobs.submit(lambda _: self._folders.remove_stale(), priority=JobPriority.SCAN, lasting=True)
@@ -256,6 +256,7 @@ class DragOut(QObject):
             if self._job is not job:
                 return
             then, self._job, self._asked = self._then, None, None
+            self._catch_escape(wanted=False)
             if error is not None:
                 self._failed(error, report=then is not None)
             elif prepared is not None:
@@ -268,14 +269,17 @@ class DragOut(QObject):
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
-        def discard(prepared: Prepared | None) -> None:
-            if prepared is not None and prepared is not old:
-                prepared.remove()
-
         what = chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
         title = f"Prepare {what} to drag" if whole and old is None else ""
-        job = self._session.jobs.submit(work, key=("drag", self), title=title, done=done, discard=discard)
+        job = self._session.jobs.submit(
+            work, key=("drag", self), title=title, done=done, discard=partial(_discard, old)
+        )
         self._job, self._asked = job, key
+        self._catch_escape(wanted=True)
+
+    def _catch_escape(self, *, wanted: bool) -> None:
+        if self._view is not self._port:
+            (self._view.installEventFilter if wanted else self._view.removeEventFilter)(self)
 
     def _limit(self, whole: bool) -> int | None:
         if self._session.request.is_remote:
@@ -349,6 +353,11 @@ class DragOut(QObject):
         drag.setPixmap(pixmap)
         drag.setHotSpot(QPoint(-10, -6))
         drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
+
+
+def _discard(old: Prepared | None, prepared: Prepared | None) -> None:
+    if prepared is not None and prepared is not old:
+        prepared.remove()
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:

@@ -18,17 +18,8 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
-from shardscope.session.object_filter import toggled, wanted_names
-from shardscope.session.object_rows import (
-    FileMatch,
-    NeedsAllRows,
-    SomeRows,
-    View,
-    can_sort,
-    find_file,
-    place_of_key,
-    rows_of,
-)
+from shardscope.session.object_filter import FileMatch, SomeRows, find_file, place_of_key, toggled, wanted_names
+from shardscope.session.object_rows import NeedsAllRows, View, can_sort, rows_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
@@ -147,23 +138,24 @@ class FilterField(QLineEdit):
         self.setAcceptDrops(True)
         self.setMinimumWidth(172)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def _accept_file(self, event: QDropEvent) -> Path | None:
         urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-        else:
+        if len(urls) != 1 or not urls[0].isLocalFile():
+            return None
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        return Path(urls[0].toLocalFile())
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self._accept_file(event) is None:
             super().dragEnterEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            path = Path(urls[0].toLocalFile())
-            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
-        else:
+        path = self._accept_file(event)
+        if path is None:
             super().dropEvent(event)
+        else:
+            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
 
 
 def why_none(session: Session) -> str | None:
@@ -306,7 +298,7 @@ class ObjectPanel(QWidget):
             (self.filter.returnPressed, self._apply_now),
             (self.filter.file_dropped, self.seek),
             (self.hide_unused.triggered, self._hide),
-            (self.chips.chosen, lambda name, value: self._set_filter(toggled(self.filter.text(), name, value))),
+            (self.chips.chosen, lambda name, value: self.show_only(toggled(self.filter.text(), name, value))),
             (self.load_button.clicked, lambda _: session.want_index()),
         ):
             signal.connect(slot)
@@ -379,7 +371,7 @@ class ObjectPanel(QWidget):
         self._typing.stop()
         self._show_filter()
         self._top = state.top
-        wanted = View(state.text.strip(), state.view.order, state.view.descending)
+        wanted = replace(state.view, text=state.text.strip())
         if not wanted.plain:
             self._show(wanted)
 
@@ -392,24 +384,18 @@ class ObjectPanel(QWidget):
 
     # --- filter and order ---
 
-    def _set_filter(self, text: str) -> None:
+    def show_only(self, text: str) -> None:
         self.filter.setText(text)
         self._typing.stop()
         self._apply()
 
-    def show_only(self, text: str) -> None:
-        self._set_filter(text)
-
     def _hide(self, hidden: bool) -> None:
         words = [word for word in self.filter.text().split() if word != HIDE]
-        self._set_filter(" ".join([*words, HIDE] if hidden else words))
+        self.show_only(" ".join([*words, HIDE] if hidden else words))
 
     def _show_filter(self) -> None:
         self.chips.show_filter(self.filter.text())
         self.hide_unused.setChecked(HIDE in self.filter.text().split())
-
-    def _wanted(self) -> View:
-        return View(self.filter.text().strip(), self._view.order, self._view.descending)
 
     def _apply_now(self) -> None:
         self._typing.stop()
@@ -419,8 +405,9 @@ class ObjectPanel(QWidget):
     def _apply(self) -> None:
         self._show_filter()
         self._top = None
-        if self._wanted() != self._view:
-            self._show(self._wanted())
+        wanted = replace(self._view, text=self.filter.text().strip())
+        if wanted != self._view:
+            self._show(wanted)
 
     def _sort_by(self, section: int) -> None:
         order = self.model.columns[section].order
