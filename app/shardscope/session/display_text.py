@@ -34,6 +34,7 @@ _BEFORE_KEYS = frozenset(
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
 """Matches offsets in messages of shardcore: hashes are longer; flags and bytes have leading zeros."""
 
+
 class _Notation:
     decimal = False
 

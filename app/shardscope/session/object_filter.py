@@ -1,17 +1,63 @@
-"""Filter of the objects by key, size, row, state, kind and codec. No Qt here."""
+"""Filter of the objects by key, size, row, state, kind and codec; the search for keys and local files. No Qt here."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore import ObjectColumns, Objects, State, UsageError
+from shardcore import (
+    ObjectColumns,
+    ObjectRef,
+    Objects,
+    ObjectSlice,
+    Shard,
+    ShardError,
+    SourceError,
+    State,
+    UsageError,
+)
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.text import plural
+from shardcore.progress import Progress, no_progress
+
+STEP = 1 << 16
+"""Rows per array of `steps`."""
+
+PIECE = 1 << 20
+
+MANY_SIZES = 100_000
+"""Maximum number of rows for which a filter reads unknown sizes."""
+
+MAX_COMPARED = 500
+"""Maximum number of objects compared with a dropped file."""
+
+Rows = NDArray[np.int64]
+
+SomeRows = NDArray[np.integer]
+"""Row numbers, uint32 or int64; see `compact`."""
+
+NO_ROWS = np.empty(0, np.int64)
+
+
+def compact(objects: Objects) -> type[np.integer]:
+    return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
+
+
+def steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
+    for start in range(0, len(rows), STEP):
+        progress(start, len(rows))
+        yield rows[start : start + STEP].astype(np.int64)
+    progress(len(rows), len(rows))
+
 
 STATES = tuple(state.name.lower() for state in State)
 
@@ -40,6 +86,18 @@ class Filter:
         for rule in self.rules:
             wanted &= rule(columns)
         return wanted
+
+    def rows(self, objects: Objects, progress: Progress) -> SomeRows:
+        """Return the rows that meet the conditions, in the order of the format."""
+        kept: list[SomeRows] = []
+        sizes = self.by_size and len(objects) <= MANY_SIZES
+        for rows in steps(np.arange(len(objects), dtype=compact(objects)), progress):
+            if self.rules:
+                rows = rows[self.fits(objects.columns(rows, sizes=sizes))]
+            if self.key and len(rows):
+                rows = rows[fitting_keys(self.key, objects, rows)]
+            kept.append(rows.astype(compact(objects)))
+        return np.concatenate(kept) if kept else NO_ROWS
 
 
 def parse(text: str, objects: Objects) -> Filter:
@@ -173,3 +231,115 @@ def _names(column: str, text: str, negative: bool, objects: Objects) -> Fits:
         raise UsageError(f"name a {column} after {column}: {', '.join(names)}")
     numbers = np.array(wanted, np.uint8)
     return lambda columns: np.isin(getattr(columns, column), numbers, invert=negative)
+
+
+# --- search ---
+
+
+def exact_rows(shard: Shard, text: str) -> SomeRows | None:
+    """Return the rows with exactly this key; None if there are none. Needs no index."""
+    if not text:
+        return None
+    try:
+        found = shard.find_all(text)
+    except ShardError:
+        return None
+    # Take the rows without creating an object for each: there may be very many.
+    rows = found.row if isinstance(found, ObjectSlice) else np.array([ref.row for ref in found], np.int64)
+    rows = np.unique(rows[rows >= 0])
+    return rows if len(rows) else None
+
+
+def place_of_key(
+    objects: Objects, order: SomeRows | None, text: str, start: int, progress: Progress = no_progress
+) -> int | None:
+    """Return the position in `order` of the next key with a prefix, searching from `start` and wrapping around."""
+    rows, begins = np.arange(len(objects)) if order is None else order, (text, text.lower())
+    for first, part in ((start, rows[start:]), (0, rows[:start])):
+        at = first
+        for step in steps(part, progress):
+            for key in objects.key_texts(step):
+                if key is not None and key.startswith(begins):
+                    return at
+                at += 1
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FileMatch:
+    name: str
+    ref: ObjectRef | None
+    how: str
+
+
+def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> FileMatch:
+    """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
+
+    Raises:
+        UsageError: The path is a folder.
+        SourceError: The file cannot be read.
+    """
+    name = path.name
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: drop a single file to search for it")
+    digest, size = _digest(path, progress)
+    ref = _found(shard, digest)
+    if ref is not None:
+        return FileMatch(name, ref, f"{name} was found: its SHA-256 is the key of row {ref.row:,}.")
+    for key in (name, path.stem):
+        ref = _found(shard, key)
+        if ref is not None and _same(shard, ref, digest, size):
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has its name as key and the same content.")
+    if not shard.loaded:
+        shard.load_index(progress)
+    rows = _rows_of_size(shard.objects, size, progress)
+    for row in rows[:MAX_COMPARED].tolist():
+        ref = shard.objects.ref(row)
+        if _same(shard, ref, digest, size):
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has the same content.")
+    looked = f"no key is its SHA-256 ({digest[:12]}…)"
+    others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
+    rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
+    more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
+    return FileMatch(name, None, f"{name} was not found: {looked}, and {rest}{more}.")
+
+
+def _digest(path: Path, progress: Progress) -> tuple[str, int]:
+    try:
+        total = path.stat().st_size
+        with path.open("rb") as file:
+            return sha256_of(iter(partial(file.read, PIECE), b""), lambda at: progress(min(at, total), total))
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _found(shard: Shard, key: str) -> ObjectRef | None:
+    try:
+        ref = shard.find(key)
+    except ShardError:
+        return None
+    return ref if ref.row >= 0 else None
+
+
+def _same(shard: Shard, ref: ObjectRef, digest: str, size: int) -> bool:
+    if ref.size not in (-1, size):
+        return False
+    sha256, seen = hashlib.sha256(), 0
+    try:
+        for piece in shard.stream(ref):
+            sha256.update(piece)
+            seen += len(piece)
+            if seen > size:
+                return False
+    except ShardError:
+        return False
+    return sha256.hexdigest() == digest
+
+
+def _rows_of_size(objects: Objects, size: int, progress: Progress) -> Rows:
+    kept: list[Rows] = []
+    for rows in steps(np.arange(len(objects)), progress):
+        columns = objects.columns(rows)
+        fits = (columns.size == size) & np.isin(columns.state, np.array([State.LIVE, State.EXTERNAL], np.uint8))
+        kept.append(rows[fits])
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)

@@ -40,7 +40,7 @@ from shardscope.shell.notices import Notices
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.places.panel import KeySpaceCards
+from shardscope.views.places import KeySpaceCards
 from shardscope.widgets import fonts
 from shardscope.widgets.layouts import lay
 

@@ -22,9 +22,8 @@ from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine
 from shardscope.shell.notices import Notices, NoticeTone, question
 from shardscope.tasks.edit.actions import EditActions, EditChip
-from shardscope.tasks.edit.editor import LEAST, EditDialog
 from shardscope.tasks.edit.edit_switch import EditSwitch
-from shardscope.tasks.edit.editor import Editor, EditOutcome
+from shardscope.tasks.edit.editor import LEAST, EditDialog, Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
 from shardscope.views.hex.layout import HexPart

@@ -21,8 +21,8 @@ from shardcore import Depth
 from shardcore.teaching import resource_paths
 from shardscope.learning.comparison import CompareFormats
 from shardscope.learning.help.shortcuts import show_shortcuts
-from shardscope.learning.sandbox.sandbox import SandboxActions
 from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.learning.sandbox.sandbox import SandboxActions
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.actions import (
@@ -59,17 +59,17 @@ from shardscope.startup.settings import THEMES, Settings
 from shardscope.tasks.connect import ConnectTask
 from shardscope.tasks.find_key import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.activity import Transfers
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.objects.temporary_files import MOST_FILES, DraggedNode
-from shardscope.views.places.panel import KeySpaceCards, PlacesPanel
+from shardscope.views.places import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.transfers.activity import Transfers
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.save_picture import ask_picture
 

@@ -18,17 +18,17 @@ from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.session import Session
 from shardscope.shell.docks import Area, Panel, PanelDocks
-from shardscope.views.findings.hits import HitsTable
-from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.activity import Transfers
+from shardscope.views.findings import FindingsTable
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hits import HitsTable
 from shardscope.views.inspector.panel import Inspector
-from shardscope.views.notes.panel import NotesPanel
+from shardscope.views.notes import NotesPanel
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.panel import PlacesPanel
+from shardscope.views.places import PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.transfers.activity import Transfers
 
 _HIGH = 150
 """Height in pixels at 100 % below which a list or picture scrolls together with its tool bar."""

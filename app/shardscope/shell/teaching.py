@@ -31,7 +31,6 @@ from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
-from shardscope.views.hex.tabs import DrawingPlace
 
 SOON_MILLISECONDS = 100
 """Delay in milliseconds, so that several writes by an editor count as one change."""

@@ -31,12 +31,10 @@ from shardcore.teaching.resource_paths import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.status import Legend
-from shardscope.views.places.panel import recent_places
-from shardscope.views.places.place_list import PlaceList
+from shardscope.views.places import PlaceList, PlaceModel, recent_places
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, TITLE, px, sized, zoom
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.location_model import PlaceModel
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, widths_to_scale

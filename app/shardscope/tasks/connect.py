@@ -45,7 +45,7 @@ from shardscope.tasks.form import FieldForm
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import plain_label
-from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
+from shardscope.widgets.request_costs import Price, money_text, price_called, seconds_text
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3

@@ -22,10 +22,8 @@ from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import TaskDialog, thin_progress
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.file_dialogs import ask_folder, folder_box
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import ColumnRule, TableModel, row_table
 
 MOST_HITS = 10_000
 """Maximum number of files listed."""

@@ -16,11 +16,11 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import ScreenshotError, _save, png_of, settle
 from shardscope.startup.settings import Settings
-from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.findings import FindingsTable
 from shardscope.views.hex.status import tip_text
 from shardscope.views.inspector.panel import Inspector
-from shardscope.widgets import playback
 from shardscope.views.structure.node_model import COLUMNS
+from shardscope.widgets import playback
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 

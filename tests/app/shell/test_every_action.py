@@ -27,7 +27,7 @@ from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
-from shardscope.views.notes.panel import NotesPanel
+from shardscope.views.notes import NotesPanel
 from shardscope.widgets import fonts
 from shardscope.widgets.elided_label import Elided
 from tests.remote.servers import RangeServer

@@ -16,7 +16,7 @@ from shardcore.operations.notes import open_notes
 from shardscope.session.jobs import IO_THREADS, Job, JobPriority
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.single_instance import Handover
-from shardscope.views.notes.panel import NoteDialog, NotesPanel
+from shardscope.views.notes import NoteDialog, NotesPanel
 
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 

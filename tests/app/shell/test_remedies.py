@@ -21,7 +21,7 @@ from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.tasks.recover import RecoverTask
-from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.findings import FindingsTable
 from tests.app.conftest import extract_to
 from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer, StoreServer

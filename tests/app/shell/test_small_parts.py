@@ -17,9 +17,9 @@ from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.session import Session
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
-from shardscope.views.findings.panel import FindingsTable
-from shardscope.views.transfers.activity import JobList
-from shardscope.widgets.column_widths import ColumnWidth, share_width
+from shardscope.views.activity import JobList
+from shardscope.views.findings import FindingsTable
+from shardscope.widgets.table import ColumnWidth, share_width
 from tests.app.conftest import open_in
 
 

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.session.jobs import Job, Jobs, JobState
-from shardscope.views.findings.panel import FindingModel
-from shardscope.widgets.table_model import THING_ROLE
-from shardscope.widgets.transfer_model import TransferModel, percent
+from shardscope.views.activity import TransferModel, percent
+from shardscope.views.findings import FindingModel
+from shardscope.widgets.table import THING_ROLE
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 

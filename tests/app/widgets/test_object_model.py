@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import ObjectColumns, ObjectRef, Objects, SourceError
 from shardscope.session.session import Session
-from shardscope.widgets.object_model import KEY_ROLE, PAGE, ROW_ROLE, STATE_ROLE, ObjectModel
+from shardscope.views.objects.model import KEY_ROLE, PAGE, ROW_ROLE, STATE_ROLE, ObjectModel
 from tests.app.conftest import open_in
 
 

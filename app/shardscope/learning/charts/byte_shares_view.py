@@ -26,7 +26,7 @@ from shardscope.session.display_text import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.strip_paint import paint_ground
-from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
+from shardscope.widgets.table import THING_ROLE, Index, TableModel
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}

@@ -41,8 +41,8 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.discard import discard
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.wrap_text import WrapText

@@ -23,8 +23,8 @@ from shardscope.learning.parts import boxed, made
 from shardscope.session.display_text import offset_words
 from shardscope.session.selection import Selection
 from shardscope.widgets import theme
-from shardscope.widgets.discard import discard
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import discard
 
 
 class QuestionBox(QWidget):

@@ -49,12 +49,10 @@ from shardscope.tasks.edit.edit_switch import EditSwitch
 from shardscope.tasks.form import FieldForm, side_button
 from shardscope.tasks.task_dialog import Role, TaskDialog
 from shardscope.widgets import theme
-from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, px
 from shardscope.widgets.plain_text import plain_label, tip
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_model import Index, TableModel
+from shardscope.widgets.table import ColumnRule, Index, TableModel, row_table
 from shardscope.widgets.tick_box import TickBox
 
 Roles = Qt.ItemDataRole

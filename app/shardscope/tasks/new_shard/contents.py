@@ -31,7 +31,7 @@ from shardscope.tasks.form import side_button, switch
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import TableModel
 from shardscope.widgets.tick_box import TickBox
 
 MANIFEST_ENDING = ".jsonl"

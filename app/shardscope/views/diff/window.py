@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QFont, QKeySequence
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QHeaderView,
     QMenu,
     QProgressBar,
     QPushButton,
     QScrollBar,
     QSplitter,
-    QTableView,
+    QStyleOptionViewItem,
     QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from shardcore import DiffDepth, DiffKind, MemberDiff, Span
+from shardcore import DiffDepth, DiffKind, Span
 from shardcore.model.record import Value
 from shardcore.model.text import plural, size_text
 from shardcore.operations.byte_diff import DiffRun
@@ -45,7 +42,8 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.table_model import Index, TableModel
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.table import Column, Table, TableModel
 
 I64 = NDArray[np.int64]
 
@@ -75,25 +73,43 @@ class DiffColumn(IntEnum):
 
 
 class DiffObjectModel(TableModel):
-    """Objects of a comparison; `wanted` requests the keys of a page and carries its number and objects."""
+    """Entries are the numbers of objects in the comparison.
 
-    titles = ("Change", "Key", "Size left", "Size right", "Offset left", "Offset right")
-    numbers = frozenset({2, 3, 4, 5})
+    `wanted` requests the keys of a page and carries its number and objects; `resorted` requests the rows in `order`.
+    """
+
     things: I64 = np.zeros(0, np.int64)
+    sortable = True
 
     wanted = Signal(object, object)
+    resorted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(
+            parent,
+            (
+                Column("Change", self._change, tip=self._change_tip),
+                Column("Key", str, 120, stretched=True),
+                Column("Size left", partial(self._size, 0), number=True),
+                Column("Size right", partial(self._size, 1), number=True),
+                Column("Offset left", partial(self._offset, 0), number=True),
+                Column("Offset right", partial(self._offset, 1), number=True),
+            ),
+        )
         self.compared: ComparedPair | None = None
+        self.order = -1, Qt.SortOrder.AscendingOrder
         self._keys: OrderedDict[int, list[str]] = OrderedDict()
         self._asked: set[int] = set()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self.order = column, order
+        self.resorted.emit()
 
     def show_compared(self, compared: ComparedPair | None, numbers: I64) -> None:
         self.compared = compared
         self._keys.clear()
         self._asked.clear()
-        self.show_things(numbers)  # type: ignore[arg-type]
+        self.show_things(numbers)
 
     def take_keys(self, numbers: I64, page: int, keys: list[str]) -> None:
         """Store the keys of a page, unless other objects are shown meanwhile."""
@@ -106,22 +122,26 @@ class DiffObjectModel(TableModel):
         self.change(page * PAGE, min((page + 1) * PAGE, len(self.things)) - 1, DiffColumn.KEY)
 
     def text(self, row: int, column: int) -> str:
-        number, compared = int(self.things[row]), self.compared
-        assert compared is not None
-        if column == DiffColumn.CHANGE:
-            kind = KINDS[compared.found.kinds[number]]
-            return f"{SIGNS[kind]} {self.tr(kind.value)}"
-        if column == DiffColumn.KEY:
-            return self._key(row)
-        side, shift = (column - 2) % 2, column >= DiffColumn.FIRST_OFFSET
-        columns = compared.columns[side]
-        value = int((columns.start if shift else columns.size)[number])
-        return "–" if value < 0 else offset_words(value) if shift else f"{value:,}"
+        return self._key(row) if column == DiffColumn.KEY else super().text(row, column)
 
-    def tip(self, row: int, column: int) -> str:
-        compared = self.compared
-        why = compared.found.unread.get(int(self.things[row]), "") if compared is not None else ""
-        return "\n".join(part for part in (self.text(row, column), why) if part)
+    def _change(self, number: int) -> str:
+        assert self.compared is not None
+        kind = KINDS[self.compared.found.kinds[number]]
+        return f"{SIGNS[kind]} {self.tr(kind.value)}"
+
+    def _change_tip(self, number: int) -> str:
+        why = self.compared.found.unread.get(int(number), "") if self.compared is not None else ""
+        return "\n".join(part for part in (self._change(number), why) if part)
+
+    def _size(self, side: int, number: int) -> str:
+        assert self.compared is not None
+        size = int(self.compared.columns[side].size[number])
+        return "–" if size < 0 else f"{size:,}"
+
+    def _offset(self, side: int, number: int) -> str:
+        assert self.compared is not None
+        start = int(self.compared.columns[side].start[number])
+        return "–" if start < 0 else offset_words(start)
 
     def _key(self, row: int) -> str:
         page = row // PAGE
@@ -162,39 +182,6 @@ def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool
     return numbers[order[::-1] if down else order]
 
 
-class DiffFieldModel(TableModel):
-    titles = ("", "Field", "Left", "Right")
-    things: tuple[tuple[str, Value | None, Value | None], ...] = ()
-
-    def text(self, row: int, column: int) -> str:
-        name, first, second = self.things[row]
-        return ("≠" if first != second else "=", name, value_text(first), value_text(second))[column]
-
-    def spoken(self, row: int, column: int) -> str | None:
-        _, first, second = self.things[row]
-        return (self.tr("different") if first != second else self.tr("equal")) if column == 0 else None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.FontRole and index.isValid():
-            _, first, second = self.things[index.row()]
-            font = QFont()
-            font.setBold(first != second)
-            return font
-        return super().data(index, role)
-
-
-class DiffMemberModel(TableModel):
-    titles = ("Change", "Shard", "Bytes left", "Bytes right", "Objects")
-    numbers = frozenset({2, 3})
-    things: Sequence[MemberDiff] = ()
-
-    def text(self, row: int, column: int) -> str:
-        member = self.things[row]
-        counts = ", ".join(f"{count:,} {kind.value}" for kind, count in member.counts.items() if count)
-        sizes = [f"{size:,}" if size is not None else "–" for size in (member.first, member.second)]
-        return (f"{SIGNS[member.change]} {member.change.value}", member.name, *sizes, member.why or counts)[column]
-
-
 def value_text(value: Value | None) -> str:
     match value:
         case None:
@@ -206,6 +193,43 @@ def value_text(value: Value | None) -> str:
         case bytes():
             return value.hex(" ")
     return str(value)
+
+
+FieldRow = tuple[str, Value | None, Value | None]
+
+
+def _differs(row: FieldRow) -> bool:
+    return row[1] != row[2]
+
+
+def _bold(option: QStyleOptionViewItem, _: theme.Palette, row: FieldRow) -> None:
+    option.font.setBold(_differs(row))
+
+
+FIELD_COLUMNS = (
+    Column("", lambda row: "≠" if _differs(row) else "=", spoken=lambda row: "different" if _differs(row) else "equal"),
+    Column("Field", lambda row: row[0], 120, look=_bold),
+    Column("Left", lambda row: value_text(row[1]), 60, look=_bold),
+    Column("Right", lambda row: value_text(row[2]), 60, look=_bold, stretched=True),
+)
+
+
+def _member_size(size: int | None) -> str:
+    return f"{size:,}" if size is not None else "–"
+
+
+MEMBER_COLUMNS = (
+    Column("Change", lambda member: f"{SIGNS[member.change]} {member.change.value}"),
+    Column("Shard", lambda member: member.name, 120),
+    Column("Bytes left", lambda member: _member_size(member.first), number=True),
+    Column("Bytes right", lambda member: _member_size(member.second), number=True),
+    Column(
+        "Objects",
+        lambda member: member.why or ", ".join(f"{n:,} {kind.value}" for kind, n in member.counts.items() if n),
+        120,
+        stretched=True,
+    ),
+)
 
 
 _COMPARED = {
@@ -253,47 +277,20 @@ class DiffWindow(QDialog):
         return QSize(600, 400)
 
     def _make_tables(self) -> None:
-        self.objects, self.fields, self.members = DiffObjectModel(self), DiffFieldModel(self), DiffMemberModel(self)
-        widths = (12, 30, 11, 11, 13, 13)
-        self.table = self._table("diffObjects", self.tr("Objects that differ"), self.objects, widths, (1,))
-        self.table.setSortingEnabled(False)
-        self.table.horizontalHeader().setSectionsClickable(True)
-        self.table.horizontalHeader().setSortIndicatorShown(True)
-        self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        field_table = self._table("diffFields", self.tr("Header fields"), self.fields, (3, 24, 22, 22), (2, 3))
-        member_table = self._table("diffShards", self.tr("Shards"), self.members, (12, 20, 14, 14, 20), (4,))
+        self.objects = DiffObjectModel(self)
+        self.fields, self.members = TableModel(self, FIELD_COLUMNS), TableModel(self, MEMBER_COLUMNS)
+        self.table = Table(self.objects, self, "diffObjects", self.tr("Objects that differ"))
+        fields = Table(self.fields, self, "diffFields", self.tr("Header fields"))
+        members = Table(self.members, self, "diffShards", self.tr("Shards"))
+        for table in (self.table, fields, members):
+            table.setAlternatingRowColors(True)
+            table.setTabKeyNavigation(False)
         self.facts = QTabWidget(self)
         self.facts.setObjectName("diffFacts")
         self.facts.setDocumentMode(True)
-        self.facts.addTab(field_table, self.tr("Fields"))
-        self.facts.addTab(member_table, self.tr("Shards"))
+        self.facts.addTab(fields, self.tr("Fields"))
+        self.facts.addTab(members, self.tr("Shards"))
         self.facts.setTabVisible(1, False)
-
-    def _table(
-        self, name: str, title: str, model: TableModel, widths: tuple[int, ...], stretched: tuple[int, ...]
-    ) -> QTableView:
-        table = QTableView(self)
-        table.setObjectName(name)
-        table.setAccessibleName(title)
-        table.setModel(model)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setTabKeyNavigation(False)
-        table.setWordWrap(False)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column in stretched:
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(16)
-        for column, digits in enumerate(widths):
-            header.resizeSection(column, digits * self.fontMetrics().horizontalAdvance("0"))
-        return table
 
     def _make_buttons(self) -> None:
         self._damage = ""
@@ -341,45 +338,25 @@ class DiffWindow(QDialog):
         return button
 
     def _lay_out(self) -> None:
-        chips = QHBoxLayout()
-        chips.setSpacing(6)
-        for chip in self.chips.values():
-            chips.addWidget(chip)
-        chips.addStretch(1)
         objects = QWidget(self)
-        column = QVBoxLayout(objects)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(chips)
-        column.addWidget(self.table, 1)
-        above = QSplitter(Qt.Orientation.Horizontal, self)
-        above.setObjectName("diffAbove")
-        above.setChildrenCollapsible(False)
-        above.addWidget(self.facts)
-        above.addWidget(objects)
-        above.setSizes([420, 700])
-        both = QSplitter(Qt.Orientation.Vertical, self)
-        both.setObjectName("diffParts")
-        both.setChildrenCollapsible(False)
-        both.addWidget(above)
-        both.addWidget(self._make_bytes())
-        both.setSizes([300, 420])
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        for widget in (self.progress, self.cancel, self.contents):
-            top.addWidget(widget)
-        top.insertWidget(0, self.headline, 1)
-        bottom = QHBoxLayout()
-        bottom.setSpacing(8)
-        bottom.addWidget(self.line, 1)
-        bottom.addWidget(self.previous)
-        bottom.addWidget(self.next)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(12, 10, 12, 10)
-        whole.setSpacing(8)
-        whole.addLayout(top)
-        whole.addWidget(both, 1)
-        whole.addLayout(bottom)
+        chips = lay(QHBoxLayout(), *self.chips.values(), 1, spacing=6)
+        lay(QVBoxLayout(objects), chips, (self.table, 1), spacing=4)
+        above = self._split("diffAbove", Qt.Orientation.Horizontal, self.facts, objects, [420, 700])
+        both = self._split("diffParts", Qt.Orientation.Vertical, above, self._make_bytes(), [300, 420])
+        top = lay(QHBoxLayout(), (self.headline, 1), self.progress, self.cancel, self.contents, spacing=8)
+        bottom = lay(QHBoxLayout(), (self.line, 1), self.previous, self.next, spacing=8)
+        lay(QVBoxLayout(self), top, (both, 1), bottom, margins=(12, 10, 12, 10), spacing=8)
+
+    def _split(
+        self, name: str, orientation: Qt.Orientation, one: QWidget, other: QWidget, sizes: list[int]
+    ) -> QSplitter:
+        split = QSplitter(orientation, self)
+        split.setObjectName(name)
+        split.setChildrenCollapsible(False)
+        split.addWidget(one)
+        split.addWidget(other)
+        split.setSizes(sizes)
+        return split
 
     def _make_bytes(self) -> QWidget:
         below = QWidget(self)
@@ -400,12 +377,9 @@ class DiffWindow(QDialog):
                 self.tr("Opens the file at the selected bytes"),
                 partial(self._open_tab, side),
             )
-            line = QHBoxLayout()
-            line.addWidget(title, 1)
-            line.addWidget(tab)
             self.titles.append(title)
             self.tabs.append(tab)
-            grid.addLayout(line, 0, side)
+            grid.addLayout(lay(QHBoxLayout(), (title, 1), tab, spacing=6), 0, side)
             grid.addWidget(self.strips[side], 1, side)
             grid.addWidget(self.views[side], 2, side)
             grid.setColumnStretch(side, 1)
@@ -420,7 +394,7 @@ class DiffWindow(QDialog):
         self.jobs.progressed.connect(self._progressed)
         self.objects.wanted.connect(self._ask_keys)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
-        self.table.horizontalHeader().sectionClicked.connect(lambda _: self._fill())
+        self.objects.resorted.connect(self._fill)
         self.state.chosen.connect(self._show_run)
         self.state.counted.connect(self._show_counted)
         self.state.failed.connect(lambda words: self.say(words, error=True))
@@ -479,12 +453,11 @@ class DiffWindow(QDialog):
         if self.chips[DiffKind.EQUAL].isChecked():
             every = np.concatenate([every, np.flatnonzero(found.kinds == CODES[DiffKind.EQUAL])])
         numbers = every[np.isin(found.kinds[every], kinds)]
-        header = self.table.horizontalHeader()
-        column, down = header.sortIndicatorSection(), header.sortIndicatorOrder() is Qt.SortOrder.DescendingOrder
-        if column < 0 or column >= len(self.objects.titles):
+        column, order = self.objects.order
+        if column < 0:
             self.objects.show_compared(compared, numbers)
             return
-        work = partial(sorted_numbers, compared, numbers, column, down)
+        work = partial(sorted_numbers, compared, numbers, column, order is Qt.SortOrder.DescendingOrder)
         self.jobs.ask(work, partial(self.objects.show_compared, compared), key="order", pool=Pool.CPU)
 
     def _ask_keys(self, page: int, numbers: NDArray[np.int64]) -> None:
@@ -581,9 +554,9 @@ class DiffWindow(QDialog):
             self.progress.setRange(0, 1000)
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 
-    def _failed(self, words: Any) -> None:
+    def _failed(self, words: str) -> None:
         self._stopped()
-        self.say(str(words), error=True)
+        self.say(words, error=True)
 
     def _cancelled(self) -> None:
         self._stopped()

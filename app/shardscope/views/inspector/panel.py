@@ -61,8 +61,8 @@ from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.wrap_text import WrapText
 

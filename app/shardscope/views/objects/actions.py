@@ -21,11 +21,11 @@ from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract import ExtractTask
+from shardscope.views.objects.model import RowPage
 from shardscope.views.objects.table import ObjectTable
-from shardscope.widgets.object_model import RowPage
 
 T = TypeVar("T")
-Values = list[str | int | None]
+Row = tuple[str | int | None, ...]
 
 MAX_KEYS = 1_000_000
 """Maximum number of keys copied."""
@@ -107,18 +107,18 @@ class ObjectActions(QObject):
             lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
         )
 
-    def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
+    def _copy_rows(self, text_of: Callable[[list[str], list[Row]], str]) -> None:
         chosen, names = self._table.selected_ranges(), self._table.visible_columns
+        columns = [column for column in self._table.objects.columns if column.name in names]
         if not len(chosen):
             return
 
         def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
-            values: list[Values] = []
+            values: list[Row] = []
             for rows in chosen.head(MAX_ROWS).pieces():
                 job.check()
-                page = RowPage.read(shard.objects, rows)
-                for at, row in enumerate(rows.tolist()):
-                    values.append([row if name == "row" else page.value(shard, at, name) for name in names])
+                page = RowPage.read(shard, shard.objects, rows)
+                values += zip(*(column.known(page) for column in columns), strict=True)
             return len(values), QByteArray(text_of(names, values).encode())
 
         self._session.ask(
@@ -211,12 +211,12 @@ class ObjectActions(QObject):
         return job
 
 
-def _table_text(names: list[str], rows: list[Values]) -> str:
+def _table_text(names: list[str], rows: list[Row]) -> str:
     lines = [names, *(["" if value is None else key_text(str(value)) for value in row] for row in rows)]
     return "\n".join(map("\t".join, lines))
 
 
-def _json_text(names: list[str], rows: list[Values]) -> str:
+def _json_text(names: list[str], rows: list[Row]) -> str:
     return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, indent=1)
 
 

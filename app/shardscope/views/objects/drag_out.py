@@ -7,6 +7,7 @@ Large ones are written when a drag starts, and can be dropped when they are read
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, QPointF, QRectF, Qt, QTimer, QUrl
 from PySide6.QtGui import (
@@ -121,7 +122,6 @@ class DragOut(QObject):
         self._dragging = False
         self._port = view.viewport() if isinstance(view, QAbstractItemView) else view
         self._port.installEventFilter(self)
-        view.installEventFilter(self)
         session.jobs.changed.connect(self._progressed)
         session.closed.connect(self._forget)
         session.jobs.submit(lambda _: self._folders.remove_stale(), priority=JobPriority.SCAN, lasting=True)
@@ -152,14 +152,14 @@ class DragOut(QObject):
         # The table may already be deleted when its last events arrive.
         if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
-        match event.type():
-            case QEvent.Type.MouseButtonPress:
-                return self._press(event)
-            case QEvent.Type.MouseMove:
-                return self._move(event)
-            case QEvent.Type.MouseButtonRelease:
-                return self._release(event)
-        return False
+        kinds = QEvent.Type
+        handlers = {
+            kinds.MouseButtonPress: self._press,
+            kinds.MouseMove: self._move,
+            kinds.MouseButtonRelease: self._release,
+        }
+        handler = handlers.get(event.type())
+        return handler is not None and handler(event)
 
     def _press(self, event: QMouseEvent) -> bool:
         self._pressed = self._kept = None
@@ -230,7 +230,7 @@ class DragOut(QObject):
                     text = self.tr("More than {0} objects are selected: extract them instead")
                     self._session.say(text.format(f"{MOST_FILES:,}"), failed=True)
                 return
-        key = (id(shard), _identity(shard), chosen)
+        key = (id(shard), shard.source.identity if shard.source is not None else "", chosen)
         if self._job is not None and self._asked == key:
             # Writing started on the press; call `then` when it ends.
             self._then = then or self._then
@@ -256,6 +256,7 @@ class DragOut(QObject):
             if self._job is not job:
                 return
             then, self._job, self._asked = self._then, None, None
+            self._catch_escape(wanted=False)
             if error is not None:
                 self._failed(error, report=then is not None)
             elif prepared is not None:
@@ -268,11 +269,17 @@ class DragOut(QObject):
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
-        title = f"Prepare {_what(chosen)} to drag" if whole and old is None else ""
+        what = chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
+        title = f"Prepare {what} to drag" if whole and old is None else ""
         job = self._session.jobs.submit(
-            work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
+            work, key=("drag", self), title=title, done=done, discard=partial(_discard, old)
         )
         self._job, self._asked = job, key
+        self._catch_escape(wanted=True)
+
+    def _catch_escape(self, *, wanted: bool) -> None:
+        if self._view is not self._port:
+            (self._view.installEventFilter if wanted else self._view.removeEventFilter)(self)
 
     def _limit(self, whole: bool) -> int | None:
         if self._session.request.is_remote:
@@ -348,17 +355,9 @@ class DragOut(QObject):
         drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
 
 
-def _what(chosen: tuple[int, ...] | DraggedNode) -> str:
-    return chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
-
-
-def _discard(prepared: Prepared | None, old: Prepared | None) -> None:
+def _discard(old: Prepared | None, prepared: Prepared | None) -> None:
     if prepared is not None and prepared is not old:
         prepared.remove()
-
-
-def _identity(shard: Shard) -> str:
-    return shard.source.identity if shard.source is not None else ""
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,25 +18,16 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
-from shardscope.session.object_filter import toggled, wanted_names
-from shardscope.session.object_rows import (
-    FileMatch,
-    NeedsAllRows,
-    SomeRows,
-    View,
-    can_sort,
-    find_file,
-    place_of_key,
-    rows_of,
-)
+from shardscope.session.object_filter import FileMatch, SomeRows, find_file, place_of_key, toggled, wanted_names
+from shardscope.session.object_rows import NeedsAllRows, View, can_sort, rows_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
-from shardscope.views.objects.columns import ColumnVisibility
-from shardscope.views.objects.table import ObjectTable
+from shardscope.views.objects.model import ObjectModel, place_in
+from shardscope.views.objects.table import ColumnVisibility, ObjectTable
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.object_model import ObjectModel, place_in
+from shardscope.widgets.layouts import lay
 
 GAP = 4
 
@@ -126,94 +116,6 @@ class Chips(QWidget):
             menu.addAction(action)
 
 
-class FileSeeker(QObject):
-    def __init__(self, session: Session, note: Callable[[str], object], parent: QObject) -> None:
-        super().__init__(parent)
-        self._session = session
-        self._note = note
-
-    def seek(self, path: Path) -> None:
-        if self._session.shard is None:
-            return
-        # Unless a key matches, all objects are searched.
-        self._session.with_index(self.tr("Searching for {0}").format(path.name), lambda: self._seek(path))
-
-    def _seek(self, path: Path) -> None:
-        def take(found: FileMatch) -> None:
-            report(found.how)
-            if found.ref is not None:
-                self._session.select_row(found.ref.row)
-
-        def report(words: object) -> None:
-            if job is not None:
-                job.note = str(words)
-            self._session.message.emit(str(words))
-            self._note(str(words))
-
-        self._note(self.tr("searching for {0} …").format(path.name))
-        job = self._session.ask(
-            lambda shard, job: find_file(shard, path, job.progress),
-            take,
-            failed=lambda error: report(error_text(error)),
-            key=("seek", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-            title=self.tr("Find {0}").format(path.name),
-        )
-
-
-PAUSE_MILLISECONDS = 60
-"""Milliseconds before the sizes of a new selection are added up."""
-
-
-class SelectionSums(QObject):
-    changed = Signal()
-
-    def __init__(self, session: Session, table: ObjectTable) -> None:
-        super().__init__(table)
-        self._session = session
-        self._table = table
-        self._sum: SizeSum | None = None
-        self._pause = Debounce(self, self._add_up, PAUSE_MILLISECONDS)
-        table.selectionModel().selectionChanged.connect(self._start)
-        table.objects.modelReset.connect(self._start)
-
-    @property
-    def text(self) -> str:
-        count = self._table.selected_count()
-        if count < 2:
-            return ""
-        parts = [f"{count:,} selected"]
-        if self._sum is not None:
-            more = f" and {plural(self._sum.unknown, 'object')} of unknown size" if self._sum.unknown else ""
-            parts.append(f"{plural(self._sum.size, 'byte')}{more}")
-        return ", ".join(parts)
-
-    def _start(self, *_: object) -> None:
-        self._sum = None
-        if (older := self._session.jobs.newest(("sum", self))) is not None:
-            older.cancel()
-        self._pause.start()
-        self.changed.emit()
-
-    def _add_up(self) -> None:
-        chosen = self._table.selected_ranges()
-        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
-            return
-
-        def take(found: SizeSum) -> None:
-            self._sum = found
-            self.changed.emit()
-
-        self._session.ask(
-            lambda shard, job: add_up(shard, chosen, job.progress),
-            take,
-            key=("sum", self),
-            pool=Pool.CPU,
-            priority=JobPriority.SCAN,
-        )
-
-
 class FilterField(QLineEdit):
     file_dropped = Signal(object)
 
@@ -236,23 +138,24 @@ class FilterField(QLineEdit):
         self.setAcceptDrops(True)
         self.setMinimumWidth(172)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def _accept_file(self, event: QDropEvent) -> Path | None:
         urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-        else:
+        if len(urls) != 1 or not urls[0].isLocalFile():
+            return None
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        return Path(urls[0].toLocalFile())
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self._accept_file(event) is None:
             super().dragEnterEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            path = Path(urls[0].toLocalFile())
-            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
-        else:
+        path = self._accept_file(event)
+        if path is None:
             super().dropEvent(event)
+        else:
+            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
 
 
 def why_none(session: Session) -> str | None:
@@ -289,6 +192,9 @@ TYPING_MILLISECONDS = 250
 DIM_MILLISECONDS = 200
 """Milliseconds of filtering after which the old rows are dimmed."""
 
+SUM_MILLISECONDS = 60
+"""Milliseconds before the sizes of a new selection are added up."""
+
 MANY_ROWS = 1_000_000
 """Number of rows above which filtering is listed in *Activity*."""
 
@@ -311,6 +217,7 @@ class ObjectPanel(QWidget):
         self._view = View()
         self._note, self._refused = "", False
         self._top: int | None = None
+        self._sum: SizeSum | None = None
         self.salvage_button: QPushButton | None = None
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
@@ -327,13 +234,12 @@ class ObjectPanel(QWidget):
         self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = ColumnVisibility(session, self.table, settings)
-        self.sums = SelectionSums(session, self.table)
-        self._seeker = FileSeeker(session, self._show_note, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
         self._typing = Debounce(self, self._apply, TYPING_MILLISECONDS)
         self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
+        self._summing = Debounce(self, self._add_up, SUM_MILLISECONDS)
         self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
@@ -350,27 +256,15 @@ class ObjectPanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 4)
-        bar.setSpacing(6)
-        bar.addWidget(self.filter, 1)
-        bar.addWidget(self.chips)
+        bar = lay(QHBoxLayout(), (self.filter, 1), self.chips, margins=(8, 4, 8, 4), spacing=6)
         # Fixed height, and never wider than the line above, so that the layout is stable.
         line = QWidget(self)
         line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        foot = self._foot = QHBoxLayout(line)
-        foot.setContentsMargins(8, 2, 8, 2)
-        foot.addWidget(self.status, 1)
-        for button in (self.load_button, self.earlier, self.later):
-            foot.addWidget(button)
         line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
+        buttons = self.load_button, self.earlier, self.later
+        self._foot = lay(QHBoxLayout(line), (self.status, 1), *buttons, margins=(8, 2, 8, 2), spacing=6)
         self.table.setMinimumSize(0, 48)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(line)
+        lay(QVBoxLayout(self), bar, (self.table, 1), line)
 
     def offer_salvage(self, action: QAction) -> None:
         button = self.salvage_button = QPushButton(action.text().replace("&", ""), self)
@@ -381,29 +275,34 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _connect(self) -> None:
-        session = self._session
-        session.opened.connect(lambda _: self._reload())
-        session.closed.connect(self._reload)
-        session.index_loaded.connect(self._rows_known)
-        session.index_changed.connect(self._index_changed)
-        session.notation_changed.connect(self._update)
-        session.selection_changed.connect(self._follow)
-        session.switched.connect(self._return_to_top)
-        self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
-        self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
-        self.table.row_opened.connect(self._open_row)
-        self.table.key_typed.connect(self._find_typed)
-        self.sums.changed.connect(self._update)
-        self.model.blocks_changed.connect(self._update)
-        self.model.page_failed.connect(self._failed)
-        self.filter.textChanged.connect(self._typing.again)
-        self.filter.returnPressed.connect(self._apply_now)
-        self.filter.file_dropped.connect(self.seek)
+        session, model, table = self._session, self.model, self.table
+        for signal, slot in (
+            (session.opened, lambda _: self._reload()),
+            (session.closed, self._reload),
+            (session.index_loaded, self._rows_known),
+            (session.index_changed, self._index_changed),
+            (session.notation_changed, self._update),
+            # Also while hidden: extracting and looking up act on the selected rows.
+            (session.selection_changed, self._follow),
+            (session.switched, self._return_to_top),
+            (session.jobs.changed, lambda job: self._update() if job is self._looking else None),
+            (table.rows_chosen, lambda row: session.select_row(row, self)),
+            (table.row_opened, self._open_row),
+            (table.key_typed, self._find_typed),
+            (table.horizontalHeader().sectionClicked, self._sort_by),
+            (table.selectionModel().selectionChanged, self._selection_changed),
+            (model.modelReset, self._selection_changed),
+            (model.blocks_changed, self._update),
+            (model.page_failed, lambda why: self._show_note(f"some rows cannot be read: {why}")),
+            (self.filter.textChanged, self._typing.again),
+            (self.filter.returnPressed, self._apply_now),
+            (self.filter.file_dropped, self.seek),
+            (self.hide_unused.triggered, self._hide),
+            (self.chips.chosen, lambda name, value: self.show_only(toggled(self.filter.text(), name, value))),
+            (self.load_button.clicked, lambda _: session.want_index()),
+        ):
+            signal.connect(slot)
         self.filter.installEventFilter(self)
-        self.hide_unused.triggered.connect(self._hide)
-        self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
-        self.load_button.clicked.connect(lambda _: session.want_index())
-        session.jobs.changed.connect(lambda job: self._update() if job is self._looking else None)
 
     # --- what is open ---
 
@@ -472,7 +371,7 @@ class ObjectPanel(QWidget):
         self._typing.stop()
         self._show_filter()
         self._top = state.top
-        wanted = View(state.text.strip(), state.view.order, state.view.descending)
+        wanted = replace(state.view, text=state.text.strip())
         if not wanted.plain:
             self._show(wanted)
 
@@ -485,24 +384,18 @@ class ObjectPanel(QWidget):
 
     # --- filter and order ---
 
-    def _set_filter(self, text: str) -> None:
+    def show_only(self, text: str) -> None:
         self.filter.setText(text)
         self._typing.stop()
         self._apply()
 
-    def show_only(self, text: str) -> None:
-        self._set_filter(text)
-
     def _hide(self, hidden: bool) -> None:
         words = [word for word in self.filter.text().split() if word != HIDE]
-        self._set_filter(" ".join([*words, HIDE] if hidden else words))
+        self.show_only(" ".join([*words, HIDE] if hidden else words))
 
     def _show_filter(self) -> None:
         self.chips.show_filter(self.filter.text())
         self.hide_unused.setChecked(HIDE in self.filter.text().split())
-
-    def _wanted(self) -> View:
-        return View(self.filter.text().strip(), self._view.order, self._view.descending)
 
     def _apply_now(self) -> None:
         self._typing.stop()
@@ -512,8 +405,9 @@ class ObjectPanel(QWidget):
     def _apply(self) -> None:
         self._show_filter()
         self._top = None
-        if self._wanted() != self._view:
-            self._show(self._wanted())
+        wanted = replace(self._view, text=self.filter.text().strip())
+        if wanted != self._view:
+            self._show(wanted)
 
     def _sort_by(self, section: int) -> None:
         order = self.model.columns[section].order
@@ -589,7 +483,36 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        self._seeker.seek(path)
+        """Search a local file among the objects and select the object found."""
+        job: Job | None = None
+
+        def report(words: str) -> None:
+            if job is not None:
+                job.note = words
+            self._session.message.emit(words)
+            self._show_note(words)
+
+        def take(found: FileMatch) -> None:
+            report(found.how)
+            if found.ref is not None:
+                self._session.select_row(found.ref.row)
+
+        def find() -> None:
+            nonlocal job
+            self._show_note(self.tr("searching for {0} …").format(path.name))
+            job = self._session.ask(
+                lambda shard, job: find_file(shard, path, job.progress),
+                take,
+                failed=lambda error: report(error_text(error)),
+                key=("seek", self),
+                pool=Pool.CPU,
+                priority=JobPriority.SCAN,
+                title=self.tr("Find {0}").format(path.name),
+            )
+
+        if self._session.shard is not None:
+            # Unless a key matches, all objects are searched.
+            self._session.with_index(self.tr("Searching for {0}").format(path.name), find)
 
     def _show_note(self, note: str) -> None:
         self._note = note
@@ -617,6 +540,31 @@ class ObjectPanel(QWidget):
                 self._return_to_top()
 
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
+
+    def _selection_changed(self, *_: object) -> None:
+        self._sum = None
+        if (older := self._session.jobs.newest(("sum", self))) is not None:
+            older.cancel()
+        if self.table.selected_count() > 1:
+            self._summing.start()
+        self._update()
+
+    def _add_up(self) -> None:
+        chosen = self.table.selected_ranges()
+        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
+            return
+
+        def take(found: SizeSum) -> None:
+            self._sum = found
+            self._update()
+
+        self._session.ask(
+            lambda shard, job: add_up(shard, chosen, job.progress),
+            take,
+            key=("sum", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+        )
 
     def _is_looked_up(self, origin: object) -> bool:
         if not isinstance(origin, TraceWalk) or self.table.selected_count() != 1:
@@ -658,9 +606,6 @@ class ObjectPanel(QWidget):
         first, last = self.model.block
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
-    def _failed(self, message: str) -> None:
-        self._show_note(f"some rows cannot be read: {message}")
-
     @property
     def _looking(self) -> Job | None:
         return self._session.jobs.newest(("rows", self))
@@ -700,14 +645,21 @@ class ObjectPanel(QWidget):
             parts.append(f"searching …{done}")
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
-        if selected := self.sums.text:
-            parts.append(selected)
+        if (selected := self.table.selected_count()) > 1:
+            parts.append(f"{selected:,} selected{self._sum_text()}")
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
             # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
+
+    def _sum_text(self) -> str:
+        found = self._sum
+        if found is None:
+            return ""
+        more = f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
+        return f", {plural(found.size, 'byte')}{more}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

@@ -1,9 +1,9 @@
-"""Table view of the objects, for any number of rows."""
+"""Table view of the objects, for any number of rows, and the choice of its columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import (
@@ -11,14 +11,18 @@ from PySide6.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
+    QPoint,
     QPointF,
     QRect,
     QRectF,
     Qt,
+    QTimer,
     Signal,
 )
 from PySide6.QtGui import (
+    QAction,
     QColor,
     QFocusEvent,
     QFont,
@@ -29,29 +33,27 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QResizeEvent,
+    QStandardItem,
+    QStandardItemModel,
 )
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QHeaderView,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTableView, QWidget
 
 from shardcore import State
 from shardscope.session.debounce import Debounce
+from shardscope.session.object_counts import ObjectCounts
 from shardscope.session.row_ranges import RowRanges
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.objects.model import STRUCK, LoadedPage, ObjectColumn, ObjectModel
 from shardscope.widgets import theme
-from shardscope.widgets.column_widths import MOST_ROUNDS, ColumnWidth, share_width
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.object_model import ObjectModel
+from shardscope.widgets.table import ColumnFitter, ColumnWidth
 
 MARGIN = 7.0
 
 MAX_KEPT = 4000
-"""Maximum number of rows whose texts are cached."""
+"""Maximum number of painted rows that are cached."""
 
 BAR_SPACE = 40
 """Width of the bars left of the sizes in pixels."""
@@ -59,16 +61,25 @@ BAR_SPACE = 40
 _LEAST_BAR = 12
 _BAR_STRENGTH = 0.45
 
-_QUIET = ("row", "codec", "stored")
-_STRUCK = (State.DELETED, State.TOMBSTONED)
+_TONES = {
+    None: "muted",
+    State.UNUSED: "muted",
+    State.DELETED: "muted",
+    State.TOMBSTONED: "muted",
+    State.DAMAGED: "error",
+}
+"""Colours of rows by state; other rows have the colours of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
+    """Elided texts of the visible columns with their offsets in pixels; `size` is -1 if unknown."""
+
     texts: list[str]
-    places: list[float]
-    state: State | None
-    share: float = 0.0
+    lefts: list[float]
+    tone: str
+    struck: bool
+    size: int
 
 
 class ObjectRowPainter:
@@ -76,6 +87,7 @@ class ObjectRowPainter:
         self._table = table
         self._model = model
         self._rows: dict[int, _PaintedRow] = {}
+        self._widths: list[tuple[int, int]] = []
         self.restyle()
 
     def forget(self, *_: object) -> None:
@@ -90,123 +102,109 @@ class ObjectRowPainter:
         self._struck.setStrikeOut(True)
         self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
 
+    def metrics(self, column: ObjectColumn) -> QFontMetricsF:
+        return self._metrics[column.name == "key"]
+
     def paint(self, painter: QPainter, area: QRect) -> None:
-        table = self._table
+        table, model = self._table, self._model
         colours = theme.of(table)
         painter.fillRect(area, colours.base)
         height, first = row_height(table), table.rowAt(max(area.top(), 0))
         if first < 0:
             return
         last = table.rowAt(area.bottom())
-        last = self._model.rowCount() - 1 if last < 0 else last
+        last = model.rowCount() - 1 if last < 0 else last
         top = table.rowViewportPosition(first)
-        selected = self._selected(first, last)
+        selected = {
+            place
+            for part in selected_places(table)
+            for place in range(max(part.start, first), min(part.stop, last + 1))
+        }
         ground = theme.selected(table)[0]
         for place in selected:
             painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), ground)
-        if not table.hasFocus():
-            # On the inactive colour, texts keep their own colours.
-            selected = set()
-        rows = [self._row(place) for place in range(first, last + 1)]
-        metrics = self._metrics[False]
-        base = top + (height - metrics.height()) / 2 + metrics.ascent()
-        for number, column in enumerate(self._model.columns):
-            if table.isColumnHidden(number):
-                continue
+        # On the inactive colour, texts keep their own colours.
+        inverted = {place - first for place in selected} if table.hasFocus() else set()
+        widths = [(n, table.columnWidth(n)) for n in range(len(model.columns)) if not table.isColumnHidden(n)]
+        if widths != self._widths or len(self._rows) > MAX_KEPT:
+            self._widths = widths
+            self._rows.clear()
+        rows = [self._rows.get(place) or self._lay_out(place) for place in range(first, last + 1)]
+        for at, (number, width) in enumerate(widths):
             left = table.columnViewportPosition(number)
-            if left > area.right() or left + table.columnWidth(number) < area.left():
-                continue
-            if column.name == "size":
-                self._paint_bars(painter, number, left, top, rows, selected, first)
-            self._paint_column(painter, number, column.name, left, base, rows, selected, first)
+            if left <= area.right() and left + width >= area.left():
+                if model.columns[number].name == "size":
+                    self._paint_bars(painter, colours, at, QPoint(left, top), rows, inverted)
+                self._paint_column(painter, colours, at, QPoint(left, top), rows, inverted)
         self._outline(painter, first, last, top)
 
-    def width_of(self, text: str, column: str) -> float:
-        return self._metrics[column == "key"].horizontalAdvance(text)
-
-    def sign(self, column: str, state: State | None) -> str:
-        return "✖ " if column == "state" and state is State.DAMAGED else ""
-
-    def _selected(self, first: int, last: int) -> set[int]:
-        inside: set[int] = set()
-        for part in selected_places(self._table):
-            inside.update(range(max(part.start, first), min(part.stop, last + 1)))
-        return inside
+    def _lay_out(self, place: int) -> _PaintedRow:
+        row = self._model.row_texts(place)
+        texts: list[str] = []
+        lefts: list[float] = []
+        for number, width in self._widths:
+            column, text = self._model.columns[number], row.texts[number]
+            metrics, room = self._metrics[column.name == "key"], width - 2 * MARGIN
+            wide = metrics.horizontalAdvance(text)
+            if column.number:
+                lefts.append(MARGIN + max(room - wide, 0.0))
+            else:
+                text = cut_text(metrics, text, room) if wide > room else text
+                lefts.append(MARGIN)
+            texts.append(text)
+        made = _PaintedRow(texts, lefts, _TONES.get(row.state, ""), row.state in STRUCK, row.size)
+        if row.state is not None:
+            self._rows[place] = made
+        return made
 
     def _paint_column(
         self,
         painter: QPainter,
-        number: int,
-        name: str,
-        left: int,
-        base: float,
-        rows: list[_PaintedRow],
-        selected: set[int],
-        first: int,
+        colours: theme.Palette,
+        at: int,
+        corner: QPoint,
+        rows: Sequence[_PaintedRow],
+        inverted: Collection[int],
     ) -> None:
-        colours, height = theme.of(self._table), row_height(self._table)
-        key = name == "key"
-        painter.setFont(self._mono if key else self._plain)
-        usual = colours.muted if name in _QUIET else colours.text
+        height, metrics = row_height(self._table), self._metrics[False]
+        base = corner.y() + (height - metrics.height()) / 2 + metrics.ascent()
+        column = self._model.columns[self._widths[at][0]]
+        key = column.name == "key"
+        font = self._mono if key else self._plain
+        painter.setFont(font)
+        tones = {"": colours.muted if column.muted else colours.text, "muted": colours.muted, "error": colours.error}
         pen: QColor | None = None
-        for at, row in enumerate(rows):
-            colour = colours.base if first + at in selected else row_colour(colours, row.state) or usual
+        for number, row in enumerate(rows):
+            colour = colours.base if number in inverted else tones[row.tone]
             if colour is not pen:
                 painter.setPen(colour)
                 pen = colour
-            struck = key and row.state in _STRUCK
-            if struck:
+            if key and row.struck:
                 painter.setFont(self._struck)
-            painter.drawText(QPointF(left + row.places[number], base + at * height), row.texts[number])
-            if struck:
-                painter.setFont(self._mono)
+            painter.drawText(QPointF(corner.x() + row.lefts[at], base + number * height), row.texts[at])
+            if key and row.struck:
+                painter.setFont(font)
 
     def _paint_bars(
         self,
         painter: QPainter,
-        number: int,
-        left: int,
-        top: int,
-        rows: list[_PaintedRow],
-        selected: set[int],
-        first: int,
+        colours: theme.Palette,
+        at: int,
+        corner: QPoint,
+        rows: Sequence[_PaintedRow],
+        inverted: Collection[int],
     ) -> None:
-        colours, height = theme.of(self._table), row_height(self._table)
-        room = min((row.places[number] for row in rows), default=0.0) - 2 * MARGIN
-        if room < _LEAST_BAR:
+        height, largest = row_height(self._table), self._model.largest
+        room = min((row.lefts[at] for row in rows), default=0.0) - 2 * MARGIN
+        if room < _LEAST_BAR or largest <= 0:
             return
-        for at, row in enumerate(rows):
-            if row.share > 0:
-                colour = QColor(colours.base if first + at in selected else colours.accent)
+        for number, row in enumerate(rows):
+            if row.size > 0:
+                colour = QColor(colours.base if number in inverted else colours.accent)
                 colour.setAlphaF(_BAR_STRENGTH)
-                long = max(room * min(row.share, 1.0), 1.0)
-                painter.fillRect(QRectF(left + MARGIN, top + at * height + 6, long, height - 12), colour)
-
-    def _row(self, place: int) -> _PaintedRow:
-        found = self._rows.get(place)
-        if found is None:
-            found = self._made(place)
-            if found.state is not None:
-                if len(self._rows) >= MAX_KEPT:
-                    self._rows.clear()
-                self._rows[place] = found
-        return found
-
-    def _made(self, place: int) -> _PaintedRow:
-        table = self._table
-        texts, state = self._model.row_texts(place)
-        places: list[float] = []
-        for number, column in enumerate(self._model.columns):
-            key = column.name == "key"
-            texts[number] = self.sign(column.name, state) + texts[number]
-            metrics = self._metrics[key]
-            room = table.columnWidth(number) - 2 * MARGIN
-            width = metrics.horizontalAdvance(texts[number])
-            if width > room and not column.number:
-                texts[number] = cut_text(metrics, texts[number], room)
-                width = metrics.horizontalAdvance(texts[number])
-            places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
-        return _PaintedRow(texts, places, state, self._model.share_of(place))
+                long = max(room * min(row.size / largest, 1.0), 1.0)
+                bar = QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12)
+                painter.fillRect(bar, colour)
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
         table = self._table
@@ -228,31 +226,16 @@ def selected_places(table: QTableView) -> list[range]:
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
-def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
-    match state:
-        case State.DAMAGED:
-            return colours.error
-        case State.UNUSED | State.DELETED | State.TOMBSTONED | None:
-            return colours.muted
-    return None
-
-
 Index = QModelIndex | QPersistentModelIndex
 
 MAX_PIXELS = 2**31 - 1
 """Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
-
-SHORT_TEXT = 12
-"""Minimum width in digits of the columns kind, state and shard."""
 
 MANY_SELECTED = 10_000
 """Number of rows above which a change of the selection repaints the whole view."""
 
 _VEIL = 150
 """Opacity (0 to 255) of the overlay that dims outdated rows."""
-
-LONG_KEY = 14
-"""Minimum width in digits of the column key."""
 
 
 class ObjectTable(QTableView):
@@ -273,11 +256,10 @@ class ObjectTable(QTableView):
         self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
         self._painter = ObjectRowPainter(self, model)
         self._largest = 0
-        self._sized: tuple[tuple[str, ...], dict[str, int], float] = ((), {}, 0.0)
+        self._sized: object = None
         self._texts: dict[str, float] = {}
-        self._by_hand: dict[str, int] = {}
-        self._names = frozenset(column.name for column in model.columns)
-        self._sizing = False
+        self._titles = QStandardItemModel(self)
+        self._titled: Sequence[ObjectColumn] = ()
         self.setObjectName("objectTable")
         self.setAccessibleName(self.tr("Objects"))
         self.setModel(model)
@@ -292,24 +274,96 @@ class ObjectTable(QTableView):
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        # A header checks whether a whole row is selected, one call per row; an empty selection model avoids that.
+        rows.setSelectionModel(QItemSelectionModel(model, rows))
         header = self.horizontalHeader()
+        # Qt would call a model in Python eight times per title and paint.
+        header.setModel(self._titles)
         header.setHighlightSections(False)
         header.setSectionsClickable(True)
         header.setMinimumSectionSize(48)
-        for one in (header, rows):
-            # Headers check whether a whole column is selected, one call per row; an empty selection model avoids that.
-            one.setSelectionModel(QItemSelectionModel(model, one))
         # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
+        self._show_titles()
+        self.fitter = ColumnFitter(self, self._width, lambda: self._key)
         self._measure()
-        model.modelReset.connect(self._size_columns)
-        model.dataChanged.connect(lambda *_: self._measure_texts())
-        self.verticalScrollBar().valueChanged.connect(lambda _: self._measure_texts())
+        model.modelReset.connect(self._reset_columns)
+        model.page_loaded.connect(self._measure_page)
+        model.layoutChanged.connect(self._measure_pages)
         self.clicked.connect(self._click)
-        header.sectionResized.connect(self._resized)
-        # The painter does not cache rows that are not loaded, so `dataChanged` is not needed.
-        model.modelReset.connect(self._painter.forget)
-        header.sectionResized.connect(self._painter.forget)
+
+    # --- columns ---
+
+    @property
+    def _key(self) -> int:
+        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
+
+    @property
+    def visible_columns(self) -> list[str]:
+        return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
+
+    def show_columns(self, names: Collection[str]) -> None:
+        for number, column in enumerate(self.objects.columns):
+            self.setColumnHidden(number, column.name not in names)
+        self.fitter.soon.start()
+        self.viewport().update()
+
+    def _show_titles(self) -> None:
+        columns = self.objects.columns
+        if columns == self._titled:
+            return
+        self._titled = columns
+        self._titles.setColumnCount(len(columns))
+        for number, column in enumerate(columns):
+            title = QStandardItem(column.title)
+            for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.TextAlignmentRole):
+                title.setData(self.objects.headerData(number, Qt.Orientation.Horizontal, role), role)
+            self._titles.setHorizontalHeaderItem(number, title)
+
+    def _reset_columns(self) -> None:
+        self._show_titles()
+        self._painter.forget()
+        grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
+        digit = self._painter.metrics(self.objects.columns[0]).horizontalAdvance("0")
+        sized = [column.name for column in self.objects.columns], grown, digit
+        if sized != self._sized:
+            self._sized = sized
+            self._texts = {name: digits * digit for name, digits in grown.items()}
+        self.fitter.soon.start()
+
+    def set_largest(self, offset: int) -> None:
+        self._largest = offset
+        self._reset_columns()
+
+    def reset_widths(self) -> None:
+        self._sized = None
+        self._reset_columns()
+        self._measure_pages()
+        self.fitter.reset()
+
+    def _measure_page(self, page: LoadedPage) -> None:
+        for number, column in enumerate(self.objects.columns):
+            texts = [row.texts[number] for row in page.texts]
+            wide = max(map(self._painter.metrics(column).horizontalAdvance, texts), default=0.0)
+            if wide > self._texts.get(column.name, 0.0):
+                self._texts[column.name] = wide
+                self.fitter.soon.start()
+
+    def _measure_pages(self) -> None:
+        self._painter.forget()
+        for page in self.objects.pages:
+            self._measure_page(page)
+        self.viewport().update()
+
+    def _width(self, number: int) -> ColumnWidth:
+        column, header = self.objects.columns[number], self.horizontalHeader()
+        title = max(header.sectionSizeHint(number), header.minimumSectionSize())
+        text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
+        if column.number:
+            needed = max(title, text)
+            return ColumnWidth(max(title, text + BAR_SPACE) if column.name == "size" else needed, needed)
+        least = column.digits * self._painter.metrics(column).horizontalAdvance("0") + 2 * MARGIN
+        return ColumnWidth(max(title, text), max(title, min(text, math.ceil(least))))
 
     # --- geometry ---
 
@@ -322,103 +376,12 @@ class ObjectTable(QTableView):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         kinds = QEvent.Type
-        if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "_painter"):
+        if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "fitter"):
             self._painter.restyle()
             if event.type() != kinds.PaletteChange:
                 self._measure()
-                self._measure_texts()
-
-    def set_largest(self, offset: int) -> None:
-        self._largest = offset
-        self._size_columns()
-
-    def _size_columns(self) -> None:
-        digit = self._painter.width_of("0", "size")
-        grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
-        columns = tuple(column.name for column in self.objects.columns)
-        if (columns, grown, digit) != self._sized:
-            self._sized = columns, grown, digit
-            self._texts = {name: digits * digit for name, digits in grown.items()}
-        self._fit()
-
-    @property
-    def _key(self) -> int:
-        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
-
-    @property
-    def visible_columns(self) -> list[str]:
-        return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
-
-    def show_columns(self, names: Collection[str]) -> None:
-        self._names = frozenset(names)
-        self._fit()
-        self._painter.forget()
-        self.viewport().update()
-
-    def reset_widths(self) -> None:
-        self._by_hand.clear()
-        self._sized = (), {}, 0.0
-        self._size_columns()
-        self._measure_texts()
-
-    def _room(self, number: int) -> ColumnWidth:
-        column = self.objects.columns[number]
-        header = self.horizontalHeader()
-        title = max(header.sectionSizeHint(number), header.minimumSectionSize())
-        text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
-        if column.number:
-            needed = max(title, text)
-            wanted = max(title, text + BAR_SPACE) if column.name == "size" else needed
-        else:
-            digit = self._painter.width_of("0", column.name)
-            most = LONG_KEY if column.name == "key" else SHORT_TEXT
-            needed = max(title, min(text, math.ceil(most * digit + 2 * MARGIN)))
-            wanted = max(title, text)
-        if (by_hand := self._by_hand.get(column.name)) is not None:
-            wanted = needed = max(by_hand, needed) if column.number else by_hand
-        return ColumnWidth(wanted, needed)
-
-    def _fit(self) -> None:
-        shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
-        if self._key not in shown or self._sizing:
-            return
-        self._sizing = True
-        for number in range(len(self.objects.columns)):
-            self.setColumnHidden(number, number not in shown)
-        # New widths may bring or remove a scroll bar, which changes the room.
-        for _ in range(MOST_ROUNDS):
-            room = self.viewport().width()
-            widths = share_width([self._room(n) for n in shown], shown.index(self._key), room)
-            for number, width in zip(shown, widths, strict=True):
-                self.setColumnWidth(number, width)
-            if self.viewport().width() == room:
-                break
-        self._sizing = False
-
-    def _resized(self, number: int, _: int, width: int) -> None:
-        if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
-            self._by_hand[self.objects.columns[number].name] = width
-            least = self._room(number).least
-            if width < least:
-                self._sizing = True
-                self.setColumnWidth(number, least)
-                self._sizing = False
-
-    def _measure_texts(self) -> None:
-        before = dict(self._texts)
-        for place in self.visible_places():
-            texts, state = self.objects.row_texts(place)
-            for column, text in zip(self.objects.columns, texts, strict=True):
-                sign = self._painter.sign(column.name, state)
-                wide = self._painter.width_of(sign + text, column.name)
-                self._texts[column.name] = max(self._texts.get(column.name, 0), wide)
-        if self._texts != before:
-            self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._measure_texts()
-        self._fit()
+                self._reset_columns()
+                self._measure_pages()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
@@ -592,3 +555,82 @@ class ObjectTable(QTableView):
 
 def _only_control(event: QKeyEvent) -> bool:
     return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
+
+
+ALWAYS = ("key",)
+
+PENDING = frozenset({"state", "stored"})
+"""Names of the columns hidden until the rows are counted."""
+
+
+class ColumnVisibility(QObject):
+    def __init__(self, session: Session, table: ObjectTable, settings: Settings) -> None:
+        super().__init__(table)
+        self._session = session
+        self._table = table
+        self._settings = settings
+        self._constant: frozenset[str] = frozenset()
+        self.reset_widths = QAction(self.tr("Reset column &widths"), self)
+        self.reset_widths.triggered.connect(lambda _: table.reset_widths())
+        self.automatic = QAction(self.tr("Choose columns &automatically"), self)
+        self.automatic.triggered.connect(lambda _: self._forget())
+        header = table.horizontalHeader()
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._ask)
+        table.objects.modelReset.connect(self._apply)
+
+    def expect(self, *, counted: bool) -> None:
+        """Set the columns of a newly opened shard; `counted` means that `learn` follows."""
+        listing = self._session.listing
+        plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
+        self._constant = frozenset(plain) | (PENDING if counted else frozenset())
+        self._apply()
+
+    def learn(self, census: ObjectCounts | None) -> None:
+        """Hide columns with one value; None if the rows cannot be counted."""
+        self._constant = census.constant if census is not None else self._constant - PENDING
+        self._apply()
+
+    def shown(self, name: str) -> bool:
+        if name in ALWAYS:
+            return True
+        return self._settings.columns(self._format).get(name, name not in self._constant)
+
+    def choose(self, name: str, shown: bool) -> None:
+        self._settings.set_columns(self._format, self._settings.columns(self._format) | {name: shown})
+        self._apply()
+
+    def menu(self) -> QMenu:
+        menu = QMenu(self._table)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for column in self._table.objects.columns:
+            if column.name in ALWAYS:
+                continue
+            action = QAction(column.title, menu)
+            action.setCheckable(True)
+            action.setChecked(column.name in self._table.visible_columns)
+            action.setToolTip(column.doc)
+            # Wait until the menu is closed: this lays out the table.
+            action.triggered.connect(
+                lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
+            )
+            menu.addAction(action)
+        menu.addSeparator()
+        menu.addActions([self.automatic, self.reset_widths])
+        return menu
+
+    @property
+    def _format(self) -> str:
+        shard = self._session.shard
+        return shard.format if shard is not None else ""
+
+    def _ask(self, place: QPoint) -> None:
+        self.menu().popup(self._table.horizontalHeader().mapToGlobal(place))
+
+    def _forget(self) -> None:
+        self._settings.set_columns(self._format, {})
+        self._apply()
+
+    def _apply(self) -> None:
+        names = {column.name for column in self._table.objects.columns if self.shown(column.name)}
+        self._table.show_columns(names)

@@ -34,7 +34,7 @@ from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomB
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))

@@ -17,7 +17,7 @@ from shardcore.operations.content.base import Rows
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, column
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""

@@ -47,13 +47,13 @@ from shardscope.views.structure.node_model import COLUMNS, LEFT, OFFSET, RIGHT, 
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.column_widths import ColumnWidth, share_width
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
+from shardscope.widgets.table import ColumnWidth, share_width
 
 _NodeId = tuple[str, Span]
 

@@ -43,8 +43,8 @@ from shardscope.views.trace.step_card import StepCard
 from shardscope.views.trace.step_progress import Progress, Sign
 from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import playback, theme
-from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 

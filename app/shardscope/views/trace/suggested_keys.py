@@ -21,7 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.discard import discard
+from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 

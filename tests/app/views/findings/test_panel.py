@@ -17,8 +17,8 @@ from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_te
 from shardcore.teaching import resource_paths
 from shardscope.session.hit_list import HitList
 from shardscope.session.session import Session
-from shardscope.views.findings.hits import HitsTable
-from shardscope.views.findings.panel import FindingsTable
+from shardscope.views.findings import FindingsTable
+from shardscope.views.hits import HitsTable
 from tests.app.conftest import open_in, visible
 
 LONG = "slot 3 says that its object begins at 4096, past the end of the objects at 1234, so no reader can find <it>"

@@ -18,7 +18,7 @@ from shardcore import Span
 from shardcore.operations.notes import add_note, open_notes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.views.notes.panel import NoteDialog, NotesPanel
+from shardscope.views.notes import NoteDialog, NotesPanel
 from shardscope.views.structure.tree import StructureTree, joined_tip
 from tests.app.conftest import open_in, visible
 

@@ -19,8 +19,8 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.views.objects import drag_out
 from shardscope.views.objects.drag_out import DragOut
+from shardscope.views.objects.model import ObjectModel
 from shardscope.views.objects.table import ObjectTable
-from shardscope.widgets.object_model import ObjectModel
 from tests.app.conftest import open_in, visible
 from tests.remote.servers import RangeServer
 

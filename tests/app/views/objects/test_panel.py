@@ -17,8 +17,8 @@ from shardcore import Span
 from shardscope.session import opened_shard
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
+from shardscope.views.objects.model import ObjectModel
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.widgets.object_model import ObjectModel
 from tests.app.conftest import open_in, visible
 from tests.app.widgets.test_object_model import ManyObjects
 
@@ -286,7 +286,7 @@ def test_what_is_shown_is_selected(small: ObjectPanel) -> None:
 
 def test_a_filter_keeps_what_is_selected(qtbot: QtBot, small: ObjectPanel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hidden row ends what can be done with it; in a large order a row is found by a job."""
-    monkeypatch.setattr("shardscope.widgets.object_model.MANY_PLACES", 3)
+    monkeypatch.setattr("shardscope.views.objects.model.MANY_PLACES", 3)
     session = small._session
     click(small, 5)
     for text, total, rows in (("row:4..7", 4, [5]), ("state:unused", 1, []), ("", 13, [5])):

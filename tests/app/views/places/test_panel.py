@@ -18,8 +18,7 @@ from shardcore.teaching import resource_paths
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.places.panel import UP, Group, PlacesPanel
-from shardscope.widgets.location_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, PlaceEntry, PlaceModel
+from shardscope.views.places import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, UP, Group, PlaceEntry, PlaceModel, PlacesPanel
 from shardscope.widgets.sample_names import sample_title
 from tests.app.conftest import open_in, visible
 from tests.remote.s3 import Place

@@ -14,15 +14,15 @@ from shardcore.sources.base import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.transfers.activity import Transfers
-from shardscope.views.transfers.request_log.panel import RequestTable
-from shardscope.widgets.request_log.model import (
+from shardscope.views.activity import Transfers
+from shardscope.views.request_log import (
     ANSWER,
     BYTES,
     PURPOSE,
     RANGE,
     RequestColumns,
     RequestLogModel,
+    RequestTable,
     measured,
 )
 from tests.app.conftest import open_in, visible

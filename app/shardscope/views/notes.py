@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QTextCursor
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -15,8 +16,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPlainTextEdit,
     QPushButton,
-    QStackedLayout,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -27,13 +26,12 @@ from shardcore.operations.notes import MOST_LETTERS, Note
 from shardscope.session.display_text import cut_middle, offset_words, span_words
 from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.dock_table_columns import ColumnRule
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.table import Column, Entry, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.tick_box import TickBox
 
 
@@ -68,11 +66,8 @@ class NoteDialog(QDialog):
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         self.field.installEventFilter(self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
-        for part in (where, self.field, self.limit, self.buttons):
-            column.addWidget(part)
+        parts = where, self.field, self.limit, self.buttons
+        lay(QVBoxLayout(self), *parts, margins=(16, 12, 16, 12), spacing=8)
         self.accepted.connect(lambda: self.written.emit(self._span, self.field.toPlainText()))
         self._limit()
         self.resize(QSize(480, 260))
@@ -97,48 +92,52 @@ class NoteDialog(QDialog):
             super().accept()
 
 
-Index = QModelIndex | QPersistentModelIndex
-
-
 class NoteModel(TableModel):
-    titles = ("Offset", "Size", "Field", "Note")
-    numbers = (0, 1)
     things: tuple[Note, ...] = ()
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(
+            None,
+            (
+                Column("Offset", lambda note: offset_words(note.span.start), number=True, key=_first_byte),
+                Column("Size", lambda note: f"{note.span.size:,}", number=True, key=lambda note: note.span.size),
+                Column(
+                    "Field",
+                    lambda note: " › ".join(map(cut_middle, self._place(note))),
+                    140,
+                    tip=lambda note: " › ".join(self._place(note)),
+                    key=self._place,
+                ),
+                Column(
+                    "Note",
+                    self._label,
+                    260,
+                    tip=lambda note: "\n".join(part for part in (note.text, note.created) if part),
+                    spoken=lambda note: note.text or self.tr(BOOKMARK),
+                    key=lambda note: note.text.casefold(),
+                    stretched=True,
+                ),
+            ),
+        )
         self._places: dict[Span, str] = {}
 
     def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
-        if notes == self.things:
-            self._places = places
-            self.change()
-            return
         self._places = places
-        self.show_things(notes)
+        if notes == self._unsorted:
+            self.change()
+        else:
+            self.show_things(notes)
 
-    def text(self, row: int, column: int) -> str:
-        note = self.things[row]
-        if column == 0:
-            return offset_words(note.span.start)
-        if column == 1:
-            return f"{note.span.size:,}"
-        if column == 2:
-            return " › ".join(cut_middle(part) for part in self._place(note))
+    def _label(self, note: Note) -> str:
         first, more, _ = note.text.partition("\n")
         return f"{FLAG} {first}{' …' if more else ''}" if note.text else f"{FLAG} {self.tr(BOOKMARK)}"
 
     def _place(self, note: Note) -> list[str]:
         return [part for part in (note.span.source, *self._places.get(note.span, "").split(" › ")) if part]
 
-    def tip(self, row: int, column: int) -> str:
-        note = self.things[row]
-        if column == 2:
-            return " › ".join(self._place(note))
-        return "\n".join(part for part in (note.text, note.created) if part) if column == 3 else self.text(row, column)
 
-    def spoken(self, row: int, column: int) -> str | None:
-        return (self.things[row].text or self.tr(BOOKMARK)) if column == 3 else None
+def _first_byte(note: Note) -> tuple[str, int]:
+    return note.span.source, note.span.start
 
 
 class NotesPanel(QWidget):
@@ -148,70 +147,52 @@ class NotesPanel(QWidget):
         self._notes = session.notes
         self.setObjectName("notesPanel")
         self.model = NoteModel()
-        session.notation_changed.connect(self.model.change)
-        self.state = Elided(greedy=True, parent=self)
-        self.state.setObjectName("notesState")
-        self.state.setContentsMargins(8, 2, 8, 4)
-        self.table = self._table()
+        self.table = Table(
+            self.model,
+            self,
+            "notesTable",
+            self.tr("Notes"),
+            lambda row: session.select_span(self.model.things[row].span, self),
+            lambda row: self.menu_of(self.model.things[row]),
+        )
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.doubleClicked.connect(lambda _: self._edit())
         self.setFocusProxy(self.table)
-        self.empty = QLabel(self)
-        self.empty.setTextFormat(Qt.TextFormat.PlainText)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
         self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
         self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
         self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
+        self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
+        self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
+        self.export_button = self._button(self.tr("E&xport…"), "notesExport", self._ask_export)
         self.beside = TickBox(self.tr("&Beside file"), self)
         self.beside.setObjectName("notesBeside")
         self.beside.setToolTip(self.tr("Store the notes in FILE.notes.json, next to the file"))
         self.beside.clicked.connect(self._notes.set_beside)
-        self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
-        self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
-        self.export_button = self._button(self.tr("E&xport…"), "notesExport", self._ask_export)
-        self._lay_out()
+        self.state = Elided(greedy=True, parent=self)
+        self.state.setObjectName("notesState")
+        self.state.setContentsMargins(8, 2, 8, 4)
+        self._body = TableOrText(self.table, self)
+        self.empty = self._body.label
+        buttons = self.add_button, self.undo_button, self.export_button
+        bar = lay(QHBoxLayout(), *buttons, 1, self.beside, margins=(8, 6, 8, 2), spacing=10)
+        lay(QVBoxLayout(self), bar, self._body, self.state, spacing=2)
+        session.notation_changed.connect(self.model.change)
         self._notes.changed.connect(self._show)
-        session.selection_changed.connect(lambda _: self._enable())
+        WhileVisible(session.selection_changed, self, lambda _: self._enable_add())
         self._show()
 
-    def _lay_out(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 2)
-        bar.setSpacing(10)
-        for part in (self.add_button, self.undo_button, self.export_button):
-            bar.addWidget(part)
-        bar.addStretch(1)
-        bar.addWidget(self.beside)
-        self._stack = QStackedLayout()
-        self._stack.addWidget(self.empty)
-        self._stack.addWidget(self.table)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(bar)
-        layout.addLayout(self._stack)
-        layout.addWidget(self.state)
-
-    def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(), ColumnRule(140), ColumnRule(260))
-        table = row_table(self, self.model, rules, 3, self._choose, self._open_menu)
-        table.setObjectName("notesTable")
-        table.setAccessibleName(self.tr("Notes"))
-        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        table.doubleClicked.connect(lambda _: self._edit())
-        return table
-
-    def _action(self, text: str, keys: str, act: object) -> QAction:
+    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
         action = QAction(text, self)
         action.setShortcut(QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda _=False: act() if callable(act) else None)
+        action.triggered.connect(lambda _=False: act())
         self.table.addAction(action)
         return action
 
-    def _button(self, text: str, name: str, act: object) -> QPushButton:
+    def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
         button = QPushButton(text, self)
         button.setObjectName(name)
-        button.clicked.connect(lambda _=False: act() if callable(act) else None)
+        button.clicked.connect(lambda _=False: act())
         return button
 
     # --- what is shown ---
@@ -220,25 +201,28 @@ class NotesPanel(QWidget):
         notes = self._notes
         chosen = {note.span for note in self._chosen()}
         self.model.show_notes(notes.all, notes.places)
-        for row, note in enumerate(notes.all):
+        for row, note in enumerate(self.model.things):
             if note.span in chosen and not self._chosen():
                 self.table.setCurrentIndex(self.model.index(row, 0))
         count = plural(len(notes.all), "note") if notes.book is not None else ""
         self.state.set_text("  ·  ".join(part for part in (count, notes.warning) if part))
-        self.empty.setText(notes.error or self.tr("Select bytes and press Ctrl+B to add a note."))
-        self._stack.setCurrentIndex(int(bool(notes.all)))
+        nothing = notes.error or self.tr("Select bytes and press Ctrl+B to add a note.")
+        self._body.show_table(bool(notes.all), nothing)
         self.beside.setChecked(notes.book is not None and notes.book.is_beside)
         self._enable()
 
     def _enable(self) -> None:
         notes, changes = self._notes, self._notes.can_change
-        self.add_button.setEnabled(changes and self._session.selection.span is not None)
-        self.undo_button.setEnabled(changes and bool(notes.removed))
-        self.restore.setEnabled(changes and bool(notes.removed))
+        self._enable_add()
         self.export_button.setEnabled(bool(notes.all))
-        self.edit.setEnabled(changes)
-        self.delete.setEnabled(changes)
         self.beside.setEnabled(changes and notes.book is not None and notes.book.beside is not None)
+        for part in (self.undo_button, self.restore):
+            part.setEnabled(changes and bool(notes.removed))
+        for action in (self.edit, self.delete):
+            action.setEnabled(changes)
+
+    def _enable_add(self) -> None:
+        self.add_button.setEnabled(self._notes.can_change and self._session.selection.span is not None)
 
     # --- what is done ---
 
@@ -272,10 +256,6 @@ class NotesPanel(QWidget):
         rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
         return tuple(self.model.things[row] for row in rows if row < len(self.model.things))
 
-    def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
-        if current.isValid():
-            self._session.select_span(self.model.things[current.row()].span, self)
-
     def _edit(self) -> None:
         if (chosen := self._chosen()) and self._notes.can_change:
             self._ask(chosen[0].span)
@@ -291,19 +271,14 @@ class NotesPanel(QWidget):
         title, name = self.tr("Export notes"), f"{request.name}.notes.md"
         ask_target(self, title, lambda path: self._notes.export(Path(path)), name=name, start=start, kinds=kinds)
 
-    def _open_menu(self, place: QPoint) -> None:
-        index = self.table.indexAt(place)
-        if index.isValid():
-            self.menu_of(self.model.things[index.row()]).popup(self.table.viewport().mapToGlobal(place))
-
     def menu_of(self, note: Note) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(note.span, self))
-        menu.addActions([self.edit, self.delete, self.restore])
-        menu.addSeparator()
-        menu.addAction(self.tr("&Copy text"), lambda: copy_lines(note.text))
-        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{note.span.start:#x}"))
-        menu.addSeparator()
-        add_picture(menu, self.table, "notes", self._session.say)
-        return menu
+        entries: list[Entry] = [
+            (self.tr("&Select bytes"), lambda: self._session.select_span(note.span, self)),
+            self.edit,
+            self.delete,
+            self.restore,
+            None,
+            (self.tr("&Copy text"), lambda: copy_lines(note.text)),
+            (self.tr("Copy &offset"), lambda: copy_text(f"{note.span.start:#x}")),
+        ]
+        return context_menu(self.table, entries, "notes", self._session.say)

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QModelIndex, QPoint, Qt
-from PySide6.QtWidgets import (
-    QLabel,
-    QMenu,
-    QStackedLayout,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from shardcore import Shard, ShardError
 from shardcore.model.text import plural
@@ -23,21 +17,30 @@ from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.dock_table_columns import ColumnRule
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
 
 _PATH = 2
 
+MOST_COPIED = 10_000
+"""Maximum number of offsets copied."""
+
+_SOON_MILLISECONDS = 30
+
 
 class HitModel(TableModel):
-    titles = ("Offset", "Encoding", "Field")
-    numbers = (0,)
+    """Entries are indices into `hits`; fields are added by `set_paths`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(
+            None,
+            (
+                Column("Offset", lambda hit: offset_words(int(self.hits.offsets[hit])), number=True),
+                Column("Encoding", lambda hit: self.hits.pattern(hit).name or self.hits.what, 80),
+                Column("Field", lambda hit: self._paths.get(hit, ""), 120, stretched=True),
+            ),
+        )
         self.hits = HitList()
         self._paths: dict[int, str] = {}
 
@@ -54,73 +57,36 @@ class HitModel(TableModel):
         if paths:
             self.change(min(paths), max(paths), _PATH)
 
-    def text(self, row: int, column: int) -> str:
-        if column == _PATH:
-            return self._paths.get(row, "")
-        pattern = self.hits.pattern(row)
-        return offset_words(int(self.hits.offsets[row])) if column == 0 else pattern.name or self.hits.what
-
-
-MOST_COPIED = 10_000
-"""Maximum number of offsets copied."""
-
-_SOON_MILLISECONDS = 30
-
 
 class HitsTable(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self.model = HitModel()
-        session.notation_changed.connect(self.model.change)
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("hitsState")
         self.state.setContentsMargins(8, 6, 8, 6)
-        self.table = self._table()
+        self.table = Table(self.model, self, "hitsTable", self.tr("Hits of the search"), self._select, self.menu_of)
         self.setFocusProxy(self.table)
-        self.empty = empty = QLabel(self)
-        self.empty.setTextFormat(Qt.TextFormat.PlainText)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        empty.setWordWrap(True)
-        empty.setForegroundRole(empty.palette().ColorRole.PlaceholderText)
-        self._stack = QStackedLayout()
-        self._stack.addWidget(empty)
-        self._stack.addWidget(self.table)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.state)
-        layout.addLayout(self._stack)
+        self._body = TableOrText(self.table, self)
+        lay(QVBoxLayout(self), self.state, self._body)
         self._soon = Debounce(self, self._name, _SOON_MILLISECONDS)
         self.table.verticalScrollBar().valueChanged.connect(self._soon.again)
+        session.notation_changed.connect(self.model.change)
         session.opened.connect(lambda _: self.set_hits(HitList()))
         session.closed.connect(lambda: self.set_hits(HitList()))
         self.set_hits(HitList())
 
-    def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(80), ColumnRule(120))
-        table = row_table(self, self.model, rules, 2, self._choose, self._open_menu)
-        table.setObjectName("hitsTable")
-        table.setAccessibleName(self.tr("Hits of the search"))
-        return table
-
     def set_hits(self, hits: HitList) -> None:
         self.model.set_hits(hits)
-        if not hits.what:
-            self.state.clear()
-        else:
-            more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
-            self.state.set_text(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
+        more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
+        words = self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what)
+        self.state.set_text(words if hits.what else "")
         self.state.setVisible(bool(hits.what))
-        none = self.tr("Not found.")
         teach = self.tr("Find bytes, text or numbers with Ctrl+F. List shows all hits here.")
-        self.empty.setText(none if hits.what else teach)
-        self._stack.setCurrentIndex(int(len(hits) > 0))
-        self._soon.start()
-
-    def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
-        if current.isValid():
-            self._select(current.row())
+        self._body.show_table(len(hits) > 0, self.tr("Not found.") if hits.what else teach)
+        if len(hits):
+            self._soon.start()
 
     def _select(self, number: int) -> None:
         hits = self.model.hits
@@ -151,27 +117,20 @@ class HitsTable(QWidget):
 
         self._session.ask(work, take, key=("hits", id(self)))
 
-    def resizeEvent(self, event: object) -> None:
+    def resizeEvent(self, event: QResizeEvent) -> None:
         self._soon.start()
 
-    def _open_menu(self, place: QPoint) -> None:
-        index = self.table.indexAt(place)
-        if index.isValid():
-            self.menu_of(index.row()).popup(self.table.viewport().mapToGlobal(place))
-
     def menu_of(self, row: int) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         hits = self.model.hits
-        menu.addAction(self.tr("&Select bytes"), lambda: self._select(row))
-        menu.addSeparator()
-        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{int(hits.offsets[row]):#x}"))
         offsets = hits.offsets[:MOST_COPIED]
-        text = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
-        menu.addAction(text, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist())))
-        menu.addSeparator()
-        add_picture(menu, self.table, "hits", self._session.say)
-        return menu
+        every = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
+        entries = [
+            (self.tr("&Select bytes"), lambda: self._select(row)),
+            None,
+            (self.tr("Copy &offset"), lambda: copy_text(f"{int(hits.offsets[row]):#x}")),
+            (every, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist()))),
+        ]
+        return context_menu(self.table, entries, "hits", self._session.say)
 
 
 def _where(shard: Shard, hits: HitList, row: int) -> str:

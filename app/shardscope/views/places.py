@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
+from typing import Any, overload
 
 from PySide6.QtCore import (
+    QAbstractListModel,
     QCoreApplication,
     QEvent,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QPoint,
+    QRect,
+    QSize,
     Qt,
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QIcon, QShowEvent
+from PySide6.QtGui import QIcon, QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QComboBox,
     QCommandLinkButton,
     QFrame,
@@ -26,16 +33,19 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QListView,
     QMenu,
     QScrollArea,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
 
-from shardcore import Cancelled, DataSet, Folder, RemoteOptions, Shard, SourceError, Span
+from shardcore import Cancelled, DataSet, Folder, Member, RemoteOptions, Shard, SourceError, Span
 from shardcore.model.span import SourceName
-from shardcore.model.text import plural, shell_line, typed
-from shardcore.model.text import shown as shown_text
+from shardcore.model.text import plural, shell_line, shown, typed
 from shardcore.shards.registry import all_formats
 from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of
@@ -48,12 +58,208 @@ from shardscope.session.open_request import file_of, listed_members, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
-from shardscope.widgets.location_model import MemberPlaces, PlaceEntry, PlaceModel
+from shardscope.widgets.elided_label import cut_text
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.sample_names import sample_title
+from shardscope.widgets.table import Index, context_menu
+
+# --- the list ---
+
+DETAIL_ROLE = int(Qt.ItemDataRole.UserRole)
+PROBLEM_ROLE = DETAIL_ROLE + 1
+HERE_ROLE = DETAIL_ROLE + 2
+LEVEL_ROLE = DETAIL_ROLE + 3
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceEntry:
+    """Entry of the list; `where` is the name of a shard or the request to open, `size` is -1 if unknown."""
+
+    where: str
+    title: str
+    detail: str = ""
+    size: int = -1
+    level: int = 0
+
+
+class MemberPlaces(Sequence[PlaceEntry]):
+    """Entries for the shards of a data set, created on access; the shards must be sorted by name."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @overload
+    def __getitem__(self, number: int) -> PlaceEntry: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[PlaceEntry]: ...
+    def __getitem__(self, number: int | slice) -> PlaceEntry | Sequence[PlaceEntry]:
+        if isinstance(number, slice):
+            return MemberPlaces(self._members[number])
+        member = self._members[number]
+        return PlaceEntry(member.name, member.name, size=member.size)
+
+    def number_of(self, where: str) -> int | None:
+        number = bisect_left(self._members, where, key=attrgetter("name"))
+        return number if number < len(self) and self._members[number].name == where else None
+
+
+class PlaceModel(QAbstractListModel):
+    """List of things to open; `count_of` and `problem_of` are called while painting and must be fast."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.places: Sequence[PlaceEntry] = ()
+        self.count_of: Callable[[str], int | None] = lambda _: None
+        self.problem_of: Callable[[str], str] = lambda _: ""
+        self._shown: Sequence[int] = ()
+        self._text = ""
+        self.here = ""
+
+    def fill(self, places: Sequence[PlaceEntry], text: str = "") -> None:
+        self.beginResetModel()
+        self.places, self._text = places, text.casefold()
+        self._shown = self._filtered()
+        self.endResetModel()
+
+    def added(self, count: int) -> None:
+        """Show `count` entries that were appended to `places`."""
+        first = len(self.places) - count
+        new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
+        if new:
+            before = len(self._shown)
+            self.beginInsertRows(QModelIndex(), before, before + len(new) - 1)
+            self._shown = range(len(self.places)) if not self._text else [*self._shown, *new]
+            self.endInsertRows()
+
+    def set_filter(self, text: str) -> None:
+        if text.casefold() != self._text:
+            self.fill(self.places, text)
+
+    def _filtered(self) -> Sequence[int]:
+        if not self._text:
+            return range(len(self.places))
+        return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
+
+    def set_here(self, where: str) -> None:
+        if where != self.here:
+            self.here = where
+            self.refresh()
+
+    def refresh(self) -> None:
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
+    def place(self, index: Index) -> PlaceEntry:
+        return self.places[self._shown[index.row()]]
+
+    def row_of(self, where: str) -> int | None:
+        if isinstance(self.places, MemberPlaces):
+            number = self.places.number_of(where)
+            row = bisect_left(self._shown, number) if number is not None else len(self._shown)
+            return row if row < len(self._shown) and self._shown[row] == number else None
+        return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        place = self.place(index)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return shown(place.title)
+            case Qt.ItemDataRole.ToolTipRole | Qt.ItemDataRole.AccessibleDescriptionRole:
+                parts = [place.where, self._detail(place), self.problem_of(place.where)]
+                return tip("\n".join(part for part in parts if part))
+        if role == DETAIL_ROLE:
+            return shown(self._detail(place))
+        if role == PROBLEM_ROLE:
+            return shown(self.problem_of(place.where))
+        if role == HERE_ROLE:
+            return place.where == self.here
+        return place.level if role == LEVEL_ROLE else None
+
+    def _detail(self, place: PlaceEntry) -> str:
+        count = self.count_of(place.where)
+        parts = [place.detail]
+        if place.size >= 0:
+            parts.append(plural(place.size, "byte"))
+        if count is not None:
+            parts.append(plural(count, "object"))
+        return "  ·  ".join(part for part in parts if part)
+
+
+SET_IN = 16
+"""Pixels per indentation level."""
+
+
+class PlaceDelegate(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(120, 2 * option.fontMetrics.height() + 12)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        view = option.widget
+        state = option.state
+        rect = option.rect
+        metrics = option.fontMetrics
+        colours = theme.of(view)
+        strong = bool(state & QStyle.StateFlag.State_Selected) and view.hasFocus()
+        painter.save()
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, theme.selected(view)[0])
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, colours.hover)
+        if index.data(HERE_ROLE):
+            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.base if strong else colours.accent)
+        inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
+        half = inside.height() // 2
+        problem = index.data(PROBLEM_ROLE)
+        title = cut_text(metrics, index.data(), inside.width())
+        below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
+        painter.setFont(option.font)
+        painter.setPen(colours.base if strong else colours.text)
+        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
+        painter.setPen(colours.base if strong else colours.error if problem else colours.muted)
+        line = cut_text(metrics, below, inside.width())
+        painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
+        painter.restore()
+
+
+class PlaceList(QListView):
+    gone = Signal(QModelIndex)
+
+    def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("placeList")
+        self.setAccessibleName(self.tr("Places"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setItemDelegate(PlaceDelegate(self))
+        self.setModel(model)
+        self.clicked.connect(self.gone)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.gone.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+# --- folders of a store ---
+
 
 UP = ".."
 
@@ -103,7 +309,7 @@ class FolderBrowser(QObject):
         folder, self._folder, self._pages = self._folder, None, None
         if folder is not None:
             self._session.jobs.submit(
-                lambda _: folder.close(), priority=JobPriority.PREFETCH, lasting=True, done=_ended
+                lambda _: folder.close(), priority=JobPriority.PREFETCH, lasting=True, done=lambda *_: None
             )
 
     def _ask(self) -> Job:
@@ -154,10 +360,6 @@ def _opened(uri: str, way: RemoteOptions | None) -> Folder:
     return folder
 
 
-def _ended(_: object, error: BaseException | None) -> None:
-    """Ignore the result of closing a folder."""
-
-
 def _place(uri: str, entry: Entry) -> PlaceEntry:
     if entry.is_folder:
         detail = QCoreApplication.translate("FolderBrowser", "folder")
@@ -172,8 +374,6 @@ MOST_FILES = 100_000
 
 NEAR_THE_END = 100
 """Number of rows before the end of the list at which the next page is requested."""
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 class Group(Enum):
@@ -211,17 +411,8 @@ class PlacesPanel(QWidget):
         # File names and errors are not markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setAccessibleName(self.tr("Number of places"))
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 6, 8, 6)
-        head.setSpacing(6)
-        head.addWidget(self.groups)
-        head.addWidget(self.filter, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.note)
+        head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
+        lay(QVBoxLayout(self), head, (self.list, 1), self.note)
         self.setFocusProxy(self.list)
         self.groups.currentIndexChanged.connect(lambda _: self._refill())
         self.filter.textChanged.connect(self._filter_changed)
@@ -334,11 +525,11 @@ class PlacesPanel(QWidget):
         self._show_status()
 
     def _show_status(self) -> None:
-        total, shown = len(self.model.places), self.model.rowCount()
+        total, count = len(self.model.places), self.model.rowCount()
         if self.group is Group.NEAR and self._status:
             text = self._status
         elif self.group is Group.NEAR and self.browsing.uri:
-            text = self._browsed(shown)
+            text = self._browsed(count)
         elif not total:
             text = {
                 Group.NEAR: "No other shards in this folder.",
@@ -347,8 +538,8 @@ class PlacesPanel(QWidget):
                 Group.REMOTE: "Buckets and servers that you open (Ctrl+U) are listed here.",
             }[self.group]
         else:
-            text = f"{shown:,} of {plural(total, self._noun)}" if shown != total else plural(total, self._noun)
-        self.note.setText(shown_text(text))
+            text = f"{count:,} of {plural(total, self._noun)}" if count != total else plural(total, self._noun)
+        self.note.setText(shown(text))
 
     @property
     def _noun(self) -> str:
@@ -417,21 +608,21 @@ class PlacesPanel(QWidget):
             self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
 
     def menu_of(self, index: Index) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        place = self.model.place(index)
+        place, uri = self.model.place(index), self.model.place(index).where
         shard = self._session.shard
-        uri = place.where
         if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
             uri = _inside(shard.folder, place.where)
-        menu.addAction(self.tr("&Go there"), lambda: self._go(index))
-        menu.addAction(self.tr("&Open alone"), lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
-        menu.addSeparator()
-        menu.addAction(self.tr("Copy &name"), lambda: copy_text(place.title))
-        menu.addAction(self.tr("Copy &address"), lambda: copy_text(uri))
-        menu.addAction(
-            self.tr("Copy as &shardcore command"), lambda: copy_text(shell_line(["shardcore", "info", typed(uri)]))
-        )
+        command = shell_line(["shardcore", "info", typed(uri)])
+        entries = [
+            (self.tr("&Go there"), lambda: self._go(index)),
+            (self.tr("&Open alone"), lambda: self.chosen.emit(uri)),
+            None,
+            (self.tr("Copy &name"), lambda: copy_text(place.title)),
+            (self.tr("Copy &address"), lambda: copy_text(uri)),
+            (self.tr("Copy as &shardcore command"), lambda: copy_text(command)),
+        ]
+        menu = context_menu(self, entries)
+        menu.actions()[1].setEnabled(uri != place.where)
         return menu
 
     def _here(self) -> str:
@@ -499,8 +690,8 @@ class KeySpaceCards(QScrollArea):
         grid.addWidget(title, 0, 0)
         for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
             # Break lines only between details.
-            facts = shown_text(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
-            card = QCommandLinkButton(shown_text(node.name), facts)
+            facts = shown(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
+            card = QCommandLinkButton(shown(node.name), facts)
             card.setIcon(QIcon())
             card.setCursor(Qt.CursorShape.PointingHandCursor)
             where = _inside(shard.folder, node.name)

@@ -1,0 +1,234 @@
+"""Activity panel: running and finished jobs, and for remote files the request log."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHBoxLayout,
+    QPushButton,
+    QSplitter,
+    QStyle,
+    QStyleOptionProgressBar,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import RequestLog
+from shardscope.session.error_messages import error_text
+from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.request_log import RequestLogPanel
+from shardscope.widgets import theme
+from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
+from shardscope.widgets.table import THING_ROLE, CellDelegate, Column, Index, Table, TableModel, TableOrText
+
+SIGNS = {
+    JobState.WAITING: "◌",
+    JobState.RUNNING: "▶",
+    JobState.DONE: "✔",
+    JobState.FAILED: "✖",
+    JobState.CANCELLED: "■",
+    JobState.BROKEN: "◐",
+}
+
+MAX_KEPT = 200
+"""Maximum number of ended jobs kept in the list."""
+
+_PROGRESS, _TIME = 2, 3
+
+
+def percent(job: Job) -> int | None:
+    """Return the progress of a job, 0 to 100; None if its total is unknown."""
+    if job.state is JobState.DONE:
+        return 100
+    return None if job.total_amount <= 0 else min(100 * job.done_amount // job.total_amount, 100)
+
+
+def _progress_text(job: Job) -> str:
+    share = percent(job)
+    return "" if share is None else f"{share} %"
+
+
+def _time_text(job: Job) -> str:
+    if not job.started:
+        return ""
+    seconds = (job.ended or time.monotonic()) - job.started
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def _result_text(job: Job) -> str:
+    return job.note or (error_text(job.error) if job.state is JobState.FAILED else "")
+
+
+def _tip(job: Job) -> str:
+    return " · ".join(text for text in (job.title, _time_text(job), _result_text(job)) if text)
+
+
+def _signed(option: QStyleOptionViewItem, colours: theme.Palette, job: Job) -> None:
+    strong = {JobState.DONE: colours.ok, JobState.FAILED: colours.error, JobState.BROKEN: colours.warning}
+    option.text = f"{SIGNS[job.state]} {job.state.value}"
+    option.palette.setColor(option.palette.ColorRole.Text, strong.get(job.state, colours.muted))
+
+
+COLUMNS = (
+    Column("Job", lambda job: job.title, 120, tip=_tip, stretched=True),
+    Column("State", lambda job: job.state.value, tip=_tip, look=_signed),
+    Column("Progress", _progress_text, 84, tip=_tip),
+    Column("Time", _time_text, tip=_tip),
+    Column("Result", _result_text, 90, tip=_tip),
+)
+
+
+class TransferModel(TableModel):
+    things: list[Job]
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent, COLUMNS)
+        self.things = []
+        jobs.added.connect(self._add)
+        jobs.changed.connect(self._change)
+        self._clock = QTimer(self)
+        self._clock.setInterval(500)
+        self._clock.timeout.connect(self._tick)
+
+    @property
+    def running(self) -> int:
+        return sum(not job.state.ended for job in self.things)
+
+    def clear_ended(self) -> None:
+        self.show_things([job for job in self.things if not job.state.ended])
+
+    def _add(self, job: Job) -> None:
+        self.beginInsertRows(QModelIndex(), 0, 0)
+        self.things.insert(0, job)
+        self.endInsertRows()
+        self._clock.start()
+        ended = [n for n, old in enumerate(self.things) if old.state.ended]
+        for row in reversed(ended[MAX_KEPT:]):
+            self.beginRemoveRows(QModelIndex(), row, row)
+            del self.things[row]
+            self.endRemoveRows()
+
+    def _change(self, job: Job) -> None:
+        if job in self.things:
+            row = self.things.index(job)
+            self.change(row, row)
+
+    def _tick(self) -> None:
+        if not self.running:
+            self._clock.stop()
+        self.change(column=_TIME)
+
+
+class JobDelegate(CellDelegate):
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        job = index.data(THING_ROLE)
+        if index.column() != _PROGRESS or job.state.ended:
+            super().paint(painter, option, index)
+            return
+        bar = QStyleOptionProgressBar()
+        bar.rect = option.rect.adjusted(4, 4, -4, -4)
+        bar.minimum, bar.maximum = 0, 100
+        bar.progress, bar.text = percent(job) or 0, _progress_text(job) or "working"
+        bar.textVisible = True
+        bar.state |= QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal
+        bar.palette = option.palette
+        QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
+
+
+class JobList(QWidget):
+    def __init__(self, jobs: Jobs, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = TransferModel(jobs, self)
+        self.table = Table(self.model, self, "transfers", self.tr("Activity"))
+        self.table.setItemDelegate(JobDelegate(self.table))
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setFocusProxy(self.table)
+        self.summary = Elided(greedy=True, parent=self)
+        self.resume_button = QPushButton(self.tr("Resume"), self)
+        self.resume_button.setToolTip(
+            self.tr("Continue after the connection was lost. Complete files are not fetched again.")
+        )
+        self.resume_button.clicked.connect(self.resume_selected)
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button.setToolTip(self.tr("Cancel the selected jobs, or all if none is selected (Delete)"))
+        self.cancel_button.clicked.connect(self.cancel_selected)
+        self.clear_button = QPushButton(self.tr("Clear"), self)
+        self.clear_button.setToolTip(self.tr("Remove finished jobs from the list"))
+        self.clear_button.clicked.connect(lambda _: self.model.clear_ended())
+        buttons = self.resume_button, self.cancel_button, self.clear_button
+        bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
+        self._body = TableOrText(self.table, self)
+        lay(QVBoxLayout(self), bar, self._body)
+        for changed in (self.model.rowsInserted, self.model.modelReset, self.model.dataChanged):
+            changed.connect(self._update)
+        self.table.selectionModel().selectionChanged.connect(self._update)
+        self._update()
+
+    @property
+    def _chosen(self) -> list[Job]:
+        """Selected jobs; all if none is selected."""
+        rows = [index.row() for index in self.table.selectionModel().selectedRows()]
+        return [self.model.things[row] for row in rows] or list(self.model.things)
+
+    def cancel_selected(self) -> None:
+        for job in self._chosen:
+            job.cancel()
+
+    def resume_selected(self) -> None:
+        for job in self._chosen:
+            if job.resume is not None:
+                job.resume()
+                return
+
+    def _update(self) -> None:
+        jobs, running = self.model.things, self.model.running
+        listed = self.tr(
+            "Verifications, extractions, searches, long reads and requests for remote files are listed here."
+        )
+        self._body.show_table(bool(jobs), listed)
+        self.cancel_button.setEnabled(running > 0)
+        self.resume_button.setVisible(any(job.resume is not None for job in jobs))
+        self.resume_button.setEnabled(any(job.resume is not None for job in self._chosen))
+        self.clear_button.setEnabled(len(jobs) > running)
+        some = self.tr("{0} running, {1} finished").format(running, len(jobs) - running)
+        self.summary.setText(some if jobs else self.tr("No activity yet"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Delete:
+            self.cancel_selected()
+        else:
+            super().keyPressEvent(event)
+
+
+class Transfers(QSplitter):
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("activity")
+        self.setHandleWidth(1)
+        self.jobs = JobList(session.jobs, self)
+        self.model = self.jobs.model
+        self.request_log = RequestLogPanel(session, settings, self)
+        for number, (part, share) in enumerate(((self.jobs, 2), (self.request_log, 3))):
+            self.addWidget(part)
+            self.setStretchFactor(number, share)
+            part.setMinimumSize(1, 1)
+        session.request_log_changed.connect(self._request_log_changed)
+        self._request_log_changed(session.request_log)
+
+    def _request_log_changed(self, request_log: RequestLog | None) -> None:
+        self.request_log.setVisible(request_log is not None)
+        self.setFocusProxy(self.jobs if request_log is None else self.request_log)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        high = event.size().height() > event.size().width()
+        self.setOrientation(Qt.Orientation.Vertical if high else Qt.Orientation.Horizontal)

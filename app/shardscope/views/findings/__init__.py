@@ -1,1 +1,0 @@
-"""Findings of a verification, and results of a search."""

@@ -1,1 +1,0 @@
-"""Panel of notes and bookmarks."""

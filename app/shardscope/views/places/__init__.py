@@ -1,1 +1,0 @@
-"""Panel of things to open: files, folders, stores, samples."""

@@ -1,1 +1,0 @@
-"""Jobs, and requests to remote stores."""

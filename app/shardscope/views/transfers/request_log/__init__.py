@@ -1,1 +1,0 @@
-"""Request log: a waterfall of the requests and their cost."""

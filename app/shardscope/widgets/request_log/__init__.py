@@ -1,1 +1,0 @@
-"""Request log of the open shard: table model and costs."""

@@ -1,0 +1,460 @@
+"""Tables: a column is stated once; one model, one way to size, sort and elide columns, one context menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+)
+from PySide6.QtGui import QAction, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QLabel,
+    QMenu,
+    QStackedLayout,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from shardcore.model.text import shown
+from shardscope.session.debounce import Debounce
+from shardscope.widgets import theme
+from shardscope.widgets.elided_label import cut_text
+from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.plain_text import tip
+from shardscope.widgets.save_picture import add_picture
+
+Index = QModelIndex | QPersistentModelIndex
+Roles = Qt.ItemDataRole
+
+THING_ROLE = int(Roles.UserRole)
+"""Item role of the entry of `things` in a row."""
+
+Look = Callable[[QStyleOptionViewItem, theme.Palette, Any], object]
+"""Changes text, colour or font of a cell before it is painted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Column of a table; its functions take the entry of a row.
+
+    Attributes:
+        least: Minimum width in pixels; None for numbers and short words, which are never cut.
+        tip: Tooltip; by default the text.
+        spoken: Accessible text; None, or a function that returns None, for the displayed text.
+        key: Sort key; None if the table is not sorted by this column.
+        stretched: True for the column that takes the remaining width.
+    """
+
+    title: str
+    text: Callable[[Any], str]
+    least: int | None = None
+    number: bool = False
+    tip: Callable[[Any], str] | None = None
+    spoken: Callable[[Any], str | None] | None = None
+    key: Callable[[Any], Any] | None = None
+    look: Look | None = None
+    stretched: bool = False
+
+
+class TableModel(QAbstractTableModel):
+    """Table with one entry of `things` per row.
+
+    A grid without declared columns sets `titles` and `numbers` (the right-aligned columns), and overrides `text`.
+    """
+
+    columns: Sequence[Column] = ()
+    titles: tuple[str, ...] = ()
+    numbers: Collection[int] = ()
+    things: Any = ()
+
+    def __init__(self, parent: QObject | None = None, columns: Sequence[Column] = ()) -> None:
+        super().__init__(parent)
+        self._unsorted: Any = ()
+        self._order = -1, Qt.SortOrder.AscendingOrder
+        if columns:
+            self.columns = columns
+            self.titles = tuple(column.title for column in columns)
+            self.numbers = frozenset(number for number, column in enumerate(columns) if column.number)
+
+    @property
+    def sortable(self) -> bool:
+        return any(column.key is not None for column in self.columns)
+
+    def text(self, row: int, column: int) -> str:
+        return self.columns[column].text(self.things[row])
+
+    def tip(self, row: int, column: int) -> str:
+        words = self.columns[column].tip if self.columns else None
+        return self.text(row, column) if words is None else words(self.things[row])
+
+    def spoken(self, row: int, column: int) -> str | None:
+        """Return the accessible text of a cell; None to use the displayed text."""
+        words = self.columns[column].spoken if self.columns else None
+        return None if words is None else words(self.things[row])
+
+    def show_things(self, things: Any) -> None:
+        self.beginResetModel()
+        self._unsorted = things
+        self.things = self._sorted()
+        self.endResetModel()
+
+    def _sorted(self) -> Any:
+        column, order = self._order
+        key = self.columns[column].key if 0 <= column < len(self.columns) else None
+        if key is None:
+            return self._unsorted
+        return tuple(sorted(self._unsorted, key=key, reverse=order is Qt.SortOrder.DescendingOrder))
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by the key of a column; -1 restores the order of `show_things`. Selected entries stay selected."""
+        if not self.sortable:
+            return
+        self.layoutAboutToBeChanged.emit()
+        old, self._order = self.persistentIndexList(), (column, order)
+        selected = [self.things[index.row()] for index in old]
+        self.things = self._sorted()
+        rows = {id(thing): row for row, thing in enumerate(self.things)}
+        new = [self.index(rows[id(thing)], index.column()) for thing, index in zip(selected, old, strict=True)]
+        self.changePersistentIndexList(old, new)
+        self.layoutChanged.emit()
+
+    def change(self, first: int = 0, last: int | None = None, column: int | None = None) -> None:
+        """Emit `dataChanged` for rows `first` to `last`, both included; by default for all rows."""
+        last = self.rowCount() - 1 if last is None else last
+        if 0 <= first <= last:
+            columns = (0, len(self.titles) - 1) if column is None else (column, column)
+            self.dataChanged.emit(self.index(first, columns[0]), self.index(last, columns[1]))
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.things)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.titles)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Roles.DisplayRole) -> Any:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Roles.DisplayRole:
+            return self.tr(self.titles[section])
+        return self._side(section) if role == Roles.TextAlignmentRole else None
+
+    def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row, column = index.row(), index.column()
+        match role:
+            case Roles.DisplayRole:
+                return shown(self.text(row, column))
+            case Roles.ToolTipRole:
+                return tip(self.tip(row, column)) or None
+            case Roles.AccessibleTextRole:
+                return self.spoken(row, column)
+            case Roles.TextAlignmentRole:
+                return self._side(column)
+        return self.things[row] if role == THING_ROLE else None
+
+    def _side(self, column: int) -> int | None:
+        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if column in self.numbers else None
+
+
+# --- widths ---
+
+MOST_ROUNDS = 3
+"""Maximum number of layout passes; fewer if the available width does not change."""
+
+_BETWEEN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWidth:
+    """Preferred and minimum width of a column in pixels; equal for numbers, which are never cut."""
+
+    wanted: int
+    least: int
+
+
+def share_width(
+    columns: Sequence[ColumnWidth], stretched: int, room: int, by_hand: Mapping[int, int] = MappingProxyType({})
+) -> list[int]:
+    """Return the width of each column in pixels; their sum exceeds `room` if the minimum widths do.
+
+    Column `stretched` takes the remaining width. `by_hand` are widths set by the user, by column index.
+    """
+    columns = [ColumnWidth(by_hand[n], by_hand[n]) if n in by_hand else column for n, column in enumerate(columns)]
+    widths = [min(column.least, column.wanted) for column in columns]
+    widths[stretched] = columns[stretched].least
+    missing = [max(column.wanted - width, 0) for column, width in zip(columns, widths, strict=True)]
+    left, all_ = max(room - sum(widths), 0), max(sum(missing), 1)
+    widths = [width + min(left * more // all_, more) for width, more in zip(widths, missing, strict=True)]
+    if stretched not in by_hand:
+        widths[stretched] += max(room - sum(widths), 0)
+    return widths
+
+
+class ColumnFitter(QObject):
+    """Sets the widths of the visible columns; owned by the table.
+
+    `measure` returns the width of a column, `stretched` the column that takes the remaining width.
+    Widths set by the user are kept by title.
+    """
+
+    def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth], stretched: Callable[[], int]) -> None:
+        super().__init__(table)
+        self._table, self._measure, self._stretched = table, measure, stretched
+        self._fitting = False
+        self._by_hand: dict[str, int] = {}
+        self.soon = Debounce(self, self.fit)
+        table.horizontalHeader().sectionResized.connect(self._resized)
+        table.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
+            self.fit()
+        return False
+
+    def reset(self) -> None:
+        self._by_hand.clear()
+        self.fit()
+
+    def _title(self, column: int) -> str:
+        return str(self._table.model().headerData(column, Qt.Orientation.Horizontal))
+
+    def _resized(self, column: int, _: int, width: int) -> None:
+        if not self._fitting and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand[self._title(column)] = width
+            self.soon.start()
+
+    def _width(self, column: int) -> ColumnWidth:
+        room = self._measure(column)
+        hand = self._by_hand.get(self._title(column)) if self._by_hand else None
+        if hand is None:
+            return room
+        # Numbers are never cut, not even by hand.
+        hand = max(hand, room.least) if room.least >= room.wanted else hand
+        return ColumnWidth(hand, hand)
+
+    def fit(self) -> None:
+        table = self._table
+        # For a hidden table, Qt would measure every row.
+        if self._fitting or not table.isVisible():
+            return
+        shown = [column for column in range(table.horizontalHeader().count()) if not table.isColumnHidden(column)]
+        if self._stretched() not in shown:
+            return
+        self._fitting = True
+        columns = [self._width(column) for column in shown]
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = table.viewport().width()
+            for column, width in zip(shown, share_width(columns, shown.index(self._stretched()), room), strict=True):
+                table.setColumnWidth(column, width)
+            if table.wordWrap():
+                self._fit_rows()
+            if table.viewport().width() == room:
+                break
+        self._fitting = False
+
+    def _fit_rows(self) -> None:
+        table = self._table
+        first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
+        for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
+            height = table.sizeHintForRow(row) + _BETWEEN
+            table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
+
+
+# --- the view ---
+
+
+class CellDelegate(QStyledItemDelegate):
+    """Paints the cells of declared columns; what does not fit is elided by `cut_text`."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        model: TableModel = index.model()  # type: ignore[assignment]
+        if (look := model.columns[index.column()].look) is not None:
+            look(option, theme.of(self._table), model.things[index.row()])
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        item = QStyleOptionViewItem(option)
+        self.initStyleOption(item, index)
+        style = self._table.style()
+        if not self._table.wordWrap():
+            margin = style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, item, self._table) + 1
+            room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, item, self._table).width() - 2 * margin
+            item.text = cut_text(item.fontMetrics, item.text, room)
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, item, painter, self._table)
+
+
+class Table(QTableView):
+    """Table of the declared columns of a `TableModel`.
+
+    Attributes:
+        choose: Called with the row that was selected, or that was clicked although it is selected.
+        menu: Returns the context menu of a row.
+    """
+
+    def __init__(
+        self,
+        model: TableModel,
+        parent: QWidget | None,
+        name: str,
+        title: str,
+        choose: Callable[[int], object] | None = None,
+        menu: Callable[[int], QMenu] | None = None,
+        *,
+        wrapped: bool = False,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.choose, self.menu = choose or (lambda _: None), menu
+        self._seen: list[int] = []
+        self.setModel(model)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setShowGrid(False)
+        self.setWordWrap(wrapped)
+        self.setItemDelegate(CellDelegate(self))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        # Only rows on the screen are measured.
+        header.setResizeContentsPrecision(0)
+        if model.sortable:
+            header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+            header.setSortIndicatorClearable(True)
+            self.setSortingEnabled(True)
+        stretched = next((number for number, column in enumerate(model.columns) if column.stretched), 0)
+        self.fitter = ColumnFitter(self, self._width, lambda: stretched)
+        self.verticalScrollBar().valueChanged.connect(self.fitter.soon.again)
+        for changed in (model.dataChanged, model.rowsInserted, model.layoutChanged):
+            changed.connect(self.fitter.soon.again)
+        model.modelReset.connect(self._forget)
+        self.customContextMenuRequested.connect(self._open_menu)
+        # Focus also makes a row current, but does not select it.
+        chosen = self.selectionModel()
+        chosen.currentRowChanged.connect(
+            lambda now, _: self.choose(now.row()) if now.isValid() and chosen.isSelected(now) else None
+        )
+        self.clicked.connect(lambda index: self.choose(index.row()))
+
+    def _width(self, column: int) -> ColumnWidth:
+        header, declared = self.horizontalHeader(), self.model().columns  # type: ignore[attr-defined]
+        self._seen += [0] * (column + 1 - len(self._seen))
+        text = max(self.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
+        wanted = self._seen[column] = max(self._seen[column], text, header.sectionSizeHint(column))
+        least = declared[column].least
+        return ColumnWidth(wanted, wanted if least is None else least)
+
+    def _forget(self) -> None:
+        self._seen = []
+        self.fitter.soon.start()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "fitter"):
+            self._forget()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if select_current(self, event):
+            self.choose(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid() and self.menu is not None:
+            self.menu(index.row()).popup(self.viewport().mapToGlobal(place))
+
+
+Entry = tuple[str, Callable[[], object]] | QAction | bool | None
+
+
+def context_menu(
+    parent: QWidget, entries: Iterable[Entry], picture: str = "", report: Callable[[str, bool], object] | None = None
+) -> QMenu:
+    """Return a menu that is deleted when it closes; None is a separator, False is left out.
+
+    With `report`, the last entry saves a picture of the parent; it gets a message and whether that failed.
+    """
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    for entry in entries:
+        if entry is None:
+            menu.addSeparator()
+        elif isinstance(entry, QAction):
+            menu.addAction(entry)
+        elif isinstance(entry, tuple):
+            menu.addAction(entry[0], entry[1])
+    if report is not None:
+        menu.addSeparator()
+        add_picture(menu, parent, picture, report)
+    return menu
+
+
+class TableOrText(QStackedLayout):
+    """A table, or a text in its place while it is empty."""
+
+    def __init__(self, table: QTableView, parent: QWidget) -> None:
+        super().__init__()
+        self.label = QLabel(parent)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.label.setWordWrap(True)
+        self.label.setForegroundRole(self.label.palette().ColorRole.PlaceholderText)
+        self._table = table
+        self.addWidget(self.label)
+        self.addWidget(table)
+
+    def show_table(self, shown: bool, text: str = "") -> None:
+        self.label.setText(text)
+        self.setCurrentWidget(self._table if shown else self.label)
+
+
+# --- the old way to set up a table, until all declare their columns ---
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRule:
+    least: int | None = None
+
+
+def row_table(
+    parent: QWidget,
+    model: QAbstractItemModel,
+    rules: Sequence[ColumnRule],
+    stretched: int,
+    choose: Callable[[QModelIndex, QModelIndex], object],
+    menu: Callable[[QPoint], object],
+) -> QTableView:
+    assert isinstance(model, TableModel)
+    model.columns = tuple(
+        Column(title, str, rule.least, stretched=number == stretched)
+        for number, (title, rule) in enumerate(zip(model.titles, rules, strict=True))
+    )
+    table = Table(model, parent, "", "", lambda row: choose(model.index(row, 0), model.index(row, 0)))
+    table.customContextMenuRequested.connect(menu)
+    return table
