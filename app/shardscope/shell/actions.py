@@ -44,7 +44,7 @@ class Act:
 
     Attributes:
         name: Key in `WindowActions`.
-        run: Called when it is triggered; with `checked`, when it is toggled, with the new state.
+        run: Called when it is triggered; if it is checkable without a group, with the new state when it is toggled.
         checked: Initial state of a checkable action; None for others.
         group: Of the checkable actions with one group, one is checked.
     """
@@ -118,11 +118,12 @@ class WindowActions(QObject):
             action.setToolTip(_translated(act.tip))
         if act.group:
             self._groups.setdefault(act.group, QActionGroup(self._window)).addAction(action)
-        if act.checked is None:
-            action.triggered.connect(lambda _: act.run())
-        else:
+        if act.checked is not None:
             action.setCheckable(True)
             action.setChecked(act.checked)
+        if act.checked is None or act.group:
+            action.triggered.connect(lambda _: act.run())
+        else:
             action.toggled.connect(act.run)
         if act.enabled is not None:
             self._enable(action, act.enabled)

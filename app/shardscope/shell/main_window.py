@@ -351,6 +351,10 @@ def _edit_menu(w: MainWindow) -> Menu:
 
 def _view_menu(w: MainWindow) -> Menu:
     bytes_, looks, settings = w.hex.actions_, w.appearance, w.settings
+    themes = [
+        Act(f"theme {name}", text, partial(looks.set_theme, name), checked=settings.theme == name, group="theme")
+        for name, text in THEMES.items()
+    ]
     return Menu(
         "&View",
         [
@@ -365,7 +369,7 @@ def _view_menu(w: MainWindow) -> Menu:
                 checked=settings.decimal_offsets,
             ),
             LINE,
-            Menu("&Theme", [_theme(w, name, text) for name, text in THEMES.items()]),
+            Menu("&Theme", themes),
             Act(
                 "reduced_motion",
                 "Reduced &motion",
@@ -384,12 +388,6 @@ def _view_menu(w: MainWindow) -> Menu:
             Act("picture", "Save picture of the &window…", partial(ask_picture, w, "shardscope", w.session.say)),
         ],
     )
-
-
-def _theme(w: MainWindow, name: str, text: str) -> Act:
-    checked = w.settings.theme == name
-    choose = lambda on: w.appearance.set_theme(name) if on else None  # noqa: E731
-    return Act(f"theme {name}", text, choose, checked=checked, group="theme")
 
 
 def _go_menu(w: MainWindow) -> Menu:
