@@ -50,7 +50,7 @@ LONGEST_ENTRY = 90
 """Characters of a path in a menu; longer paths are shortened in the middle."""
 
 
-class Opening(QObject):
+class FileOpener(QObject):
     """Opens the files of menus, pages, drops, the command line and a second start of the program.
 
     Attributes:
@@ -190,7 +190,7 @@ class ErrorNotices(QObject):
         notices: Notices,
         ways: OpenAs,
         connecting: ConnectTask,
-        opening: Opening,
+        opening: FileOpener,
         to_bytes: Callable[[], object],
         pack: Callable[[tuple[str, ...]], object],
         salvage: QAction,
