@@ -214,7 +214,7 @@ class MainWindow(QMainWindow):
             (welcome.compare_requested, self.comparing.show),
             (welcome.chosen, opening.open),
             (welcome.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
-            (welcome.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn)),
+            (welcome.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
             (self.places.chosen, opening.open),
             (self.spaces.chosen, opening.open),
             (self.diffing.address_wanted, lambda: self.connecting.ask(chosen=self.diffing.compare)),
