@@ -16,8 +16,8 @@ from shardscope.shell.docks import PanelDocks
 
 
 @dataclass(frozen=True, slots=True)
-class While:
-    """Condition of an action, tested again at signals of the session."""
+class EnabledWhile:
+    """Condition that enables actions, tested again at signals of the session."""
 
     holds: Callable[[Session], bool]
     signals: Callable[[Session], Sequence[SignalInstance]]
@@ -28,23 +28,23 @@ def _index_missing(session: Session) -> bool:
 
 
 # While one file replaces another, actions stay enabled: a disabled button would lose the keyboard.
-FILE_OPEN = While(
+FILE_OPEN = EnabledWhile(
     lambda session: session.shard is not None or session.replacing, lambda session: (session.opened, session.closed)
 )
-INDEX_MISSING = While(_index_missing, lambda session: (session.opened, session.closed, session.index_changed))
-CAN_GO_BACK = While(lambda session: session.can_go_back, lambda session: (session.history_changed,))
-CAN_GO_FORWARD = While(lambda session: session.can_go_forward, lambda session: (session.history_changed,))
-SEVERAL_TABS = While(lambda session: len(session.documents) > 1, lambda session: (session.documents_changed,))
-TAB_CLOSED = While(lambda session: session.can_reopen, lambda session: (session.documents_changed,))
+INDEX_MISSING = EnabledWhile(_index_missing, lambda session: (session.opened, session.closed, session.index_changed))
+CAN_GO_BACK = EnabledWhile(lambda session: session.can_go_back, lambda session: (session.history_changed,))
+CAN_GO_FORWARD = EnabledWhile(lambda session: session.can_go_forward, lambda session: (session.history_changed,))
+SEVERAL_TABS = EnabledWhile(lambda session: len(session.documents) > 1, lambda session: (session.documents_changed,))
+TAB_CLOSED = EnabledWhile(lambda session: session.can_reopen, lambda session: (session.documents_changed,))
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """Action of the window.
+class MenuEntry:
+    """Menu entry with an action of the window.
 
     Attributes:
         name: Key in `WindowActions`.
-        run: Called when it is triggered; with `checked`, when it is toggled, with the new state.
+        run: Called when it is triggered; if it is checkable without a group, with the new state when it is toggled.
         checked: Initial state of a checkable action; None for others.
         group: Of the checkable actions with one group, one is checked.
     """
@@ -53,7 +53,7 @@ class Act:
     text: str
     run: Callable[..., object]
     keys: str | QKeySequence.StandardKey | tuple[str, ...] = ()
-    enabled: While | None = None
+    enabled: EnabledWhile | None = None
     tip: str = ""
     checked: bool | None = None
     group: str = ""
@@ -68,7 +68,7 @@ class Menu:
 LINE = None
 """Row that separates entries."""
 
-Row: TypeAlias = "Act | Menu | QAction | QMenu | Sequence[Row] | None"
+Row: TypeAlias = "MenuEntry | Menu | QAction | QMenu | Sequence[Row] | None"
 
 
 class WindowActions(QObject):
@@ -83,7 +83,7 @@ class WindowActions(QObject):
         self._session, self._window = session, window
         self.named: dict[str, QAction] = {}
         self._groups: dict[str, QActionGroup] = {}
-        self._enabled: dict[While, list[QAction]] = {}
+        self._enabled: dict[EnabledWhile, list[QAction]] = {}
         self.quick = QMenu(window)
         self.quick.setAccessibleName(self.tr("Panels and files"))
 
@@ -106,29 +106,30 @@ class WindowActions(QObject):
             elif isinstance(row, Sequence):
                 self.fill(menu, row)
             else:
-                menu.addAction(self.add(row) if isinstance(row, Act) else row)
+                menu.addAction(self.add(row) if isinstance(row, MenuEntry) else row)
 
-    def add(self, act: Act) -> QAction:
-        action = self.named[act.name] = QAction(_translated(act.text), self._window)
-        if isinstance(act.keys, tuple):
-            action.setShortcuts([QKeySequence(keys) for keys in act.keys])
+    def add(self, entry: MenuEntry) -> QAction:
+        action = self.named[entry.name] = QAction(_translated(entry.text), self._window)
+        if isinstance(entry.keys, tuple):
+            action.setShortcuts([QKeySequence(keys) for keys in entry.keys])
         else:
-            action.setShortcut(QKeySequence(act.keys))
-        if act.tip:
-            action.setToolTip(_translated(act.tip))
-        if act.group:
-            self._groups.setdefault(act.group, QActionGroup(self._window)).addAction(action)
-        if act.checked is None:
-            action.triggered.connect(lambda _: act.run())
-        else:
+            action.setShortcut(QKeySequence(entry.keys))
+        if entry.tip:
+            action.setToolTip(_translated(entry.tip))
+        if entry.group:
+            self._groups.setdefault(entry.group, QActionGroup(self._window)).addAction(action)
+        if entry.checked is not None:
             action.setCheckable(True)
-            action.setChecked(act.checked)
-            action.toggled.connect(act.run)
-        if act.enabled is not None:
-            self._enable(action, act.enabled)
+            action.setChecked(entry.checked)
+        if entry.checked is None or entry.group:
+            action.triggered.connect(lambda _: entry.run())
+        else:
+            action.toggled.connect(entry.run)
+        if entry.enabled is not None:
+            self._enable(action, entry.enabled)
         return action
 
-    def _enable(self, action: QAction, condition: While) -> None:
+    def _enable(self, action: QAction, condition: EnabledWhile) -> None:
         if condition not in self._enabled:
             self._enabled[condition] = []
             for signal in condition.signals(self._session):
@@ -136,7 +137,7 @@ class WindowActions(QObject):
         self._enabled[condition].append(action)
         action.setEnabled(condition.holds(self._session))
 
-    def _update(self, condition: While, *_: object) -> None:
+    def _update(self, condition: EnabledWhile, *_: object) -> None:
         holds = condition.holds(self._session)
         for action in self._enabled[condition]:
             action.setEnabled(holds)
@@ -146,7 +147,7 @@ class WindowActions(QObject):
         rows = []
         for panel in docks.panels:
             go = self.add(
-                Act(
+                MenuEntry(
                     f"panel {panel.name}",
                     f"&{panel.shown_title}",
                     lambda name=panel.name: docks.show(name, focus=True),

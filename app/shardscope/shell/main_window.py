@@ -33,8 +33,8 @@ from shardscope.shell.actions import (
     LINE,
     SEVERAL_TABS,
     TAB_CLOSED,
-    Act,
     Menu,
+    MenuEntry,
     Row,
     WindowActions,
     part_mnemonics,
@@ -50,7 +50,7 @@ from shardscope.shell.keyboard import Keyboard, toggle_full_screen
 from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.notices import ExtractionNotices, NoticeTone
 from shardscope.shell.open_with import OpenAs
-from shardscope.shell.opening import ErrorNotices, Opening, Quitting
+from shardscope.shell.opening import ErrorNotices, FileOpener, Quitting
 from shardscope.shell.panels import PANELS, PanelLinks
 from shardscope.shell.sandbox_shell import SandboxShell
 from shardscope.shell.teaching import Teaching, about_box
@@ -137,7 +137,7 @@ class MainWindow(QMainWindow):
     def _make_tasks(self) -> None:
         session, settings, notices = self.session, self.settings, self.notices
         self.connecting = ConnectTask(session, settings, self)
-        self.opening = Opening(session, settings, self.connecting, self)
+        self.opening = FileOpener(session, settings, self.connecting, self)
         self.ways, self.diffing = OpenAs(session, notices, self), CompareShards(session, self)
         self.new_shards, self.comparing = NewShards(session, settings, self), CompareFormats(self.jobs, self)
         self.finding = FindKeyTask(session, settings, self)
@@ -214,7 +214,7 @@ class MainWindow(QMainWindow):
             (welcome.compare_requested, self.comparing.show),
             (welcome.chosen, opening.open),
             (welcome.preview_requested, lambda uri: opening.open_then(uri, self.links.preview_first)),
-            (welcome.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn)),
+            (welcome.learn_requested, lambda uri: opening.open_then(uri, self.teaching.learn_opened)),
             (self.places.chosen, opening.open),
             (self.spaces.chosen, opening.open),
             (self.diffing.address_wanted, lambda: self.connecting.ask(chosen=self.diffing.compare)),
@@ -305,28 +305,28 @@ def _file_menu(w: MainWindow) -> Menu:
     return Menu(
         "&File",
         [
-            Act("open", "&Open…", opening.ask_files, Key.Open),
-            Act("open_folder", "Open &folder…", opening.ask_folder, "Ctrl+Shift+D"),
-            Act("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
-            Act("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
+            MenuEntry("open", "&Open…", opening.ask_files, Key.Open),
+            MenuEntry("open_folder", "Open &folder…", opening.ask_folder, "Ctrl+Shift+D"),
+            MenuEntry("open_address", "Open a&ddress…", w.connecting.ask, "Ctrl+U"),
+            MenuEntry("open_with", "Open &as…", w.ways.ask, "Ctrl+Shift+O"),
             [opening.recent, opening.samples],
             LINE,
             [w.new_shards.new, w.new_shards.convert, w.diffing.menu],
             LINE,
             [objects.extract, objects.extract_all],
             LINE,
-            Act("change", "Reopen with o&ptions…", w.ways.change, enabled=FILE_OPEN),
-            Act("reload", "&Reload", session.reload, Key.Refresh, FILE_OPEN),
-            Act("close", "&Close", session.close, ("Ctrl+W", "Ctrl+F4"), FILE_OPEN),
-            Act("reopen", "Reopen c&losed tab", session.reopen, "Ctrl+Shift+T", TAB_CLOSED),
-            Act(
+            MenuEntry("change", "Reopen with o&ptions…", w.ways.change, enabled=FILE_OPEN),
+            MenuEntry("reload", "&Reload", session.reload, Key.Refresh, FILE_OPEN),
+            MenuEntry("close", "&Close", session.close, ("Ctrl+W", "Ctrl+F4"), FILE_OPEN),
+            MenuEntry("reopen", "Reopen c&losed tab", session.reopen, "Ctrl+Shift+T", TAB_CLOSED),
+            MenuEntry(
                 "restore_tabs",
                 "Restore &tabs at start",
                 w.tab_memory.choose,
                 tip="The next start opens the files that are open when the window is closed",
                 checked=w.settings.restores_tabs,
             ),
-            Act("quit", "&Quit", w.close, Key.Quit),
+            MenuEntry("quit", "&Quit", w.close, Key.Quit),
         ],
     )
 
@@ -351,13 +351,17 @@ def _edit_menu(w: MainWindow) -> Menu:
 
 def _view_menu(w: MainWindow) -> Menu:
     bytes_, looks, settings = w.hex.actions_, w.appearance, w.settings
+    themes = [
+        MenuEntry(f"theme {name}", text, partial(looks.set_theme, name), checked=settings.theme == name, group="theme")
+        for name, text in THEMES.items()
+    ]
     return Menu(
         "&View",
         [
             [bytes_.drawing, bytes_.copy_drawing, bytes_.save_drawing],
             LINE,
             [bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.fold, bytes_.larger, bytes_.smaller],
-            Act(
+            MenuEntry(
                 "decimal_offsets",
                 "Offsets in decima&l",
                 looks.set_decimal_offsets,
@@ -365,8 +369,8 @@ def _view_menu(w: MainWindow) -> Menu:
                 checked=settings.decimal_offsets,
             ),
             LINE,
-            Menu("&Theme", [_theme(w, name, text) for name, text in THEMES.items()]),
-            Act(
+            Menu("&Theme", themes),
+            MenuEntry(
                 "reduced_motion",
                 "Reduced &motion",
                 looks.set_reduced_motion,
@@ -374,22 +378,16 @@ def _view_menu(w: MainWindow) -> Menu:
                 checked=settings.reduced_motion,
             ),
             Menu("&Panels", w.actions_.panel_rows(w.panels)),
-            Act("default_layout", "&Default layout", w.centre.arrange, enabled=FILE_OPEN),
+            MenuEntry("default_layout", "&Default layout", w.centre.arrange, enabled=FILE_OPEN),
             LINE,
-            Act("lecture", "L&ecture", w.start_lecture, "F11", FILE_OPEN),
-            Act("full_screen", "F&ull screen", partial(toggle_full_screen, w), "Shift+F11"),
-            Act("zoom_in", "&Zoom in", partial(looks.zoom, larger=True), ("Ctrl++", "Ctrl+=")),
-            Act("zoom_out", "Zoom &out", partial(looks.zoom, larger=False), "Ctrl+-"),
-            Act("zoom_100", "&100 %", partial(looks.set_zoom, 1.0), "Ctrl+0"),
-            Act("picture", "Save picture of the &window…", partial(ask_picture, w, "shardscope", w.session.say)),
+            MenuEntry("lecture", "L&ecture", w.start_lecture, "F11", FILE_OPEN),
+            MenuEntry("full_screen", "F&ull screen", partial(toggle_full_screen, w), "Shift+F11"),
+            MenuEntry("zoom_in", "&Zoom in", partial(looks.zoom, larger=True), ("Ctrl++", "Ctrl+=")),
+            MenuEntry("zoom_out", "Zoom &out", partial(looks.zoom, larger=False), "Ctrl+-"),
+            MenuEntry("zoom_100", "&100 %", partial(looks.set_zoom, 1.0), "Ctrl+0"),
+            MenuEntry("picture", "Save picture of the &window…", partial(ask_picture, w, "shardscope", w.session.say)),
         ],
     )
-
-
-def _theme(w: MainWindow, name: str, text: str) -> Act:
-    checked = w.settings.theme == name
-    choose = lambda on: w.appearance.set_theme(name) if on else None  # noqa: E731
-    return Act(f"theme {name}", text, choose, checked=checked, group="theme")
 
 
 def _go_menu(w: MainWindow) -> Menu:
@@ -398,16 +396,16 @@ def _go_menu(w: MainWindow) -> Menu:
         "&Go",
         [
             [bytes_.goto, bytes_.follow, bytes_.references, bytes_.inside],
-            Act("back", "&Back", session.back, "Alt+Left", CAN_GO_BACK),
-            Act("forward", "&Forward", session.forward, "Alt+Right", CAN_GO_FORWARD),
+            MenuEntry("back", "&Back", session.back, "Alt+Left", CAN_GO_BACK),
+            MenuEntry("forward", "&Forward", session.forward, "Alt+Right", CAN_GO_FORWARD),
             [bytes_.previous_note, bytes_.next_note],
             LINE,
-            Act("next_tab", "Ne&xt tab", partial(session.step, 1), "Ctrl+Tab", SEVERAL_TABS),
-            Act("previous_tab", "&Previous tab", partial(session.step, -1), "Ctrl+Shift+Tab", SEVERAL_TABS),
+            MenuEntry("next_tab", "Ne&xt tab", partial(session.step, 1), "Ctrl+Tab", SEVERAL_TABS),
+            MenuEntry("previous_tab", "&Previous tab", partial(session.step, -1), "Ctrl+Shift+Tab", SEVERAL_TABS),
             LINE,
-            Act("filter", "F&ilter objects", w.links.to_filter, "Ctrl+L", FILE_OPEN),
-            Act("trace_key", "&Look up key…", w.links.to_trace, "Ctrl+T", FILE_OPEN),
-            Act("go_to", "&Panel or file…", w.actions_.pop_up_quick, "Ctrl+P"),
+            MenuEntry("filter", "F&ilter objects", w.links.to_filter, "Ctrl+L", FILE_OPEN),
+            MenuEntry("trace_key", "&Look up key…", w.links.to_trace, "Ctrl+T", FILE_OPEN),
+            MenuEntry("go_to", "&Panel or file…", w.actions_.pop_up_quick, "Ctrl+P"),
         ],
     )
 
@@ -421,9 +419,9 @@ def _tools_menu(w: MainWindow) -> Menu:
             objects.check,
             LINE,
             objects.trace,
-            Act("find_key", "Find &key in folder…", w.finding.ask, "Ctrl+Shift+K"),
-            Act("load_index", "Load &index", session.want_index, enabled=INDEX_MISSING),
-            Act("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
+            MenuEntry("find_key", "Find &key in folder…", w.finding.ask, "Ctrl+Shift+K"),
+            MenuEntry("load_index", "Load &index", session.want_index, enabled=INDEX_MISSING),
+            MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,
             Menu("Sand&box", _sandbox_rows(sandbox)),
             sandbox.salvage,
@@ -441,17 +439,17 @@ def _sandbox_rows(sandbox: SandboxActions) -> list[Row]:
     ]
 
 
-def _verify(w: MainWindow, depth: Depth, keys: str) -> Act:
+def _verify(w: MainWindow, depth: Depth, keys: str) -> MenuEntry:
     def run() -> None:
         w.panels.show("findings")
         w.session.verify(depth)
 
     text = QCoreApplication.translate("WindowActions", "Verify &{0}").format(depth.value)
-    return Act(f"verify {depth.value}", text, run, keys, FILE_OPEN)
+    return MenuEntry(f"verify {depth.value}", text, run, keys, FILE_OPEN)
 
 
 def _learn_menu(w: MainWindow) -> Menu:
-    return Menu("Lea&rn", [Act("lessons", "&Lessons", w.teaching.show), w.sandbox_shell.actions.missions])
+    return Menu("Lea&rn", [MenuEntry("lessons", "&Lessons", w.teaching.show), w.sandbox_shell.actions.missions])
 
 
 def _help_menu(w: MainWindow) -> Menu:
@@ -459,12 +457,12 @@ def _help_menu(w: MainWindow) -> Menu:
         about_box(w, w.actions_["format_page"]).open()
 
     rows: list[Row] = [
-        Act("shortcuts", "&Keyboard shortcuts", partial(show_shortcuts, w), "F1"),
+        MenuEntry("shortcuts", "&Keyboard shortcuts", partial(show_shortcuts, w), "F1"),
         LINE,
-        Act("format_page", "&Format reference", w.teaching.show_page, "Alt+F1"),
-        Act("glossary", "&Glossary", w.teaching.show_glossary),
+        MenuEntry("format_page", "&Format reference", w.teaching.show_page, "Alt+F1"),
+        MenuEntry("glossary", "&Glossary", w.teaching.show_glossary),
         LINE,
-        Act("about", "&About Shardscope", about),
+        MenuEntry("about", "&About Shardscope", about),
     ]
     return Menu("&Help", rows)
 

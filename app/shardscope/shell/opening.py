@@ -50,7 +50,7 @@ LONGEST_ENTRY = 90
 """Characters of a path in a menu; longer paths are shortened in the middle."""
 
 
-class Opening(QObject):
+class FileOpener(QObject):
     """Opens the files of menus, pages, drops, the command line and a second start of the program.
 
     Attributes:
@@ -65,7 +65,7 @@ class Opening(QObject):
     def __init__(self, session: Session, settings: Settings, connecting: ConnectTask, window: QWidget) -> None:
         super().__init__(window)
         self._session, self._settings, self._connecting, self._window = session, settings, connecting, window
-        self._next: tuple[str, Callable[[], object]] | None = None
+        self._next: tuple[str, Callable[[Shard], object]] | None = None
         self.recent = QMenu(self.tr("Open &recent"), window)
         self.samples = QMenu(self.tr("Open &sample"), window)
         for sample in resource_paths.main_samples():
@@ -99,8 +99,8 @@ class Opening(QObject):
     def open_paths(self, paths: Sequence[str]) -> None:
         self.open_files([(path, None) for path in paths])
 
-    def open_then(self, uri: str, then: Callable[[], object]) -> None:
-        """Open a path, and call `then` once it is open and shown."""
+    def open_then(self, uri: str, then: Callable[[Shard], object]) -> None:
+        """Open a path, and call `then` with the shard once it is shown."""
         self._next, before = (uri, then), self._session.document
         self.open(uri)
         if self._session.shard is not None and self._session.uri == uri and self._session.document is not before:
@@ -137,8 +137,9 @@ class Opening(QObject):
 
     def _go_on(self) -> None:
         after, self._next = self._next, None
-        if after is not None and after[0] == self._session.uri:
-            after[1]()
+        shard = self._session.shard
+        if after is not None and shard is not None and after[0] == self._session.uri:
+            after[1](shard)
 
     # --- dialogs ---
 
@@ -190,7 +191,7 @@ class ErrorNotices(QObject):
         notices: Notices,
         ways: OpenAs,
         connecting: ConnectTask,
-        opening: Opening,
+        opening: FileOpener,
         to_bytes: Callable[[], object],
         pack: Callable[[tuple[str, ...]], object],
         salvage: QAction,

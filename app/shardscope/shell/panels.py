@@ -140,7 +140,7 @@ class PanelLinks(QObject):
         self._objects.table.follow(row)
         self._objects.actions_.extract.trigger()
 
-    def preview_first(self) -> None:
+    def preview_first(self, _: Shard) -> None:
         def first(shard: Shard, _: object) -> int | None:
             return next((one.row for one in shard.objects[:1]), None)
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import delete
 
 import shardcore
+from shardcore import Shard
 from shardcore.shards.registry import FORMATS
 from shardcore.teaching.lessons.lesson import Lesson, Show
 from shardcore.teaching.lessons.lesson_list import lessons, lessons_of, missions, read_lesson
@@ -146,15 +147,16 @@ class Teaching(QObject):
             self._panel.show_missions()
         self._panels.show(PANEL, focus=True)
 
-    def learn(self) -> None:
-        """Begin the first lesson on the format of the open shard; without one, show its page."""
-        shard = self._session.shard
-        found = lessons_of(shard.format) if shard is not None else ()
-        if found:
+    def learn(self, format: str) -> None:
+        """Begin the first lesson on a format; without one, show the page of the open shard."""
+        if found := lessons_of(format):
             self._panel.begin(found[0])
-            self.opened()
         else:
             self._panels.show(PAGE)
+
+    def learn_opened(self, shard: Shard) -> None:
+        self.learn(shard.format)
+        self.opened()
 
     def show_page(self) -> None:
         self._page.show_page_of_file()

@@ -146,7 +146,7 @@ def test_a_lesson_on_an_open_file_is_in_front(qtbot: QtBot, window: MainWindow, 
 
 @pytest.mark.thorough
 def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    window.teaching.learn()
+    window.teaching.learn("swh")
     panel = window.panels.panel(LessonPanel)
     qtbot.waitUntil(lambda: panel.player.stage is not None and window.panels.in_front("lessons"))
     dock = window.panels.by_name["lessons"]
