@@ -195,7 +195,7 @@ class Controls(QWidget):
             line.setFont(theme.fixed_font())
             line.setMinimumWidth(_TEXT_WIDTH)
             line.textEdited.connect(emit)
-            widgets, put = [line], lambda value: line.text() == value or line.setText(str(value))
+            widgets, put = [line], lambda value: line.setText(str(value)) if line.text() != value else None
         else:
             widgets, put = self._slider(control, emit)
         for widget in widgets:
@@ -224,7 +224,7 @@ class Controls(QWidget):
                 number.setText(str(value))
 
         slider.valueChanged.connect(emit)
-        number.textEdited.connect(lambda text: number.hasAcceptableInput() and emit(int(text)))
+        number.textEdited.connect(lambda text: emit(int(text)) if number.hasAcceptableInput() else None)
         return [slider, number], put
 
     def _emit(self, name: str, value: Any) -> None:

@@ -203,6 +203,12 @@ class LessonPanel(QWidget):
         self.pages = QStackedWidget()
         boxed(QVBoxLayout(self), self.pages)
         self.player.changed.connect(self._refresh)
+        for name, text, keys in (("next", self.tr("Next"), "Ctrl+PgDown"), ("back", self.tr("Back"), "Ctrl+PgUp")):
+            action = QAction(text, self)
+            action.setShortcut(QKeySequence(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            action.triggered.connect(partial(self._press, name))
+            self.addAction(action)
         session.opened.connect(self._list_again)
         session.closed.connect(self._list_again)
 
@@ -231,7 +237,7 @@ class LessonPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._build_lesson()
+        self._lesson_page()
         if not self._listed:
             self._fill_list()
         if self.player.lesson is None:
@@ -263,9 +269,9 @@ class LessonPanel(QWidget):
 
     # --- the page of a step ---
 
-    def _build_lesson(self) -> None:
+    def _lesson_page(self) -> QWidget:
         if self._page is not None:
-            return
+            return self._page
         player = self.player
         self.title, self.counter = Elided(greedy=True), Elided()
         menu = QMenu(self)
@@ -320,11 +326,6 @@ class LessonPanel(QWidget):
             (player.shown_answer, self.question.show_given),
         ):
             signal.connect(slot)
-        for keys, button in (("Ctrl+PgDown", self.next), ("Ctrl+PgUp", self.back)):
-            action = QAction(button.text(), self, shortcut=QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            action.triggered.connect(button.click)
-            self.addAction(action)
         inside, page = QWidget(), QWidget()
         self._page = page
         left = (self.on, 0, Qt.AlignmentFlag.AlignLeft)
@@ -339,6 +340,7 @@ class LessonPanel(QWidget):
         boxed(QVBoxLayout(page), self._top, self.bar, (self.area, 1), self._row, spacing=0)
         self.pages.addWidget(page)
         self._make_room()
+        return page
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -363,6 +365,10 @@ class LessonPanel(QWidget):
             here.click()
         elif self.player.solved:
             self._on()
+
+    def _press(self, name: str, checked: bool = False) -> None:
+        self._lesson_page()
+        getattr(self, name).click()
 
     def _on(self) -> None:
         if self.player.last:
@@ -409,11 +415,11 @@ class LessonPanel(QWidget):
                 if held:
                     self.setFocus()
             return
-        self._build_lesson()
-        if self.pages.currentWidget() is not self._page:
+        page = self._lesson_page()
+        if self.pages.currentWidget() is not page:
             # Opening the file of the lesson moves the focus; it returns with the question.
             self._keyboard = True
-        self.pages.setCurrentWidget(self._page)
+        self.pages.setCurrentWidget(page)
         self.setFocusProxy(self.area)
         self._show_titles()
         count = len(lesson.steps)

@@ -208,7 +208,7 @@ class LessonPlayer(QObject):
         question, scene = stage.question, stage.scene
         self._ask(lambda _: judged(question, given, scene), lambda verdict: self._judge(stage, verdict))
 
-    def _ask(self, work: Callable[[Shard], T], take: Callable[[T], object]) -> None:
+    def _ask(self, work: Callable[[Shard], T], take: Callable[[T], None]) -> None:
         key = ("lesson", self)
         self._session.ask(lambda shard, _: work(shard), take, failed=self._failed, key=key, priority=JobPriority.SCREEN)
 

@@ -145,7 +145,8 @@ class QuestionBox(QWidget):
     def _fill_choices(self, question: Question) -> None:
         for button in self._group.buttons():
             self._group.removeButton(button)
-            discard(button.parentWidget())
+            if (line := button.parentWidget()) is not None:
+                discard(line)
         for number, choice in enumerate(question.choices):
             button, sentence, line = QRadioButton(), Prose(), QWidget()
             button.setAccessibleName(shown(choice.text))
