@@ -517,11 +517,6 @@ class CompareWindow(QDialog):
             if (job := self._jobs.newest((name, self))) is not None:
                 job.cancel()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "area"):
-            self.refresh()
-
 
 class CompareFormats(QObject):
     def __init__(self, jobs: Jobs, window: QWidget) -> None:

@@ -279,7 +279,7 @@ class DrawingPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("drawingPanel")
         self._session = session
-        self._sketches: tuple[Sketch, ...] = ()
+        self.sketches: tuple[Sketch, ...] = ()
         self._values: dict[str, dict[str, Any]] = {}
         self._known: dict[str, dict[str, Control]] = {}
         self._grabbed: tuple[Control, Any] | None = None
@@ -323,20 +323,16 @@ class DrawingPanel(QWidget):
 
     # --- which sketch ---
 
-    @property
-    def sketches(self) -> tuple[Sketch, ...]:
-        return self._sketches
-
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
-        self._sketches = tuple(sketches)
-        names = [sketch.name for sketch in self._sketches]
+        self.sketches = tuple(sketches)
+        names = [sketch.name for sketch in self.sketches]
         front = next((name for name in (wanted, self.name) if name in names), names[0] if names else "")
         with QSignalBlocker(self.tabs):
             while self.tabs.count() > len(names):
                 self.tabs.removeTab(self.tabs.count() - 1)
             while self.tabs.count() < len(names):
                 self.tabs.addTab("")
-            for number, sketch in enumerate(self._sketches):
+            for number, sketch in enumerate(self.sketches):
                 self.tabs.setTabText(number, shown(sketch.title).replace("&", "&&"))
             self.tabs.setCurrentIndex(names.index(front) if front else -1)
         self.tabs.setVisible(len(names) > 1)
@@ -365,7 +361,7 @@ class DrawingPanel(QWidget):
             self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
-        number = next((n for n, sketch in enumerate(self._sketches) if sketch.name == name), -1)
+        number = next((n for n, sketch in enumerate(self.sketches) if sketch.name == name), -1)
         if number >= 0:
             self.tabs.setCurrentIndex(number)
 
@@ -375,8 +371,8 @@ class DrawingPanel(QWidget):
         self._take(None)
 
     def _tab_changed(self, number: int) -> None:
-        if 0 <= number < len(self._sketches):
-            self._show_front(self._sketches[number].name)
+        if 0 <= number < len(self.sketches):
+            self._show_front(self.sketches[number].name)
             self.sketch_chosen.emit(self.name)
 
     def _show_front(self, name: str) -> None:
@@ -386,7 +382,7 @@ class DrawingPanel(QWidget):
 
     @property
     def _sketch(self) -> Sketch | None:
-        return next((sketch for sketch in self._sketches if sketch.name == self.name), None)
+        return next((sketch for sketch in self.sketches if sketch.name == self.name), None)
 
     # --- drawing ---
 
