@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +85,8 @@ class FlowLayout(QLayout):
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        size = QSize()
-        for item in self._items:
-            size = size.expandedTo(item.minimumSize())
-        return size.grownBy(self.contentsMargins())
+        least = reduce(QSize.expandedTo, (item.minimumSize() for item in self._items), QSize())
+        return least.grownBy(self.contentsMargins())
 
     def _laid(self, rect: QRect, *, move: bool) -> int:
         inside = rect.marginsRemoved(self.contentsMargins())
@@ -106,14 +104,13 @@ class FlowLayout(QLayout):
 
     def _rows(self, width: int) -> list[list[QLayoutItem]]:
         rows: list[list[QLayoutItem]] = []
-        taken = 0
+        taken = width
         for item in self._items:
-            wish = item.sizeHint().width()
-            if not rows or taken + self._gap + wish > width:
+            taken += self._gap + item.sizeHint().width()
+            if taken > width:
                 rows.append([])
-                taken = -self._gap
+                taken = item.sizeHint().width()
             rows[-1].append(item)
-            taken += self._gap + wish
         return rows
 
 
@@ -361,9 +358,9 @@ class DrawingPanel(QWidget):
             self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
-        number = next((n for n, sketch in enumerate(self.sketches) if sketch.name == name), -1)
-        if number >= 0:
-            self.tabs.setCurrentIndex(number)
+        names = [sketch.name for sketch in self.sketches]
+        if name in names:
+            self.tabs.setCurrentIndex(names.index(name))
 
     def clear(self) -> None:
         self._values, self._known, self.name = {}, {}, ""
