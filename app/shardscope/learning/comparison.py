@@ -403,6 +403,7 @@ class CompareTable(QTableWidget):
             styleSheet=f"QTableView::item {{ padding: {_PADDING}px 4px; }}",
         )
         self.rows_ = self.model()
+        self.formats: list[str] = []
         rows, header = self.verticalHeader(), self.horizontalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -418,6 +419,7 @@ class CompareTable(QTableWidget):
         self.currentCellChanged.connect(self._row_changed)
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
+        self.formats = [row.format for row in rows]
         self.setRowCount(len(rows))
         for number, row in enumerate(rows):
             for column, text in enumerate(cells(row)):
@@ -431,9 +433,8 @@ class CompareTable(QTableWidget):
         self.setMinimumHeight(high + self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth() + 14)
 
     def choose(self, format: str) -> None:
-        names = [self.item(row, 0).text() for row in range(self.rowCount())]
-        if format in names:
-            self.setCurrentCell(names.index(format), 0)
+        if format in self.formats:
+            self.setCurrentCell(self.formats.index(format), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -443,7 +444,7 @@ class CompareTable(QTableWidget):
 
     def _row_changed(self, row: int, column: int, before: int, _: int) -> None:
         if row >= 0 and row != before:
-            self.chosen.emit(self.item(row, 0).text())
+            self.chosen.emit(self.formats[row])
 
 
 class CompareWindow(QDialog):
@@ -515,11 +516,6 @@ class CompareWindow(QDialog):
         for name in self.stale:
             if (job := self._jobs.newest((name, self))) is not None:
                 job.cancel()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "area"):
-            self.refresh()
 
 
 class CompareFormats(QObject):

@@ -12,8 +12,7 @@ Box = TypeVar("Box", bound=QBoxLayout)
 
 def made(widget: Made, name: str = "", **properties: Any) -> Made:
     """Set the object name and Qt properties of a widget, such as `toolTip`."""
-    if name:
-        widget.setObjectName(name)
+    widget.setObjectName(name or widget.objectName())
     for key, value in properties.items():
         if not widget.setProperty(key, value):
             raise AttributeError(f"{widget} has no property {key}")

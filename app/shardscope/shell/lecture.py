@@ -76,8 +76,8 @@ _KEYS: Mapping[str, tuple[str, tuple[str, ...], _Act]] = MappingProxyType(
         "blank": ("Lecture: blank screen", ("B", "."), lambda screen: screen.overlay.toggle("blank")),
         "ring": ("Lecture: pointer ring", ("L",), lambda screen: screen.overlay.toggle("ring")),
         "dark": ("Lecture: dark room", ("D",), lambda screen: screen.toggle_dark()),
-        "up": ("Lecture: scroll drawing up", ("Up",), lambda screen: screen.scroll(-1)),
-        "down": ("Lecture: scroll drawing down", ("Down",), lambda screen: screen.scroll(1)),
+        "up": ("Lecture: scroll drawing up", ("Up",), lambda screen: screen.scroll_drawing(-1)),
+        "down": ("Lecture: scroll drawing down", ("Down",), lambda screen: screen.scroll_drawing(1)),
         "leave": ("Lecture: leave", ("Esc", "F11"), lambda screen: screen.close()),
     }
 )
@@ -217,7 +217,7 @@ class LectureScreen(QWidget):
         column.addStretch(0)
         column.addWidget(self.bytes)
         column.addWidget(self.counter, 0, Qt.AlignmentFlag.AlignRight)
-        self.overlay = _Overlay(self)
+        self.overlay: _Overlay = _Overlay(self)
 
     def _label(self, name: str, spoken: str) -> QLabel:
         label = QLabel()
@@ -378,7 +378,7 @@ class LectureScreen(QWidget):
         self._settings.play_speed = playback.speed()
         self._show_counter()
 
-    def scroll(self, steps: int) -> None:
+    def scroll_drawing(self, steps: int) -> None:
         bar = self.drawing.verticalScrollBar()
         bar.setValue(bar.value() + steps * bar.pageStep() // 3)
 

@@ -67,9 +67,7 @@ class BudgetModel(TableModel):
         return self.words(self.things[row]) if column == 0 else None
 
     def words(self, share: Share) -> str:
-        where = ""
-        if share.stretches > 1:
-            where = self.tr(" in {0}").format(plural(share.stretches, "place"))
+        where = self.tr(" in {0}").format(plural(share.stretches, "place")) if share.stretches > 1 else ""
         part = share_text(share.size, self.total)
         head = f"{share.name}: {plural(share.size, 'byte')}{where}, {part} ({share.use.value})."
         return grouped("\n".join(text for text in (head, share.doc or share.use.doc) if text))

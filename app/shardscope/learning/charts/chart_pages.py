@@ -98,15 +98,11 @@ def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     if not shard.loaded:
         return ChartData(why="Load the index to see the sizes of the objects.")
     sizes = object_sizes(shard.objects, kind, progress)
+    kinds = tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
+    data = partial(ChartData, choices=kinds, chosen=sizes.kind)
     if not sizes.objects:
-        lost = "No size of an object is known." if sizes.unknown else "There are no objects."
-        return ChartData(why=lost, choices=_kinds(sizes), chosen=sizes.kind)
-    chart = sizes.chart()
-    return ChartData(chart=chart, choices=_kinds(sizes), chosen=sizes.kind, act=lambda a, b: _size_target(sizes, a, b))
-
-
-def _kinds(sizes: Sizes) -> tuple[tuple[str, str], ...]:
-    return tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
+        return data(why="No size of an object is known." if sizes.unknown else "There are no objects.")
+    return data(chart=sizes.chart(), act=partial(_size_target, sizes))
 
 
 def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
@@ -133,24 +129,18 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
         return ChartData(why=shard.no_loads)
     chosen = next((source for source in sources if source.name == name), sources[0])
     choices = tuple((source.name, source.title) for source in sources) if len(sources) > 1 else ()
+    data = partial(ChartData, choices=choices, chosen=chosen.name)
     if chosen.reads and isinstance(shard, DataSet) and not shard.listed and not agreed:
-        why = f"{chosen.title}: the files of this data set are not listed yet. Load the index to count them."
-        return ChartData(why=why, choices=choices, chosen=chosen.name)
+        return data(why=f"{chosen.title}: the files of this data set are not listed yet. Load the index to count them.")
     cost = min(chosen.reads, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
-        why = f"{chosen.title}: counting them reads up to {cost:,} bytes."
-        return ChartData(why=why, choices=choices, chosen=chosen.name, cost=cost)
+        return data(why=f"{chosen.title}: counting them reads up to {cost:,} bytes.", cost=cost)
     load = chosen.make(progress)
     grouped = load_chart(load)
     if not load.places or not load.total:
-        return ChartData(why=f"{load.title}: there is nothing to count.", choices=choices, chosen=chosen.name)
-    return ChartData(
-        chart=grouped.chart,
-        second=spread_chart(load),
-        choices=choices,
-        chosen=chosen.name,
-        act=lambda a, b: _load_target(load, grouped, a, b),
-    )
+        return data(why=f"{load.title}: there is nothing to count.")
+    act = partial(_load_target, load, grouped)
+    return data(chart=grouped.chart, second=spread_chart(load), act=act)
 
 
 def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinTarget:

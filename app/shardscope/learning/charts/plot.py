@@ -109,8 +109,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._edges = np.zeros(1)
         self._press = -1
         self._press_at = QPointF()
-        self._items: list[Any] = []
-        self._marked: Any = None
+        self._top = 1.0
+        self._marked = pg.BarGraphItem(x0=[0], x1=[0], height=[0])
         self._again = Debounce(self, self._draw)
         item = self.getPlotItem()
         item.setMenuEnabled(False)
@@ -130,64 +130,53 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- drawing ---
 
     def show_chart(self, chart: Chart | None) -> None:
-        self.chart, self.bins = chart, (-1, -1)
+        self.chart, self.bins = chart if chart is not None and len(chart) else None, (-1, -1)
         if chart is not None:
             self.setAccessibleName(chart.title)
             self.setAccessibleDescription(chart.note)
         self._draw()
 
     def _draw(self) -> None:
-        item = self.getPlotItem()
-        for one in self._items:
-            item.removeItem(one)
-        self._items = []
-        self._marked = None
-        chart = self.chart
-        if chart is None or not len(chart):
+        item, view, chart = self.getPlotItem(), self.getViewBox(), self.chart
+        item.clear()
+        if chart is None:
             return
-        self._edges = positions(chart.scale, chart.edges)
-        self._apply_style()
-        self._bars(chart)
-        self._ideal(chart)
-        low, high = float(self._edges[0]), float(self._edges[-1])
-        item.setXRange(low, high, padding=0.01)
-        item.setYRange(0, self._top(), padding=0)
-        self._tick()
-        self._mark()
+        edges = self._edges = positions(chart.scale, chart.edges)
+        highest = chart.values if chart.ideal is None else np.append(chart.values, chart.ideal)
+        self._top = float(highest.max(initial=0)) * 1.06 or 1.0
+        self._apply_style(chart)
+        self._add_bars(chart)
+        if chart.ideal is not None:
+            pen = QPen(theme.of(self).accent, 1.6, Qt.PenStyle.DashLine)
+            pen.setCosmetic(True)
+            item.addItem(pg.PlotCurveItem(x=edges, y=chart.ideal, stepMode="center", pen=pen))
+        item.setXRange(float(edges[0]), float(edges[-1]), padding=0.01)
+        item.setYRange(0, self._top, padding=0)
+        up = ticks(AxisScale.LINEAR, 0.0, self._top, max(int(view.height() / 30), 2))
+        if not (chart.values % 1).any():
+            # Numbers of objects are integers.
+            up = [(at, text) for at, text in up if at == round(at)]
+        item.getAxis("bottom").setTicks([chart_ticks(chart, max(int(view.width() / TICK_SPACE), 2))])
+        item.getAxis("left").setTicks([up])
+        item.addItem(self._marked)
+        self.mark(*self.bins)
 
-    def _top(self) -> float:
-        chart = self.chart
-        assert chart is not None
-        ideal = float(chart.ideal.max(initial=0)) if chart.ideal is not None else 0.0
-        return max(float(chart.values.max(initial=0)), ideal) * 1.06 or 1.0
-
-    def _add(self, item: Any) -> None:
-        self._items.append(item)
-        self.getPlotItem().addItem(item)
-
-    def _bars(self, chart: Chart) -> None:
+    def _add_bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
         gap = 1.2 / self._pixels_each()
         colours, mine = theme.of(self), chart.values > 0
         bars = {"x0": left[mine], "x1": np.where(wide, right - gap, right)[mine], "height": chart.values[mine]}
         for brush in colours.brushes(SectionRole.DATA):
-            self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(SectionRole.DATA))))
-
-    def _ideal(self, chart: Chart) -> None:
-        if chart.ideal is None:
-            return
-        pen = QPen(theme.of(self).accent, 1.6, Qt.PenStyle.DashLine)
-        pen.setCosmetic(True)
-        self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
+            edge = pg.mkPen(colours.edge(SectionRole.DATA))
+            self.getPlotItem().addItem(pg.BarGraphItem(**bars, brush=brush, pen=edge))
 
     def _pixels_each(self) -> float:
         span = float(self._edges[-1] - self._edges[0]) or 1.0
         return max(float(self.getViewBox().width()), 1.0) / span
 
-    def _apply_style(self) -> None:
-        colours, chart = theme.of(self), self.chart
-        assert chart is not None
+    def _apply_style(self, chart: Chart) -> None:
+        colours = theme.of(self)
         self.setBackground(colours.base)
         for name, text in (("bottom", chart.x), ("left", chart.y)):
             axis = self.getPlotItem().getAxis(name)
@@ -196,18 +185,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             axis.setTickFont(sized(self.font(), SMALL))
             axis.setLabel(text, color=colours.muted.name(), **{"font-size": f"{SMALL}px"})
         self.getPlotItem().getAxis("left").setGrid(40)
-
-    def _tick(self) -> None:
-        chart, view = self.chart, self.getViewBox()
-        if chart is None or not len(chart):
-            return
-        across = chart_ticks(chart, max(int(view.width() / TICK_SPACE), 2))
-        up = ticks(AxisScale.LINEAR, 0.0, self._top(), max(int(view.height() / 30), 2))
-        if not (chart.values % 1).any():
-            # Numbers of objects are integers.
-            up = [(at, text) for at, text in up if at == round(at)]
-        self.getPlotItem().getAxis("bottom").setTicks([across])
-        self.getPlotItem().getAxis("left").setTicks([up])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -230,36 +207,23 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def mark(self, first: int, last: int) -> None:
         self.bins = (first, last)
-        self._mark()
-
-    def _mark(self) -> None:
-        item = self.getPlotItem()
-        if self._marked is not None:
-            item.removeItem(self._marked)
-            self._marked = None
-        first, last = self.bins
+        self._marked.setVisible(first >= 0)
         if first < 0 or self.chart is None:
             return
         left, right = float(self._edges[first]), float(self._edges[last])
-        least = 2.0 / self._pixels_each()
-        if right - left < least:
-            middle = (left + right) / 2
-            left, right = middle - least / 2, middle + least / 2
-        colours = theme.of(self)
-        self._marked = pg.BarGraphItem(
-            x0=[left], x1=[right], height=[self._top()], brush=colours.selection, pen=pg.mkPen(colours.accent)
-        )
-        item.addItem(self._marked)
+        wider = max(2.0 / self._pixels_each() - (right - left), 0.0) / 2
+        colours, edges = theme.of(self), {"x0": [left - wider], "x1": [right + wider]}
+        self._marked.setOpts(**edges, height=[self._top], brush=colours.selection, pen=pg.mkPen(colours.accent))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() is Qt.MouseButton.LeftButton and self.chart is not None and len(self.chart):
+        if event.button() is Qt.MouseButton.LeftButton and self.chart is not None:
             self._press, self._press_at = self.bin_at(event.position()), event.position()
             self.setFocus(Qt.FocusReason.MouseFocusReason)
             self._point(self._press, self._press + 1)
         event.accept()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self.chart is None or not len(self.chart):
+        if self.chart is None:
             return
         here = self.bin_at(event.position())
         if self._press < 0:

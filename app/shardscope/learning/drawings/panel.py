@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +85,8 @@ class FlowLayout(QLayout):
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        size = QSize()
-        for item in self._items:
-            size = size.expandedTo(item.minimumSize())
-        return size.grownBy(self.contentsMargins())
+        least = reduce(QSize.expandedTo, (item.minimumSize() for item in self._items), QSize())
+        return least.grownBy(self.contentsMargins())
 
     def _laid(self, rect: QRect, *, move: bool) -> int:
         inside = rect.marginsRemoved(self.contentsMargins())
@@ -106,14 +104,13 @@ class FlowLayout(QLayout):
 
     def _rows(self, width: int) -> list[list[QLayoutItem]]:
         rows: list[list[QLayoutItem]] = []
-        taken = 0
+        taken = width
         for item in self._items:
-            wish = item.sizeHint().width()
-            if not rows or taken + self._gap + wish > width:
+            taken += self._gap + item.sizeHint().width()
+            if taken > width:
                 rows.append([])
-                taken = -self._gap
+                taken = item.sizeHint().width()
             rows[-1].append(item)
-            taken += self._gap + wish
         return rows
 
 
@@ -195,7 +192,7 @@ class Controls(QWidget):
             line.setFont(theme.fixed_font())
             line.setMinimumWidth(_TEXT_WIDTH)
             line.textEdited.connect(emit)
-            widgets, put = [line], lambda value: line.text() == value or line.setText(str(value))
+            widgets, put = [line], lambda value: line.setText(str(value)) if line.text() != value else None
         else:
             widgets, put = self._slider(control, emit)
         for widget in widgets:
@@ -224,7 +221,7 @@ class Controls(QWidget):
                 number.setText(str(value))
 
         slider.valueChanged.connect(emit)
-        number.textEdited.connect(lambda text: number.hasAcceptableInput() and emit(int(text)))
+        number.textEdited.connect(lambda text: emit(int(text)) if number.hasAcceptableInput() else None)
         return [slider, number], put
 
     def _emit(self, name: str, value: Any) -> None:
@@ -279,7 +276,7 @@ class DrawingPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("drawingPanel")
         self._session = session
-        self._sketches: tuple[Sketch, ...] = ()
+        self.sketches: tuple[Sketch, ...] = ()
         self._values: dict[str, dict[str, Any]] = {}
         self._known: dict[str, dict[str, Control]] = {}
         self._grabbed: tuple[Control, Any] | None = None
@@ -323,20 +320,16 @@ class DrawingPanel(QWidget):
 
     # --- which sketch ---
 
-    @property
-    def sketches(self) -> tuple[Sketch, ...]:
-        return self._sketches
-
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
-        self._sketches = tuple(sketches)
-        names = [sketch.name for sketch in self._sketches]
+        self.sketches = tuple(sketches)
+        names = [sketch.name for sketch in self.sketches]
         front = next((name for name in (wanted, self.name) if name in names), names[0] if names else "")
         with QSignalBlocker(self.tabs):
             while self.tabs.count() > len(names):
                 self.tabs.removeTab(self.tabs.count() - 1)
             while self.tabs.count() < len(names):
                 self.tabs.addTab("")
-            for number, sketch in enumerate(self._sketches):
+            for number, sketch in enumerate(self.sketches):
                 self.tabs.setTabText(number, shown(sketch.title).replace("&", "&&"))
             self.tabs.setCurrentIndex(names.index(front) if front else -1)
         self.tabs.setVisible(len(names) > 1)
@@ -365,9 +358,9 @@ class DrawingPanel(QWidget):
             self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
-        number = next((n for n, sketch in enumerate(self._sketches) if sketch.name == name), -1)
-        if number >= 0:
-            self.tabs.setCurrentIndex(number)
+        names = [sketch.name for sketch in self.sketches]
+        if name in names:
+            self.tabs.setCurrentIndex(names.index(name))
 
     def clear(self) -> None:
         self._values, self._known, self.name = {}, {}, ""
@@ -375,8 +368,8 @@ class DrawingPanel(QWidget):
         self._take(None)
 
     def _tab_changed(self, number: int) -> None:
-        if 0 <= number < len(self._sketches):
-            self._show_front(self._sketches[number].name)
+        if 0 <= number < len(self.sketches):
+            self._show_front(self.sketches[number].name)
             self.sketch_chosen.emit(self.name)
 
     def _show_front(self, name: str) -> None:
@@ -386,7 +379,7 @@ class DrawingPanel(QWidget):
 
     @property
     def _sketch(self) -> Sketch | None:
-        return next((sketch for sketch in self._sketches if sketch.name == self.name), None)
+        return next((sketch for sketch in self.sketches if sketch.name == self.name), None)
 
     # --- drawing ---
 

@@ -239,7 +239,6 @@ class DrawingView(QGraphicsView):
         self._stops: tuple[Stop, ...] = ()
         self._stop = -1
         self._drag: tuple[Grip, float] | None = None
-        self._pressed = NO_ITEM
         self._by_keyboard = False
         scene = QGraphicsScene(self)
         scene.addItem(self._paper)
@@ -280,7 +279,12 @@ class DrawingView(QGraphicsView):
             self.picture, self._areas, self._stops, self._stop = None, [], (), -1
             self._paper.show_picture(None, colours_of("light"), self._fonts)
             return
-        picture, scale = self._fitting(drawing) if self.fits else self._as_wide(drawing)
+        if self.fits:
+            picture, scale = self._fitting(drawing)
+        else:
+            scale = self.zoom * type_.zoom()
+            width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
+            picture = placed(drawing, int(width), self._fonts.measure)
         self.picture = picture
         self.resetTransform()
         self.scale(scale, scale)
@@ -294,11 +298,6 @@ class DrawingView(QGraphicsView):
         self._mark_stop()
         if self._stop >= 0:
             self._say(self._stops[self._stop])
-
-    def _as_wide(self, drawing: Drawing) -> tuple[Picture, float]:
-        scale = self.zoom * type_.zoom()
-        width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
-        return placed(drawing, int(width), self._fonts.measure), scale
 
     def _fitting(self, drawing: Drawing) -> tuple[Picture, float]:
         room, found = self.viewport().size(), list[tuple[tuple[bool, int, float], Picture]]()
@@ -348,7 +347,8 @@ class DrawingView(QGraphicsView):
     # --- where things are ---
 
     def item_at(self, place: QPoint) -> int:
-        return next((item for area, item in self._areas if _holds(area, self.mapToScene(place))), NO_ITEM)
+        point, fill = self.mapToScene(place), Qt.FillRule.OddEvenFill
+        return next((item for area, item in self._areas if area.containsPoint(point, fill)), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
         point = self.mapToScene(place)
@@ -388,10 +388,10 @@ class DrawingView(QGraphicsView):
             self._drag = grip, self.mapToScene(place).x()
             self.drag_began.emit(grip.control)
             return
-        self._pressed = self.item_at(place)
-        self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == self._pressed), -1))
-        if self._pressed != NO_ITEM:
-            self.chosen.emit(self._pressed)
+        item = self.item_at(place)
+        self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
+        if item != NO_ITEM:
+            self.chosen.emit(item)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._drag = None
@@ -503,10 +503,6 @@ class DrawingView(QGraphicsView):
     def _mark_stop(self) -> None:
         self._paper.stop = self._current if self.hasFocus() else None
         self._paper.update()
-
-
-def _holds(area: QPolygonF, point: QPointF) -> bool:
-    return area.containsPoint(point, Qt.FillRule.OddEvenFill)
 
 
 def _zoom_of(event: QKeyEvent) -> str:

@@ -42,6 +42,7 @@ class PageView(ResourceFreeText):
         made(self, "pageText", accessibleName=self.tr("Page"), frameShape=QFrame.Shape.NoFrame, openLinks=False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.page: HelpPage | None = None
+        self._address = ""
         self._document: QTextDocument | None = None
         self._lit: tuple[QTextTable, int] | None = None
         self.anchorClicked.connect(lambda url: self.chosen.emit(url.toString()))
@@ -54,13 +55,14 @@ class PageView(ResourceFreeText):
         return " ".join(_cell_text(table, row, column) for column in range(min(table.columns(), 2)))
 
     def show_page(self, page: HelpPage) -> None:
-        self.page = page
+        self.page, self._address = page, ""
         self._render(page)
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
     def highlight(self, address: str) -> bool:
         self._tint(None)
+        self._address = address
         self._lit = self._row(address) if address else None
         self._tint(theme.of(self).selection)
         if self._lit is None:
@@ -87,12 +89,9 @@ class PageView(ResourceFreeText):
         super().changeEvent(event)
         page = getattr(self, "page", None)  # the base class changes before the parts of this class exist
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and page is not None:
-            place, lit = self.verticalScrollBar().value(), self._lit
-            number = _tables(self.document()).index(lit[0]) if lit is not None else -1
+            place = self.verticalScrollBar().value()
             self._render(page)
-            if lit is not None:
-                self._lit = _tables(self.document())[number], lit[1]
-                self._tint(theme.of(self).selection)
+            self.highlight(self._address)
             self.verticalScrollBar().setValue(place)
 
     def _render(self, page: HelpPage) -> None:

@@ -77,7 +77,7 @@ def page(name: str) -> HelpPage | None:
         return None
     rows: list[FieldRow] = []
     text = (resource_paths.docs() / "formats" / f"{name}.md").read_text("utf-8")
-    return HelpPage(name, titles()[name], "\n".join(_prepared(text, rows, _Words(words()))), tuple(rows))
+    return HelpPage(name, titles()[name], "\n".join(_prepared(text, rows, dict(words()))), tuple(rows))
 
 
 # --- the glossary ---
@@ -98,30 +98,26 @@ def _glossary_text() -> str:
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
-class _Words:
-    def __init__(self, known: Mapping[str, str]) -> None:
-        self._left = dict(known)
+def _linked(text: str, left: dict[str, str]) -> str:
+    """Link the words of the glossary, each once: linked words are removed from `left`."""
+    if not left:
+        return text
+    kept = [match.span() for match in _KEPT.finditer(text)]
 
-    def linked(self, text: str) -> str:
-        if not self._left:
-            return text
-        pattern = re.compile(rf"(?<![\w*])({'|'.join(map(re.escape, self._left))})(?![\w*])")
-        kept = [match.span() for match in _KEPT.finditer(text)]
+    def link(match: re.Match[str]) -> str:
+        word = match[1]
+        if word not in left or any(start <= match.start() < stop for start, stop in kept):
+            return match[0]
+        meaning = left.pop(word).replace("`", "").replace('"', "'")
+        return f'[{word}](<word:{word}> "{word}: {meaning}")'
 
-        def link(match: re.Match[str]) -> str:
-            word = match[1]
-            if word not in self._left or any(start <= match.start() < stop for start, stop in kept):
-                return match[0]
-            meaning = self._left.pop(word).replace("`", "").replace('"', "'")
-            return f'[{word}](<word:{word}> "{word}: {meaning}")'
-
-        return pattern.sub(link, text)
+    return re.sub(rf"(?<![\w*])({'|'.join(map(re.escape, left))})(?![\w*])", link, text)
 
 
 # --- making a page ready ---
 
 
-def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[str]:
+def _prepared(text: str, rows: list[FieldRow], unlinked: dict[str, str]) -> Iterator[str]:
     layout, fenced = "", False
     for line in text.splitlines():
         if line.startswith("```"):
@@ -139,7 +135,7 @@ def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[st
         elif line.startswith("|"):
             yield line
         else:
-            yield explained.linked(line)
+            yield _linked(line, unlinked)
 
 
 def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:

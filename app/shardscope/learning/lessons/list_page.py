@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QAccessible, QEnterEvent, QPaintEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.model.text import plural, shown
@@ -90,7 +90,8 @@ class LessonCard(QWidget):
         made(self, f"lesson-{lesson.name}", accessibleName=title, accessibleDescription=about)
         self.lesson = lesson
         self.after: tuple[str, ...] = ()
-        self._settings, self._hover = settings, False
+        self._settings = settings
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.title, self.about, self.state = Prose(bold=True), Prose(), Prose(tone="muted")
         self.about.set_text(lesson.about)
         self.start = made(QPushButton(), f"start-{lesson.name}")
@@ -139,14 +140,6 @@ class LessonCard(QWidget):
         if had:
             self.start.setFocus()
 
-    def enterEvent(self, event: QEnterEvent) -> None:
-        self._hover = True
-        self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hover = False
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = theme.of(self)
-        paint_card(self, colours.accent if self._hover else colours.border)
+        paint_card(self, colours.accent if self.underMouse() else colours.border)

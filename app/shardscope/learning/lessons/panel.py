@@ -42,7 +42,7 @@ from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.question_box import QuestionBox
 from shardscope.learning.parts import boxed, made
 from shardscope.session.error_messages import error_text
-from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
+from shardscope.session.jobs import JobPriority, Pool, alive
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets.elided_label import Elided
@@ -57,91 +57,6 @@ _PICTURE = QSize(900, 640)
 
 
 _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGNORECASE)
-
-
-class LessonFiles(QWidget):
-    reported = Signal(str, bool)
-    follow = Signal(object)
-
-    def __init__(self, jobs: Jobs, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.hide()
-        self._jobs = jobs
-
-    def export(self, lesson: Lesson, path: str) -> None:
-        def take(_: object) -> None:
-            self.reported.emit(self.tr("Saved: {0}").format(path), False)
-
-        self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
-
-    def show_notes(self, lesson: Lesson) -> None:
-        title = self.tr("Instructor notes")
-
-        def text() -> str:
-            answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
-            lines = [f"{stage.number + 1}. **{stage.step.title}**: {one.answer}" for stage, one in answers if one]
-            examples = self.tr("For generated files, the answers are examples.")
-            return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
-
-        def take(words: str) -> None:
-            view = made(ResourceFreeText(), "lessonNotesText", accessibleName=title, openLinks=False)
-            view.setMarkdown(words)
-            self._dialog(view, title, "lessonNotes")
-
-        self._ask(text, take, "notes")
-
-    def follow_link(self, lesson: Lesson, link: str) -> None:
-        path = unquote(link.partition("#")[0])
-
-        def find() -> Lesson | QImage:
-            found = None if urlsplit(link).scheme else beside(lesson, path)
-            if found is None:
-                raise UsageError(f"cannot open {link}: it is not a file beside this lesson")
-            if found.suffix != ".md":
-                return _picture(found)
-            try:
-                return read_lesson(found)
-            except LessonError as error:
-                raise UsageError(f"{path} is not a lesson: {error}") from error
-
-        def take(found: Lesson | QImage) -> None:
-            if isinstance(found, Lesson):
-                self.follow.emit(found)
-                return
-            label = made(QLabel(), accessibleName=path, alignment=Qt.AlignmentFlag.AlignCenter)
-            label.setPixmap(QPixmap.fromImage(found))
-            self._dialog(scrolled(label, "lessonPictureArea", path, self), path, "lessonPicture")
-
-        self._ask(find, take, "link")
-
-    def _dialog(self, inside: QWidget, title: str, name: str) -> None:
-        dialog = made(QDialog(self.window()), name, windowTitle=title)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(dialog.reject)
-        column = QVBoxLayout(dialog)
-        column.addWidget(inside, 1)
-        column.addWidget(buttons)
-        dialog.resize(680, 560)
-        dialog.open()
-
-    def _ask(self, work: Callable[[], T], take: Callable[[T], object], key: str) -> None:
-        def done(result: T | None, error: BaseException | None) -> None:
-            if not alive(self.export) or job.cancelled:
-                return
-            if result is None:
-                self.reported.emit(error_text(error), True)
-            else:
-                take(result)
-
-        job = self._jobs.submit(
-            lambda _: work(),
-            key=("lessons", key, self),
-            pool=Pool.CPU,
-            priority=JobPriority.SELECTED,
-            lasting=True,
-            done=done,
-        )
 
 
 def _picture(path: Path) -> QImage:
@@ -197,12 +112,15 @@ class LessonPanel(QWidget):
         self._keyboard = False
         self._page: QWidget | None = None
         self.player = LessonPlayer(session, settings)
-        self.files = LessonFiles(session.jobs, self)
-        self.files.reported.connect(session.say)
-        self.files.follow.connect(self.begin)
         self.pages = QStackedWidget()
         boxed(QVBoxLayout(self), self.pages)
         self.player.changed.connect(self._refresh)
+        for name, text, keys in (("next", self.tr("Next"), "Ctrl+PgDown"), ("back", self.tr("Back"), "Ctrl+PgUp")):
+            action = QAction(text, self)
+            action.setShortcut(QKeySequence(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            action.triggered.connect(partial(self._press, name))
+            self.addAction(action)
         session.opened.connect(self._list_again)
         session.closed.connect(self._list_again)
 
@@ -231,7 +149,7 @@ class LessonPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._build_lesson()
+        self._lesson_page()
         if not self._listed:
             self._fill_list()
         if self.player.lesson is None:
@@ -263,14 +181,17 @@ class LessonPanel(QWidget):
 
     # --- the page of a step ---
 
-    def _build_lesson(self) -> None:
+    def _lesson_page(self) -> QWidget:
         if self._page is not None:
-            return
+            return self._page
         player = self.player
         self.title, self.counter = Elided(greedy=True), Elided()
         menu = QMenu(self)
-        menu.addAction(self.tr("&Instructor notes"), self._show_notes).setObjectName("lessonNotesAction")
-        menu.addAction(self.tr("&Export page…"), self._export).setObjectName("lessonExportAction")
+        for name, text, act in (
+            ("lessonNotesAction", self.tr("&Instructor notes"), self.show_notes),
+            ("lessonExportAction", self.tr("&Export page…"), self._ask_export),
+        ):
+            menu.addAction(text, partial(self._of_lesson, act)).setObjectName(name)
         self.reload, self.more, self.leave = (
             made(QToolButton(), name, text=text, autoRaise=True, toolTip=tip, accessibleName=spoken)
             for name, text, spoken, tip in (
@@ -308,7 +229,7 @@ class LessonPanel(QWidget):
         for signal, slot in (
             (self.reload.clicked, self.reload_wanted),
             (self.leave.clicked, player.leave),
-            (self.text.linkActivated, self._follow),
+            (self.text.linkActivated, partial(self._of_lesson, self.follow_link)),
             (self.on.clicked, lambda: player.go(player.number)),
             (self.back.clicked, lambda: player.go(player.number - 1)),
             (self.hint.clicked, player.hint),
@@ -320,11 +241,6 @@ class LessonPanel(QWidget):
             (player.shown_answer, self.question.show_given),
         ):
             signal.connect(slot)
-        for keys, button in (("Ctrl+PgDown", self.next), ("Ctrl+PgUp", self.back)):
-            action = QAction(button.text(), self, shortcut=QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            action.triggered.connect(button.click)
-            self.addAction(action)
         inside, page = QWidget(), QWidget()
         self._page = page
         left = (self.on, 0, Qt.AlignmentFlag.AlignLeft)
@@ -339,6 +255,7 @@ class LessonPanel(QWidget):
         boxed(QVBoxLayout(page), self._top, self.bar, (self.area, 1), self._row, spacing=0)
         self.pages.addWidget(page)
         self._make_room()
+        return page
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -364,6 +281,10 @@ class LessonPanel(QWidget):
         elif self.player.solved:
             self._on()
 
+    def _press(self, name: str, checked: bool = False) -> None:
+        self._lesson_page()
+        getattr(self, name).click()
+
     def _on(self) -> None:
         if self.player.last:
             self.player.finish()
@@ -378,20 +299,6 @@ class LessonPanel(QWidget):
     @property
     def _has_focus(self) -> bool:
         return self.isAncestorOf(QApplication.focusWidget() or self.window())
-
-    def _show_notes(self) -> None:
-        if self.player.lesson is not None:
-            self.files.show_notes(self.player.lesson)
-
-    def _export(self) -> None:
-        lesson = self.player.lesson
-        if lesson is not None:
-            name, kinds = f"{lesson.name}.html", {"HTML (*.html)": "html"}
-            ask_target(self, self.tr("Export page"), partial(self.files.export, lesson), name=name, kinds=kinds)
-
-    def _follow(self, link: str) -> None:
-        if self.player.lesson is not None:
-            self.files.follow_link(self.player.lesson, link)
 
     # --- showing ---
 
@@ -409,11 +316,11 @@ class LessonPanel(QWidget):
                 if held:
                     self.setFocus()
             return
-        self._build_lesson()
-        if self.pages.currentWidget() is not self._page:
+        page = self._lesson_page()
+        if self.pages.currentWidget() is not page:
             # Opening the file of the lesson moves the focus; it returns with the question.
             self._keyboard = True
-        self.pages.setCurrentWidget(self._page)
+        self.pages.setCurrentWidget(page)
         self.setFocusProxy(self.area)
         self._show_titles()
         count = len(lesson.steps)
@@ -493,3 +400,88 @@ class LessonPanel(QWidget):
         left = len(question.hints) - player.hints
         self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))
         self.show_me.setEnabled(not player.solved)
+
+    # --- files beside the lesson ---
+
+    def _ask_export(self, lesson: Lesson) -> None:
+        def save(path: str) -> None:
+            def take(_: object) -> None:
+                self._session.say(self.tr("Saved: {0}").format(path))
+
+            self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
+
+        name, kinds = f"{lesson.name}.html", {"HTML (*.html)": "html"}
+        ask_target(self, self.tr("Export page"), save, name=name, kinds=kinds)
+
+    def show_notes(self, lesson: Lesson) -> None:
+        title = self.tr("Instructor notes")
+
+        def text() -> str:
+            answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
+            lines = [f"{stage.number + 1}. **{stage.step.title}**: {one.answer}" for stage, one in answers if one]
+            examples = self.tr("For generated files, the answers are examples.")
+            return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
+
+        def take(words: str) -> None:
+            view = made(ResourceFreeText(), "lessonNotesText", accessibleName=title, openLinks=False)
+            view.setMarkdown(words)
+            self._dialog(view, title, "lessonNotes")
+
+        self._ask(text, take, "notes")
+
+    def follow_link(self, lesson: Lesson, link: str) -> None:
+        path = unquote(link.partition("#")[0])
+
+        def find() -> Lesson | QImage:
+            found = None if urlsplit(link).scheme else beside(lesson, path)
+            if found is None:
+                raise UsageError(f"cannot open {link}: it is not a file beside this lesson")
+            if found.suffix != ".md":
+                return _picture(found)
+            try:
+                return read_lesson(found)
+            except LessonError as error:
+                raise UsageError(f"{path} is not a lesson: {error}") from error
+
+        def take(found: Lesson | QImage) -> None:
+            if isinstance(found, Lesson):
+                self.begin(found)
+                return
+            label = made(QLabel(), accessibleName=path, alignment=Qt.AlignmentFlag.AlignCenter)
+            label.setPixmap(QPixmap.fromImage(found))
+            self._dialog(scrolled(label, "lessonPictureArea", path, self), path, "lessonPicture")
+
+        self._ask(find, take, "link")
+
+    def _of_lesson(self, act: Callable[..., object], *arguments: object) -> None:
+        if self.player.lesson is not None:
+            act(self.player.lesson, *arguments)
+
+    def _dialog(self, inside: QWidget, title: str, name: str) -> None:
+        dialog = made(QDialog(self.window()), name, windowTitle=title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(dialog.reject)
+        column = QVBoxLayout(dialog)
+        column.addWidget(inside, 1)
+        column.addWidget(buttons)
+        dialog.resize(680, 560)
+        dialog.open()
+
+    def _ask(self, work: Callable[[], T], take: Callable[[T], object], key: str) -> None:
+        def done(result: T | None, error: BaseException | None) -> None:
+            if not alive(self.begin) or job.cancelled:
+                return
+            if result is None:
+                self._session.say(error_text(error), failed=True)
+            else:
+                take(result)
+
+        job = self._session.jobs.submit(
+            lambda _: work(),
+            key=("lessons", key, self),
+            pool=Pool.CPU,
+            priority=JobPriority.SELECTED,
+            lasting=True,
+            done=done,
+        )

@@ -94,17 +94,14 @@ class LessonPlayer(QObject):
         before = self.lesson
         if before is None or not self.trying:
             return
-        steps = lesson.steps
-        self._made = {
-            at: place
-            for at, place in self._made.items()
-            if at < len(steps) and steps[at].fresh == before.steps[at].fresh
-        }
+        pairs = enumerate(zip(before.steps, lesson.steps, strict=False))
+        same = {at for at, (old, new) in pairs if old.fresh == new.fresh}
+        self._made = {at: place for at, place in self._made.items() if at in same}
         if lesson.key != before.key:
             self._keys = {}
         self.lesson = lesson
         if not self.astray:
-            self.go(min(self.number, len(steps) - 1))
+            self.go(min(self.number, len(lesson.steps) - 1))
 
     def leave(self) -> None:
         if self.lesson is None:
@@ -203,12 +200,10 @@ class LessonPlayer(QObject):
 
     def answer(self, given: Given) -> None:
         stage = self.stage
-        if stage is None or stage.question is None:
-            return
-        question, scene = stage.question, stage.scene
-        self._ask(lambda _: judged(question, given, scene), lambda verdict: self._judge(stage, verdict))
+        if stage is not None and (question := stage.question) is not None:
+            self._ask(lambda _: judged(question, given, stage.scene), lambda verdict: self._judge(stage, verdict))
 
-    def _ask(self, work: Callable[[Shard], T], take: Callable[[T], object]) -> None:
+    def _ask(self, work: Callable[[Shard], T], take: Callable[[T], None]) -> None:
         key = ("lesson", self)
         self._session.ask(lambda shard, _: work(shard), take, failed=self._failed, key=key, priority=JobPriority.SCREEN)
 
@@ -219,13 +214,12 @@ class LessonPlayer(QObject):
 
     def show_answer(self) -> None:
         stage = self.stage
-        if stage is None or stage.question is None:
+        if stage is None or (question := stage.question) is None:
             return
-        question, scene = stage.question, stage.scene
 
         def work(_: Shard) -> tuple[Given, AnswerVerdict]:
-            given = solution(question, scene)
-            return given, judged(question, given, scene)
+            given = solution(question, stage.scene)
+            return given, judged(question, given, stage.scene)
 
         def take(found: tuple[Given, AnswerVerdict]) -> None:
             given, verdict = found

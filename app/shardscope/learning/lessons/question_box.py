@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -145,7 +145,8 @@ class QuestionBox(QWidget):
     def _fill_choices(self, question: Question) -> None:
         for button in self._group.buttons():
             self._group.removeButton(button)
-            discard(button.parentWidget())
+            if (line := button.parentWidget()) is not None:
+                discard(line)
         for number, choice in enumerate(question.choices):
             button, sentence, line = QRadioButton(), Prose(), QWidget()
             button.setAccessibleName(shown(choice.text))
@@ -155,11 +156,6 @@ class QuestionBox(QWidget):
             self._group.addButton(button, number)
             self._choice_column.addWidget(line)
         self._choices.setVisible(bool(question.choices))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         paint_card(self, theme.of(self).border)

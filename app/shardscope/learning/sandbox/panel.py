@@ -139,11 +139,10 @@ class ReportTree(QTreeWidget):
     # --- lines ---
 
     def _top(self, title: str, words: str) -> QTreeWidgetItem:
-        item = QTreeWidgetItem([f"{title}: {words}" if words else title])
+        item = self._line(self.invisibleRootItem(), title, words)
         font = item.font(0)
         font.setBold(True)
         item.setFont(0, font)
-        self.addTopLevelItem(item)
         item.setExpanded(True)
         return item
 

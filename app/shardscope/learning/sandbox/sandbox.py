@@ -1,4 +1,4 @@
-"""Sandbox over the open file: changes in memory, their effect, and the actions. The file on disk is never written."""
+"""Sandbox over the open file: changes in memory, their effect, and the actions. The file itself is never written."""
 
 from __future__ import annotations
 
@@ -131,8 +131,7 @@ class Sandbox(QObject):
             self._open_member()
         elif on and not self.why_not:
             source = self._session.shard.source if self._session.shard is not None else None
-            assert source is not None
-            self._expects = source.identity
+            self._expects = source.identity if source is not None else ""
             self._set((), ())
         elif not on:
             self.leaving = True
@@ -142,8 +141,8 @@ class Sandbox(QObject):
 
     def _open_member(self) -> None:
         span, shard = self._session.selection.span, self._session.shard
-        assert span is not None
-        assert isinstance(shard, DataSet)
+        if span is None or not isinstance(shard, DataSet):
+            return
         stored = not SourceName.parse(span.source).stretches
         self._begin_at = f"{shard.folder.uri.rstrip('/')}/{self.member}"
         request = replace(self._session.request, uri=self._begin_at)
@@ -189,25 +188,19 @@ class Sandbox(QObject):
             self._soon.start()
             self.changed.emit()
 
-    def cut(self) -> None:
-        place = self.place
-        if place is not None:
-            self._add(Change.cut(place.start, max(place.stop, place.start + 1)))
-
-    def cut_rest(self) -> None:
+    def cut(self, *, rest: bool = False) -> None:
+        """Cut the selected bytes, or all from there to the end."""
         place, source = self.place, self.source
         if place is not None and source is not None:
-            self._add(Change.cut(place.start, source.size))
+            self._add(Change.cut(place.start, source.size if rest else max(place.stop, place.start + 1)))
 
     def undo(self) -> None:
         if self.on and self.changes:
-            last = self.changes[-1]
-            self._set(*undo_step(self.changes, self.undone), last)
+            self._set(*undo_step(self.changes, self.undone), self.changes[-1])
 
     def redo(self) -> None:
         if self.on and self.undone:
-            last = self.undone[-1]
-            self._set(*redo_step(self.changes, self.undone), last)
+            self._set(*redo_step(self.changes, self.undone), self.undone[-1])
 
     def start_over(self) -> None:
         if self.on and self.changes:
@@ -427,12 +420,10 @@ class Sandbox(QObject):
             source = self._changed_source(shard)
             if "://" not in original and path.exists() and path.samefile(original):
                 raise UsageError(f"{path.name} is the original file, which is never changed: choose another name")
-            pieces = read_pieces(source, 0, source.size)
-            at = 0
 
             def copied() -> Iterator[bytes]:
-                nonlocal at
-                for piece in pieces:
+                at = 0
+                for piece in read_pieces(source, 0, source.size):
                     at += len(piece)
                     job.progress(at, source.size)
                     yield piece
@@ -444,13 +435,8 @@ class Sandbox(QObject):
             self.saved.emit(path)
             self.changed.emit()
 
-        return self._session.ask(
-            work,
-            take,
-            failed=failed,
-            key=("save", self),
-            title=self.tr("Save a copy of the sandbox"),
-        )
+        title = self.tr("Save a copy of the sandbox")
+        return self._session.ask(work, take, failed=failed, key=("save", self), title=title)
 
 
 class SandboxActions(QObject):
@@ -465,7 +451,8 @@ class SandboxActions(QObject):
         self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F")
         self.bits = [self._action(self.tr("Flip bit &{0}").format(n), "", partial(sandbox.flip, n)) for n in range(8)]
         self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
-        self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", sandbox.cut_rest)
+        cut_rest = partial(sandbox.cut, rest=True)
+        self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", cut_rest)
         self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
         self.redo = self._action(self.tr("&Redo"), "Ctrl+Shift+Z", sandbox.redo)
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
