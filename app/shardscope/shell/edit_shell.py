@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Span
 from shardcore.writing.journal import Journal
-from shardscope.session.proposed_bytes import Proposed
+from shardscope.session.byte_marks import Proposed
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.status_line import StatusLine

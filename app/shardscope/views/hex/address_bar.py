@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLi
 
 from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
+from shardscope.session.byte_marks import section_at
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup_steps import LEAST_PREFIX
-from shardscope.session.section_lookup import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip

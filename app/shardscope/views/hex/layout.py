@@ -18,12 +18,11 @@ from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 from shardcore import Cancelled, FieldRole, Section, SectionRole
 from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, find_in
+from shardscope.session.byte_marks import Proposed, sections_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState, Readable
 from shardscope.session.copy_bytes import GROUP
 from shardscope.session.display_text import offset_words
 from shardscope.session.jobs import Job
-from shardscope.session.proposed_bytes import Proposed
-from shardscope.session.section_lookup import sections_in
 
 MAX_WIDTH = 1024
 """Maximum number of bytes per row."""

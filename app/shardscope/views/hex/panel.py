@@ -15,13 +15,13 @@ from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
+from shardscope.session.byte_marks import section_at
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import headline, short_name
 from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import JobPriority
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import listed_members
-from shardscope.session.section_lookup import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
