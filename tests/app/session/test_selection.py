@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import DataSet, Finding, Severity, Shard, Span
-from shardscope.session.finding_marks import Marks
+from shardscope.session.byte_marks import Marks
 from shardscope.session.selection import main_span, of_row, of_span
 from shardscope.session.session import Session
 from shardscope.views.structure.node_model import NODE_ROLE, NodeModel

@@ -77,7 +77,7 @@ def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: P
     window.session.message.emit(f"Copied {STRANGE}")
     settle(window, 60)
     assert wrong(window) == []
-    window.hex.toggle_decoded()
+    window.hex.actions_.toggle_decoded()
     settle(window, 60)
     assert wrong(window) == []
     window.open(str(strange.with_name(f"{NAME} is not here")))

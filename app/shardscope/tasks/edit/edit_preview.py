@@ -21,7 +21,7 @@ from shardcore.sources.patched_source import PatchedSource
 from shardcore.writing.declaration import Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, locked, make_rewrites
 from shardcore.writing.undo import apply, finish, interrupted_edit, kept_text, planned_undo, undo
-from shardscope.session.proposed_bytes import Proposed, ProposedRange
+from shardscope.session.byte_marks import Proposed, ProposedRange
 from shardscope.tasks.edit.edit_switch import maker
 
 SHOWN = 64

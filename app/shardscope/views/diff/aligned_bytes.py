@@ -24,8 +24,8 @@ from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 from shardcore import Section
 from shardcore.model.text import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
+from shardscope.session.byte_marks import sections_in
 from shardscope.session.display_text import offset_words, range_words
-from shardscope.session.section_lookup import sections_in
 from shardscope.views.diff.diff_jobs import BytesSideBySide, DiffJobs
 from shardscope.views.hex.layout import NO_RUN, Block, ByteCells, CellState, HexGrid, HexLayout, HexPart
 from shardscope.views.hex.painter import RowGlyphs

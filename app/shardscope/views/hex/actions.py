@@ -6,28 +6,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QMenu
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from shardcore import Cancelled, Node, Source, Span
 from shardcore.model.details import OpenedWith, curl_command, explain_command, read_lines, record_size
+from shardcore.model.node import nearest_row
+from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shown
+from shardscope.session.byte_marks import section_at
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.display_text import cut_middle
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
+from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.hex.layout import AUTOMATIC, MAX_WIDTH
+from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexState
+from shardscope.views.hex.tabs import DrawingPlace, stored_span
+from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.save_picture import add_picture
-
-if TYPE_CHECKING:
-    from shardscope.views.hex.panel import HexPanel
 
 Keys = str | QKeySequence.StandardKey
 LineForm = Callable[[str, Span, OpenedWith], str]
@@ -35,10 +38,27 @@ LineForm = Callable[[str, Span, OpenedWith], str]
 
 
 class HexActions:
-    """Actions of the hex panel; those without a slot are connected by the window."""
+    """Actions of the hex panel; those without a slot are connected by the window.
 
-    def __init__(self, panel: HexPanel, session: Session) -> None:
-        self._panel, self._session = panel, session
+    `look_up` and `extract` are emitted with the key and the row of the selected object.
+    """
+
+    def __init__(
+        self,
+        panel: QWidget,
+        session: Session,
+        view: HexView,
+        rows: RowChoice,
+        address: AddressBar,
+        search: SearchBar,
+        drawings: DrawingPlace,
+        look_up: SignalInstance,
+        extract: SignalInstance,
+    ) -> None:
+        self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
+        self._look_up, self._extract = look_up, extract
+        self._path: Sequence[Node] = ()
+        state = self._state
         act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
         self.copy_as = {
@@ -55,42 +75,42 @@ class HexActions:
         self.fill = act(self.tr("F&ill…"))
         self.replace = act(self.tr("Replace all &hits…"), None, "Ctrl+H")
         self.select_field = act(
-            self.tr("Select &field"), lambda: panel.state.select_field(panel.state.selection.caret), "Ctrl+Shift+F"
+            self.tr("Select &field"), lambda: state.select_field(state.selection.caret), "Ctrl+Shift+F"
         )
-        self.select_record = act(self.tr("Select &record"), panel.select_record, "Ctrl+Shift+R")
-        self.select_section = act(self.tr("Select &section"), panel.select_section, "Ctrl+Shift+S")
+        self.select_record = act(self.tr("Select &record"), self._select_record, "Ctrl+Shift+R")
+        self.select_section = act(self.tr("Select &section"), self._select_section, "Ctrl+Shift+S")
         self.note = act(self.tr("Add &note…"), None, "Ctrl+B")
         self.next_note = act(self.tr("Ne&xt note"), None, "F4")
         self.previous_note = act(self.tr("Previo&us note"), None, "Shift+F4")
-        self.follow = act(self.tr("Follow &pointer"), panel.follow_pointer)
+        self.follow = act(self.tr("Follow &pointer"), self.follow_pointer)
         self.references = act(self.tr("Find &references"), session.find_references, "Ctrl+Shift+W")
-        self.decoded = act(self.tr("Show &decoded bytes"), panel.toggle_decoded, "Ctrl+D")
-        self.inside = act(self.tr("Open &inside"), panel.open_inside, "Ctrl+Shift+I")
-        self.drawing = act(self.tr("Dra&wing"), panel.drawings.toggle, "Alt+D")
-        self.copy_drawing = act(self.tr("Copy d&rawing"), panel.drawings.copy)
-        self.save_drawing = act(self.tr("Save dra&wing…"), panel.drawings.save)
-        self.goto = act(self.tr("&Go to …"), panel.address.start, "Ctrl+G")
-        self.find = act(self.tr("&Find …"), panel.search.start, standard.Find)
-        self.find_these = act(self.tr("Find &these bytes"), panel.search.find_these, "Ctrl+F3")
-        self.find_next = act(self.tr("Find &next"), partial(panel.search.again, backward=False), "F3")
-        self.find_previous = act(self.tr("Find p&revious"), partial(panel.search.again, backward=True), "Shift+F3")
+        self.decoded = act(self.tr("Show &decoded bytes"), self.toggle_decoded, "Ctrl+D")
+        self.inside = act(self.tr("Open &inside"), self._open_inside, "Ctrl+Shift+I")
+        self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
+        self.copy_drawing = act(self.tr("Copy d&rawing"), drawings.copy)
+        self.save_drawing = act(self.tr("Save dra&wing…"), drawings.save)
+        self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
+        self.find = act(self.tr("&Find …"), search.start, standard.Find)
+        self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
+        self.find_next = act(self.tr("Find &next"), partial(search.again, backward=False), "F3")
+        self.find_previous = act(self.tr("Find p&revious"), partial(search.again, backward=True), "Shift+F3")
         self.letters = toggle(
             self.tr("Role &letters"),
             self.tr("Always shown in palettes for colour-blind users"),
-            panel.state.set_letters,
+            state.set_letters,
             checked=False,
         )
         self.fields = toggle(
             self.tr("Fi&elds beside the bytes"),
             self.tr("Show names and values of the fields of each row"),
-            panel.view.set_column,
+            view.set_column,
         )
         self.fold = toggle(
             self.tr("Fold rows of e&qual bytes"),
             self.tr("Show rows of equal bytes as one line; click or press Enter to expand"),
-            panel.state.set_folding,
+            state.set_folding,
         )
-        panel.drawings.sketches_changed.connect(self._set_drawings)
+        drawings.sketches_changed.connect(self._set_drawings)
         self._set_drawings(False)
         self.larger = act(self.tr("&Larger bytes"), partial(self._zoom, larger=True), "Ctrl+Alt++")
         self.smaller = act(self.tr("S&maller bytes"), partial(self._zoom, larger=False), "Ctrl+Alt+-")
@@ -134,14 +154,75 @@ class HexActions:
         return action
 
     def _zoom(self, *, larger: bool) -> None:
-        state = self._panel.state
-        state.set_zoom(fonts.zoomed(state.zoom, larger=larger))
+        self._state.set_zoom(fonts.zoomed(self._state.zoom, larger=larger))
+
+    # --- the field at the caret ---
+
+    def set_path(self, path: Sequence[Node]) -> None:
+        """Enable what the path to the caret offers; with one record per row, fit the rows to its record."""
+        self._path = self._rows.path = path
+        if path and self._rows.width.mode is RowMode.RECORD:
+            self._rows.fit_record()
+        stored = self._stored
+        self.select_record.setEnabled(len(self._state.frames) > 1)
+        self.follow.setEnabled(self._pointer is not None)
+        self.decoded.setEnabled(stored is not None or bool(self._decoded))
+        self.decoded.setText(self.tr("Show &decoded bytes") if stored is None else self.tr("Show &stored bytes"))
+        self.inside.setEnabled(self._inner is not None)
+
+    @property
+    def _stored(self) -> Span | None:
+        return stored_span(self._state.name) if self._state.name else None
+
+    @property
+    def _pointer(self) -> Span | None:
+        for node in reversed(self._path):
+            if node.target is not None:
+                return node.target
+        return None
+
+    @property
+    def _decoded(self) -> str:
+        for node in reversed(self._path):
+            if node.decoded:
+                return node.decoded
+        return ""
+
+    @property
+    def _inner(self) -> int | SourceName | None:
+        if (row := nearest_row(self._path)) is not None:
+            return row
+        name = self._decoded or (self._state.name if self._stored is not None else "")
+        return SourceName.parse(name) if name else None
+
+    def follow_pointer(self) -> None:
+        if (target := self._pointer) is not None:
+            self._session.select_span(target)
+
+    def toggle_decoded(self) -> None:
+        if (stored := self._stored) is not None:
+            self._session.select_span(stored)
+        elif name := self._decoded:
+            self._session.select_span(Span(name, 0, 1))
+
+    def _open_inside(self) -> None:
+        if (inner := self._inner) is not None:
+            self._session.open_inside(inner)
+
+    def _select_record(self) -> None:
+        if len(self._state.frames) > 1:
+            self._session.select_span(Span(self._state.name, *self._state.frames[1]))
+
+    def _select_section(self) -> None:
+        section = section_at(self._state.sections, self._state.selection.caret)
+        if section is not None:
+            self._session.select_span(Span(self._state.name, section.start, section.stop))
 
     # --- copying ---
 
     def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
         """Copy the selected bytes; reads them in a job and refuses too many."""
-        state, session = self._panel.state, self._session
+        state, session = self._state, self._session
         span, rows = state.selection.span, state.layout
         if not span.size:
             return
@@ -169,11 +250,11 @@ class HexActions:
         request = self._session.request
         if request.sandbox:
             self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
-        elif text := form(request.shown, self._panel.state.selection.span, request.opened_with()):
+        elif text := form(request.shown, self._state.selection.span, request.opened_with()):
             self._copy_text(text, self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 
     def _copy_offset(self) -> None:
-        text = f"{self._panel.state.selection.span.start:#x}"
+        text = f"{self._state.selection.span.start:#x}"
         self._copy_text(text, self.tr("{0} copied").format(text))
 
     def _copy_text(self, text: str, said: str) -> None:
@@ -183,7 +264,7 @@ class HexActions:
     # --- menus ---
 
     def add_looks(self, menu: QMenu) -> None:
-        self._panel.rows.fill(menu)
+        self._rows.fill(menu)
         menu.addActions([self.fold, self.fields, self.letters, self.larger, self.smaller])
 
     def open_header_menu(self, place: QPoint) -> None:
@@ -192,9 +273,9 @@ class HexActions:
         _open(menu, place)
 
     def open_menu(self, place: QPoint) -> None:
-        panel, selection = self._panel, self._session.selection
+        selection = self._session.selection
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
-        menu = QMenu(panel)
+        menu = QMenu(self._panel)
         menu.addAction(self.copy)
         menu.addMenu(_translate("Copy &as")).addActions(self.copies)
         menu.addActions([self.copy_offset, self.paste, self.fill])
@@ -204,8 +285,8 @@ class HexActions:
         menu.addSeparator()
         for text, act in (
             (_translate("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
-            (_translate("Look &up object"), lambda: panel.look_up_wanted.emit(key)),
-            (_translate("E&xtract object…"), lambda: panel.extract_wanted.emit(row)),
+            (_translate("Look &up object"), lambda: self._look_up.emit(key)),
+            (_translate("E&xtract object…"), lambda: self._extract.emit(row)),
         ):
             menu.addAction(text, act).setEnabled(row is not None and key is not None)
         menu.addSeparator()
@@ -213,7 +294,7 @@ class HexActions:
         menu.addSeparator()
         self.add_looks(menu)
         menu.addSeparator()
-        add_picture(menu, panel.view, "bytes", self._session.say)
+        add_picture(menu, self._view, "bytes", self._session.say)
         _open(menu, place)
 
 

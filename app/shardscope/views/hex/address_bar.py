@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
+from itertools import islice
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
@@ -14,9 +15,9 @@ from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLi
 
 from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
+from shardscope.session.byte_marks import section_at
 from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup_steps import LEAST_PREFIX
-from shardscope.session.section_lookup import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip
@@ -29,19 +30,13 @@ _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
 """Matches hexadecimal digits that are not a decimal number, and so not an offset."""
 
 
-class EntryAction(Enum):
-    GO = "byte"
-    LOOK_UP = "object"
-
-
 @dataclass(frozen=True, slots=True)
 class EntryMeaning:
-    """One meaning of an entry: an offset to go to, or a key to look up (offset 0)."""
+    """One meaning of an entry: an offset to go to, or a key to look up if `offset` is None."""
 
-    deed: EntryAction
     text: str
     words: str
-    offset: int = 0
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,50 +48,41 @@ class EntryContext:
     keys: Iterable[str] = ()
 
 
-def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    """Return the meanings of a complete entry, offsets before objects; raise `GotoError` if it has none."""
-    trouble = GotoError("enter a number, a name or a key")
+def meanings(text: str, known: EntryContext) -> tuple[list[EntryMeaning], GotoError | None]:
+    """Return the meanings of a complete entry, offsets before objects; without one, the reason."""
     found: list[EntryMeaning] = []
+    trouble = GotoError("enter a number, a name or a key")
     try:
         found.append(_place(text, known.places))
     except GotoError as error:
         trouble = error
-    if text and (known.is_key(text) or _begins_key(text, known)):
+    begins = len(text) >= LEAST_PREFIX and (
+        _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)
+    )
+    if text and (begins or known.is_key(text)):
         found.append(_object(text))
-    if not found:
-        raise trouble
-    return found
+    return found, None if found else trouble
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
     """Return the completions of an entry: its meanings, then matching names, keys and recent entries."""
     if not text:
         return list(recent)
-    try:
-        found = meanings(text, known)
-    except GotoError:
-        found = []
+    found, _ = meanings(text, known)
     wanted = text.lower()
     names = [name for name in known.places.names if wanted in name.lower() and name != text]
     for name in names[:MOST_NAMES]:
-        try:
+        # The value of a field may be outside the file.
+        with suppress(GotoError):
             found.append(_place(name, known.places))
-        except GotoError:
-            # The value of a field may be outside the file.
-            continue
-    keys: list[EntryMeaning] = []
-    for key in known.keys:
-        if key.lower().startswith(wanted) and key != text:
-            keys.append(_object(key))
-        if len(keys) == MOST_KEYS:
-            break
+    begin = (key for key in known.keys if key.lower().startswith(wanted) and key != text)
+    keys = [_object(key) for key in islice(begin, MOST_KEYS)]
     if keys and not known.is_key(text):
         # Loaded keys with this prefix are offered instead.
         found = [one for one in found if one != _object(text)]
-    earlier = [one for one in recent if wanted in one.text.lower()]
-    offered: dict[tuple[EntryAction, str], EntryMeaning] = {}
-    for one in (*found, *keys, *earlier):
-        offered.setdefault((one.deed, one.text), one)
+    offered: dict[tuple[bool, str], EntryMeaning] = {}
+    for one in (*found, *keys, *(one for one in recent if wanted in one.text.lower())):
+        offered.setdefault((one.offset is None, one.text), one)
     return list(offered.values())
 
 
@@ -105,17 +91,11 @@ def _place(text: str, places: GotoNames) -> EntryMeaning:
     section = section_at(places.sections, offset)
     where = f" · {section.name}" if section is not None else ""
     named = "" if text == str(offset) else f"{cut_middle(text, LONGEST_KEY)} · "
-    return EntryMeaning(EntryAction.GO, text, f"{named}byte {offset_words(offset)}{where}", offset)
-
-
-def _begins_key(text: str, known: EntryContext) -> bool:
-    if len(text) < LEAST_PREFIX:
-        return False
-    return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)
+    return EntryMeaning(text, f"{named}byte {offset_words(offset)}{where}", offset)
 
 
 def _object(key: str) -> EntryMeaning:
-    return EntryMeaning(EntryAction.LOOK_UP, key, f"object {cut_middle(key, LONGEST_KEY)}")
+    return EntryMeaning(key, f"object {cut_middle(key, LONGEST_KEY)}")
 
 
 class PressThrough(QObject):
@@ -223,20 +203,20 @@ class AddressBar(QWidget):
             self._show_present()
 
     def _show_present(self) -> None:
-        text = self.field.text().strip()
-        if not text:
+        if not (text := self._text):
             return
-        try:
-            meant = meanings(text, self._known())[0]
-        except GotoError:
-            meant = None
-        if meant is None or meant.deed is not EntryAction.GO or meant.offset != self._place:
+        found, _ = meanings(text, self._known())
+        if not found or found[0].offset is None or found[0].offset != self._place:
             self.field.setText("" if self._place is None else offset_words(self._place))
             self._hide_preview()
 
     @property
+    def _text(self) -> str:
+        return self.field.text().strip()
+
+    @property
     def key(self) -> str:
-        text = self.field.text().strip()
+        text = self._text
         return text if text and self._known().is_key(text) else ""
 
     def sizeHint(self) -> QSize:
@@ -271,8 +251,8 @@ class AddressBar(QWidget):
         return self.list.isVisible()
 
     def _offer(self) -> None:
-        found = choices(self.field.text().strip(), self._known(), tuple(self._recent))
-        text = self.field.text().strip()
+        text = self._text
+        found = choices(text, self._known(), self._recent)
         same = [one for one in found if one.text == text]
         self._offers.clear()
         for one in found:
@@ -286,21 +266,20 @@ class AddressBar(QWidget):
     def _offer_taken(self, index: QModelIndex) -> None:
         choice = index.data(_CHOICE)
         if isinstance(choice, EntryMeaning):
-            self._do(choice)
+            self._take(choice)
 
     # --- the preview ---
 
     def _preview(self) -> None:
-        text = self.field.text().strip()
-        if not text:
+        if not (text := self._text):
             self._hide_preview()
             return
-        try:
-            found = meanings(text, self._known())
-        except GotoError as error:
-            self._say(error.message, wrong=True)
+        found, trouble = meanings(text, self._known())
+        if trouble is not None:
+            self._say(trouble.message, wrong=True)
             return
-        self._say(_meant(found), wrong=False)
+        said = "→ look up this key" if found[0].offset is None else f"→ {found[0].words.rpartition('byte ')[2]}"
+        self._say(f"{said}; ↓ for the object" if len(found) > 1 else said, wrong=False)
 
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
@@ -330,32 +309,23 @@ class AddressBar(QWidget):
         if self._list_is_open() and self.list.currentIndex().isValid():
             self._offer_taken(self.list.currentIndex())
             return
-        text = self.field.text().strip()
-        if not text:
+        if not (text := self._text):
             return
-        try:
-            found = meanings(text, self._known())
-        except GotoError as error:
-            self._say(error.message, wrong=True)
-            self.field.setSelection(error.position, len(self.field.text()))
+        found, trouble = meanings(text, self._known())
+        if trouble is not None:
+            self._say(trouble.message, wrong=True)
+            self.field.setSelection(trouble.position, len(self.field.text()))
             return
-        self._do(found[0])
+        self._take(found[0])
 
-    def _do(self, choice: EntryMeaning) -> None:
+    def _take(self, choice: EntryMeaning) -> None:
         self.list.hide()
         if choice in self._recent:
             self._recent.remove(choice)
         self._recent.appendleft(choice)
         self._hide_preview()
-        if choice.deed is EntryAction.GO:
+        if choice.offset is not None:
             self.chosen.emit(choice.offset)
         else:
             self.key_chosen.emit(choice.text)
         self.left.emit()
-
-
-def _meant(found: list[EntryMeaning]) -> str:
-    first = found[0]
-    place = first.words.rpartition("byte ")[2]
-    said = f"→ {place}" if first.deed is EntryAction.GO else "→ look up this key"
-    return f"{said}; ↓ for the object" if len(found) > 1 else said

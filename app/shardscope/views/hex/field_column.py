@@ -34,7 +34,7 @@ MOST = 64
 LEAST = 110
 """Minimum width of the column in pixels."""
 
-WISH = 150
+ROOM = 150
 """Width of the column in pixels for which the gaps between bytes are narrowed."""
 
 MOST_DIGITS = 64

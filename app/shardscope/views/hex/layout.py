@@ -18,12 +18,11 @@ from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 from shardcore import Cancelled, FieldRole, Section, SectionRole
 from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, find_in
+from shardscope.session.byte_marks import Proposed, sections_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState, Readable
 from shardscope.session.copy_bytes import GROUP
 from shardscope.session.display_text import offset_words
 from shardscope.session.jobs import Job
-from shardscope.session.proposed_bytes import Proposed
-from shardscope.session.section_lookup import sections_in
 
 MAX_WIDTH = 1024
 """Maximum number of bytes per row."""
@@ -685,18 +684,18 @@ class HexGrid:
 
     def blocks(self, start: int, stop: int, rows: ScreenRows, beyond: int = 0) -> list[Block]:
         """Return the bytes `[start, stop)` on the screen, and `beyond` lines around it, as at most three rectangles."""
-        width, lead = self.layout.width, self.layout.lead
-        start = max(start, rows.row_at(-beyond) * width - lead)
-        stop = min(stop, rows.row_at(rows.lines + beyond) * width - lead)
+        width, lead, starts = self.layout.width, self.layout.lead, rows.starts
+        start = max(start, (starts[0] - beyond) * width - lead)
+        stop = min(stop, (starts[-1] + beyond) * width - lead)
         if start >= stop:
             return []
         (above, left), (below, right) = divmod(start + lead, width), divmod(stop - 1 + lead, width)
-        first, right = rows.line_of(above), right + 1
-        last = first if above == below else rows.line_of(below)
+        first, last, right = above - rows.top, below - rows.top, right + 1
         if rows.folds:
+            first, last = rows.line_of(above), rows.line_of(below)
             # Bytes of a folded row are represented by the whole line.
-            left = left if rows.row_at(first) == above else 0
-            right = right if rows.row_at(last) == below else width
+            left = 0 if 0 <= first < rows.lines and starts[first] != above else left
+            right = width if 0 <= last < rows.lines and starts[last] != below else right
         if first == last:
             return [Block(first, first + 1, left, right)]
         found = []
@@ -723,8 +722,12 @@ class HexGrid:
     def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
         """Draw the outline of bytes `[start, stop)`: a closed line, or two open ones if the rows do not touch."""
         blocks = self.blocks(start, stop, rows, beyond=1)
-        for part in PARTS:
-            rects = [self.rect(block, part) for block in blocks]
+        header, high = self.header, self.row
+        for edges in self.edges.values():
+            rects = [
+                QRectF(edges[cell], header + row * high, edges[stop] - edges[cell], (last - row) * high)
+                for row, last, cell, stop in blocks
+            ]
             if len(rects) == 1:
                 painter.drawPolyline(QPolygonF(rects[0]))
             elif len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):

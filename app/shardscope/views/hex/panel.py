@@ -11,7 +11,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
-from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
@@ -21,7 +20,6 @@ from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import JobPriority
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import listed_members
-from shardscope.session.section_lookup import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
@@ -122,7 +120,17 @@ class HexPanel(QWidget):
         self.legend = Legend()
         self.status = HexStatus()
         self.drawings = DrawingPlace(session, self.tabs, self.view)
-        self.actions_ = HexActions(self, session)
+        self.actions_ = HexActions(
+            self,
+            session,
+            self.view,
+            self.rows,
+            self.address,
+            self.search,
+            self.drawings,
+            self.look_up_wanted,
+            self.extract_wanted,
+        )
         self.decoded_button = QToolButton()
         self._about = QWidget()
         self.setFocusProxy(self.view)
@@ -161,7 +169,7 @@ class HexPanel(QWidget):
         session, state = self._session, self.state
         for signal, slot in (
             (state.selection_changed, self._selected_here),
-            (state.activated, lambda _: self.follow_pointer()),
+            (state.activated, lambda _: self.actions_.follow_pointer()),
             (state.view_changed, self._view_moved),
             (state.layout_changed, self._view_moved),
             (state.layout_changed, self.full_width_changed),
@@ -415,20 +423,11 @@ class HexPanel(QWidget):
 
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
-        state, actions = self.state, self.actions_
+        state = self.state
         self.breadcrumb.set_path(file_title(self._session.shard, state.name, path), path)
-        self.rows.path = path
-        if path and self.rows.width.mode is RowMode.RECORD:
-            self.rows.fit_record()
         state.set_frames(frames_of(path, state.name))
-        stored = stored_span(state.name) if state.name else None
-        can_decode = stored is not None or bool(self._decoded())
-        actions.select_record.setEnabled(len(state.frames) > 1)
-        actions.follow.setEnabled(self._pointer() is not None)
-        actions.decoded.setEnabled(can_decode)
-        actions.inside.setEnabled(self._inner() is not None)
-        actions.decoded.setText(self.tr("Show &decoded bytes") if stored is None else self.tr("Show &stored bytes"))
-        self.decoded_button.setVisible(can_decode)
+        self.actions_.set_path(path)
+        self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             notes = [self.tr("note: {0}").format(note.text) for note in state.notes_at(state.selection.caret)]
             names = [*[node.name for node in path[1:]], headline(path[-1]), *notes]
@@ -438,49 +437,6 @@ class HexPanel(QWidget):
     def _refresh_status(self) -> None:
         state = self.state
         self.status.show_selection(state.selection.span, state.layout.size, self._path, state.sections)
-
-    def _pointer(self) -> Span | None:
-        for node in reversed(self._path):
-            if node.target is not None:
-                return node.target
-        return None
-
-    def _decoded(self) -> str:
-        for node in reversed(self._path):
-            if node.decoded:
-                return node.decoded
-        return ""
-
-    def _inner(self) -> int | SourceName | None:
-        if (row := nearest_row(self._path)) is not None:
-            return row
-        here = self.state.name
-        name = self._decoded() or (here if here and stored_span(here) is not None else "")
-        return SourceName.parse(name) if name else None
-
-    def follow_pointer(self) -> None:
-        if (target := self._pointer()) is not None:
-            self._session.select_span(target)
-
-    def toggle_decoded(self) -> None:
-        stored = stored_span(self.state.name)
-        if stored is not None:
-            self._session.select_span(stored)
-        elif name := self._decoded():
-            self._session.select_span(Span(name, 0, 1))
-
-    def open_inside(self) -> None:
-        if (inner := self._inner()) is not None:
-            self._session.open_inside(inner)
-
-    def select_record(self) -> None:
-        if len(self.state.frames) > 1:
-            self._session.select_span(Span(self.state.name, *self.state.frames[1]))
-
-    def select_section(self) -> None:
-        section = section_at(self.state.sections, self.state.selection.caret)
-        if section is not None:
-            self._select_section(section)
 
     def _select_section(self, section: Section) -> None:
         self._session.select_span(Span(self.state.name, section.start, section.stop))

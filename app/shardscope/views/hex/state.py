@@ -17,14 +17,12 @@ from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
+from shardscope.session.byte_marks import Marks, Proposed, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.debounce import Debounce
-from shardscope.session.finding_marks import Marks
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.notes import notes_in
-from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.sandbox_changes import SandboxChanges
-from shardscope.session.section_lookup import sections_in
 from shardscope.views.hex.layout import (
     AUTOMATIC,
     MAX_WIDTH,

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolTip, QWidge
 from shardcore import FieldRole, Node, Section, SectionRole, Span
 from shardcore.model.text import long_size, plural, shown, shown_lines, without_marks
 from shardcore.operations.notes import Note
+from shardscope.session.byte_marks import Mark, section_at, sections_in
 from shardscope.session.display_text import (
     cut_end,
     cut_middle,
@@ -33,8 +34,6 @@ from shardscope.session.display_text import (
     range_words,
     span_words,
 )
-from shardscope.session.finding_marks import Mark
-from shardscope.session.section_lookup import section_at, sections_in
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.note_flag import BOOKMARK, FLAG

@@ -191,7 +191,7 @@ class DrawingPlace(QObject):
         super().__init__(tabs)
         self._session, self._tabs, self._view = session, tabs, view
         self._sketches: tuple[Sketch, ...] = ()
-        self._wish: DrawingRequest | None = None
+        self._request: DrawingRequest | None = None
         self._learning = False
         self._to_front = False
         self._known = False
@@ -335,7 +335,7 @@ class DrawingPlace(QObject):
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
         """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted."""
-        self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
+        self._request = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 
     def _show(self) -> None:
@@ -348,12 +348,12 @@ class DrawingPlace(QObject):
         self._follow(self._session.selection)
         if self._learning:
             return  # the drawing of the new lookup may have other controls
-        if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
-            wish, self._wish = self._wish, None
-            panel.fulfil(wish)
+        if self._request is not None and self._request.name in [sketch.name for sketch in self.sketches]:
+            request, self._request = self._request, None
+            panel.fulfil(request)
 
     def hide(self) -> None:
-        self._to_front, self._wish = False, None
+        self._to_front, self._request = False, None
         self._bring(False)
 
     def to_bytes(self) -> None:

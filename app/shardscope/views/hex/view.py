@@ -29,7 +29,7 @@ from shiboken6 import VoidPtr
 from shardcore import Node
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.copy_bytes import as_seen
-from shardscope.views.hex.field_column import WISH, FieldColumn
+from shardscope.views.hex.field_column import ROOM, FieldColumn
 from shardscope.views.hex.layout import HexPart, Range, cell_at_column, fold_text, hex_column
 from shardscope.views.hex.painter import HexPainter
 from shardscope.views.hex.state import HexState
@@ -62,9 +62,8 @@ class HexView(QAbstractScrollArea):
         self.state = state = HexState(self, pages)
         self._ready = True
         self.accessibility = HexAccessibility(state)
-        self.paints = 0
         self.column = FieldColumn(pages, self)
-        state.beside = WISH
+        state.beside = ROOM
         self._painter = HexPainter(state.grid, theme.of(self), self.column)
         self._part: HexPart | None = None
         self._pointer = QPointF()
@@ -110,7 +109,7 @@ class HexView(QAbstractScrollArea):
 
     def set_column(self, wanted: bool) -> None:
         self.column.wanted = wanted
-        self.state.beside = WISH if wanted else 0
+        self.state.beside = ROOM if wanted else 0
         self.state.fit_area()
         self._fit_column()
 
@@ -143,7 +142,6 @@ class HexView(QAbstractScrollArea):
             self.viewport().update(0, top - 2, self.viewport().width(), bottom - top + 4)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        self.paints += 1
         painter = QPainter(self.viewport())
         across = float(self.horizontalScrollBar().value())
         scene = self.state.scene(focused=self.hasFocus())

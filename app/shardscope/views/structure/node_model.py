@@ -13,6 +13,7 @@ from shardcore.model.computed_children import GROUP_SIZE
 from shardcore.model.details import sum_text
 from shardcore.model.node import Children
 from shardcore.model.text import bits_text, plural, shown, without_marks
+from shardscope.session.byte_marks import section_at
 from shardscope.session.display_text import (
     cut_end,
     grouped,
@@ -23,7 +24,6 @@ from shardscope.session.display_text import (
     span_words,
 )
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.section_lookup import section_at
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 

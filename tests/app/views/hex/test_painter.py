@@ -9,8 +9,8 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 from pytestqt.qtbot import QtBot
 
+from shardscope.session.byte_marks import Marks
 from shardscope.session.byte_pages import PAGE, PageCache
-from shardscope.session.finding_marks import Marks
 from shardscope.views.hex.layout import HexGrid, HexLayout, HexPart, ScreenRows, gather
 from shardscope.views.hex.painter import HexPainter, HexScene
 from shardscope.widgets import theme
