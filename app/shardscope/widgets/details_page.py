@@ -4,21 +4,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from html import escape
 
 from PySide6.QtCore import QEvent, QPoint, QSizeF, Qt, QUrl, Signal
 from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QKeySequence, QTextCursor, QTextOption, QTextTable
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy
 
+from shardcore import SectionRole, Span
+from shardcore.model.node import ExternalBytes
 from shardcore.model.text import shown_lines
-from shardscope.views.inspector.details import DetailRow
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.fonts import MONO, points, px, register
+from shardscope.widgets.fonts import MONO, SMALL, points, px, register
 from shardscope.widgets.plain_text import ResourceFreeText
+
+SPACER = 6
+"""Font size in pixels of an empty row between groups of rows."""
 
 _LEAST_NAME, _MOST_NAME = 44, 130
 """Limits in pixels of the width of names."""
+
+
+class Command(Enum):
+    """Links that are no bytes: the row of the selected field in the format reference, and loading the index."""
+
+    FORMAT_PAGE = "format page"
+    LOAD_INDEX = "load index"
+
+
+Link = Span | ExternalBytes | Command
+
+
+@dataclass(frozen=True, slots=True)
+class DetailRow:
+    """Row of the details; without a name, its text has the full width.
+
+    Attributes:
+        copied: Text to copy instead of `text`, if that is shortened.
+        tone: Name of a colour of `theme.Palette`.
+        size: Font size in pixels at 100 %; 0 for that of the page.
+        note: Small text after `text`.
+        tip: Tooltip of a link.
+        share: Section and share of the file, from 0 to 1; drawn as a bar.
+    """
+
+    name: str
+    text: str
+    copied: str = ""
+    mono: bool = False
+    tone: str = "text"
+    strong: bool = False
+    link: Link | None = None
+    size: int = 0
+    note: str = ""
+    tip: str = ""
+    share: tuple[SectionRole | None, float] | None = None
 
 
 _BAR = (
@@ -80,6 +122,7 @@ class DetailsPage(ResourceFreeText):
             if row.share is None:
                 widest = max(widest, metrics.horizontalAdvance(row.name) + 8)
         muted, raised = colours.muted.name(), colours.raised.name()
+        small = f"color:{muted};font-size:{points(SMALL)}pt;"
         self._at = []
         for number, row in enumerate(self.rows):
             self._at.append(number)
@@ -97,6 +140,8 @@ class DetailsPage(ResourceFreeText):
                 text = f'<a href="{number}" style="{style}text-decoration:none;"{tip}>{text}</a>'
             else:
                 text = f'<span style="{style}">{text}</span>'
+            if row.note:
+                text += f'  <span style="{small}">{escape(row.note)}</span>'
             if row.share is not None:
                 role, share = row.share
                 filled = (colours.accent if role is None else colours.section(role)).name()
@@ -104,7 +149,8 @@ class DetailsPage(ResourceFreeText):
                 lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
                 self._at.append(number)
             elif row.name:
-                name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{escape(row.name)}</td>'
+                name = escape(row.name if row.name.isprintable() else shown_lines(row.name))
+                name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{name}</td>'
                 lines.append(f"<tr>{name}<td>{text}</td></tr>")
             else:
                 room = f' style="padding-right:{self.corner}px"' if not number else ""
