@@ -45,7 +45,7 @@ class DetailRow:
         copied: Text to copy instead of `text`, if that is shortened.
         tone: Name of a colour of `theme.Palette`.
         size: Font size in pixels at 100 %; 0 for that of the page.
-        note: Small text after `text`.
+        note: Small text below `text`.
         tip: Tooltip of a link.
         share: Section and share of the file, from 0 to 1; drawn as a bar.
     """
@@ -141,7 +141,7 @@ class DetailsPage(ResourceFreeText):
             else:
                 text = f'<span style="{style}">{text}</span>'
             if row.note:
-                text += f'  <span style="{small}">{escape(row.note)}</span>'
+                text += f'\n<span style="{small}">{escape(row.note)}</span>'
             if row.share is not None:
                 role, share = row.share
                 filled = (colours.accent if role is None else colours.section(role)).name()

@@ -237,7 +237,7 @@ class TracePanel(QWidget):
         self._build()
         session.opened.connect(self.clear)
         session.closed.connect(self.clear)
-        WhileVisible(session.selection_changed, self, self._selected)
+        WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
         session.walk_changed.connect(self._walk_changed)
         session.step_changed.connect(self._step_changed)
         session.open_question.changed.connect(self._show_again)
