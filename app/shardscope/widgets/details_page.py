@@ -9,7 +9,16 @@ from enum import Enum
 from html import escape
 
 from PySide6.QtCore import QEvent, QPoint, QSizeF, Qt, QUrl, Signal
-from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QKeySequence, QTextCursor, QTextOption, QTextTable
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QKeyEvent,
+    QKeySequence,
+    QTextCursor,
+    QTextOption,
+    QTextTable,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy
 
 from shardcore import SectionRole, Span
@@ -106,6 +115,9 @@ class DetailsPage(ResourceFreeText):
     def set_rows(self, rows: Sequence[DetailRow]) -> None:
         if (new := tuple(rows)) != self.rows:
             self.rows = new
+            # Only links are reached by Tab.
+            links = any(row.link is not None for row in new)
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if links else Qt.FocusPolicy.ClickFocus)
             self._render()
         self.setVisible(bool(new))
 
@@ -183,6 +195,10 @@ class DetailsPage(ResourceFreeText):
             self._copy(self.textCursor())
         else:
             super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # The area around it scrolls.
+        event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_mouse = event.reason() is QContextMenuEvent.Reason.Mouse

@@ -24,14 +24,13 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QRadioButton,
-    QScrollArea,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from shardcore import Span, State, Trace
+from shardcore import State, Trace
 from shardcore.model.text import plural, shown
 from shardcore.operations.cold_cost import ColdTrace
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
@@ -47,6 +46,7 @@ from shardscope.widgets import playback, theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.discard import discard
 from shardscope.widgets.fonts import px
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.speed_menu import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
@@ -235,14 +235,17 @@ class TracePanel(QWidget):
         self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
         self.play.setCheckable(True)
         self._build()
-        session.opened.connect(self.clear)
-        session.closed.connect(self.clear)
+        for signal, slot in (
+            (session.opened, self.clear),
+            (session.closed, self.clear),
+            (session.walk_changed, self._walk_changed),
+            (session.step_changed, self._step_changed),
+            (session.open_question.changed, self._show_again),
+            (session.notation_changed, self._show_again),
+            (session.cost_changed, self._show_costs),
+        ):
+            signal.connect(slot)
         WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
-        session.walk_changed.connect(self._walk_changed)
-        session.step_changed.connect(self._step_changed)
-        session.open_question.changed.connect(self._show_again)
-        session.notation_changed.connect(self._show_again)
-        session.cost_changed.connect(self._show_costs)
         self.clear()
 
     @property
@@ -263,7 +266,7 @@ class TracePanel(QWidget):
         self.field.setEnabled(shard is not None)
         self.look.setEnabled(shard is not None)
         self.band.show_outcome(None)
-        self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
+        self.hint.set_text(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
 
     def _teach(self) -> str:
         return self.tr(
@@ -291,7 +294,7 @@ class TracePanel(QWidget):
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
             self.band.show_outcome(None)
-            self._message(self.tr("Looking up …"))
+            self.hint.set_text(self.tr("Looking up …"))
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
@@ -303,7 +306,7 @@ class TracePanel(QWidget):
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
             self.band.show_outcome(FAILED, sentence(error_text(walk.error)))
-            self._message(self._teach())
+            self.hint.set_text(self._teach())
         self._compare_key()
 
     def _show_again(self) -> None:
@@ -328,7 +331,7 @@ class TracePanel(QWidget):
         for number, step in enumerate(trace.steps if trace is not None else ()):
             card = StepCard(number + 1, step, hidden=self._session.open_question.hides_step(number))
             card.chosen.connect(lambda number=number: self._choose(number))
-            card.followed.connect(self._show_span)
+            card.followed.connect(lambda span: self._session.select_span(span, self, remember=False))
             card.installEventFilter(self)
             card.set_keyboard(self.area.hasFocus())
             self._column.insertWidget(number, card)
@@ -412,9 +415,6 @@ class TracePanel(QWidget):
             self.timer.stop()
             self._update_controls()
 
-    def _show_span(self, span: Span) -> None:
-        self._session.select_span(span, self, remember=False)
-
     def _reveal(self) -> None:
         if 0 <= self.current < len(self.cards):
             card = self.cards[self.current]
@@ -466,8 +466,7 @@ class TracePanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.field, 1)
-        self._keys = KeyMenu(self.offers)
-        top.addWidget(self._keys)
+        top.addWidget(KeyMenu(self.offers))
         top.addWidget(self.look)
         self._top, self._band_place = top, QVBoxLayout()
         column = QVBoxLayout(self)
@@ -495,13 +494,7 @@ class TracePanel(QWidget):
         self._column.setContentsMargins(4, 10, 4, 14)
         self._column.setSpacing(4)
         self._column.addStretch(1)
-        self.area = QScrollArea()
-        self.area.setObjectName("traceScroll")
-        self.area.setAccessibleName(self.tr("Steps of the lookup"))
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(steps)
+        self.area = scrolled(steps, "traceScroll", self.tr("Steps of the lookup"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.area.installEventFilter(self)
         steps.installEventFilter(self)
@@ -520,13 +513,8 @@ class TracePanel(QWidget):
         middle.addWidget(self.hint)
         middle.addWidget(self.offers)
         middle.addStretch(1)
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(self.tr("Getting started"))
-        area.setWidget(empty)
         return area
 
     def _built_footer(self) -> QWidget:
@@ -534,14 +522,12 @@ class TracePanel(QWidget):
         row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
-        self._buttons: list[QWidget] = []
         previous, play, following = self.tr("◀ Back"), self.tr("Play"), self.tr("Next ▶")
         for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             action.setIconText(icon)
-            self._buttons.append(button)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)
@@ -585,6 +571,3 @@ class TracePanel(QWidget):
                 act()
                 return True
         return super().eventFilter(watched, event)
-
-    def _message(self, text: str) -> None:
-        self.hint.set_text(text)
