@@ -129,45 +129,47 @@ class DetailsPage(ResourceFreeText):
 
     def _render(self) -> None:
         colours, metrics, lines = theme.of(self), self.fontMetrics(), []
-        widest = _LEAST_NAME
-        for row in self.rows:
-            if row.share is None:
-                widest = max(widest, metrics.horizontalAdvance(row.name) + 8)
+        names = [metrics.horizontalAdvance(row.name) + 8 for row in self.rows if row.share is None]
+        width = min(max(names, default=0), px(_MOST_NAME))
         muted, raised = colours.muted.name(), colours.raised.name()
-        small = f"color:{muted};font-size:{points(SMALL)}pt;"
         self._at = []
         for number, row in enumerate(self.rows):
             self._at.append(number)
-            text = row.text if row.text.isprintable() else shown_lines(row.text)
-            text = escape(text)
-            style = f"color:{(colours.accent if row.link is not None else getattr(colours, row.tone)).name()};"
-            if row.mono:
-                style += f"font-family:'{MONO}';"
-            if row.strong:
-                style += f"font-weight:{int(QFont.Weight.DemiBold)};"
-            if row.size:
-                style += f"font-size:{points(row.size)}pt;"
-            if row.link is not None:
-                tip = f' title="{escape(row.tip)}"' if row.tip else ""
-                text = f'<a href="{number}" style="{style}text-decoration:none;"{tip}>{text}</a>'
-            else:
-                text = f'<span style="{style}">{text}</span>'
-            if row.note:
-                text += f'\n<span style="{small}">{escape(row.note)}</span>'
+            text = self._text(number, row, colours)
+            name = escape(row.name if row.name.isprintable() else shown_lines(row.name))
             if row.share is not None:
                 role, share = row.share
                 filled = (colours.accent if role is None else colours.section(role)).name()
-                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{escape(row.name)}</td></tr>')
+                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{name}</td></tr>')
                 lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
                 self._at.append(number)
             elif row.name:
-                name = escape(row.name if row.name.isprintable() else shown_lines(row.name))
-                name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{name}</td>'
-                lines.append(f"<tr>{name}<td>{text}</td></tr>")
+                lines.append(f'<tr><td width="{max(width, _LEAST_NAME)}" style="color:{muted}">{name}</td>')
+                lines.append(f"<td>{text}</td></tr>")
             else:
-                room = f' style="padding-right:{self.corner}px"' if not number else ""
-                lines.append(f'<tr><td colspan="2"{room}>{text}</td></tr>')
+                room = self.corner if not number else 0
+                lines.append(f'<tr><td colspan="2" style="padding-right:{room}px">{text}</td></tr>')
         self.setHtml(f'<table width="100%" cellspacing="0" cellpadding="0">{"".join(lines)}</table>')
+
+    def _text(self, number: int, row: DetailRow, colours: theme.Palette) -> str:
+        """Return the text of a row as HTML, with its note; a link refers to the index of its row."""
+        colour = colours.accent if row.link is not None else getattr(colours, row.tone)
+        style = f"color:{colour.name()};"
+        if row.mono:
+            style += f"font-family:'{MONO}';"
+        if row.strong:
+            style += f"font-weight:{int(QFont.Weight.DemiBold)};"
+        if row.size:
+            style += f"font-size:{points(row.size)}pt;"
+        text = escape(row.text if row.text.isprintable() else shown_lines(row.text))
+        if row.link is None:
+            text = f'<span style="{style}">{text}</span>'
+        else:
+            text = f'<a href="{number}" title="{escape(row.tip)}" style="{style}text-decoration:none;">{text}</a>'
+        if row.note:
+            small = f"color:{colours.muted.name()};font-size:{points(SMALL)}pt;"
+            text += f'\n<span style="{small}">{escape(row.note)}</span>'
+        return text
 
     # --- following and copying ---
 

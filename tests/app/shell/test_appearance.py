@@ -19,8 +19,8 @@ from shardscope.startup.settings import Settings
 from shardscope.views.findings.panel import FindingsTable
 from shardscope.views.hex.byte_status import tip_text
 from shardscope.views.inspector.panel import Inspector
-from shardscope.widgets import playback
 from shardscope.views.structure.node_model import COLUMNS
+from shardscope.widgets import playback
 from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 

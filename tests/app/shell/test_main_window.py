@@ -33,9 +33,9 @@ from shardscope.startup.settings import Settings
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.panel import why_none
 from shardscope.views.preview.panel import PreviewPanel
+from shardscope.views.structure.node_model import NODE_ROLE
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.structure.node_model import NODE_ROLE
 from tests.app.shell.conftest import NORMAL, opened
 
 

@@ -17,9 +17,9 @@ from shardscope.session.highlights import Highlight
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
+from shardscope.views.structure.node_model import NODE_ROLE
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.structure.node_model import NODE_ROLE
 from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
