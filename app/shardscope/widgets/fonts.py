@@ -29,32 +29,31 @@ ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.
 
 _FILE = "fonts/DejaVuSansMono.ttf"
 _PROPERTY = "shardscopeFonts"
-_ZOOM = "shardscopeZoom"
 _POINTS_PER_INCH = 72
+
+
+class _Zoom:
+    factor = 1.0
 
 
 def points(pixels: float, *, zoomed: bool = True) -> float:
     """Return a size in points from pixels at 100 %; `zoomed=False` for drawings that are scaled as a whole."""
     own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
-    return own * zoom() if zoomed else own
+    return own * _Zoom.factor if zoomed else own
 
 
 def zoom() -> float:
-    application = QGuiApplication.instance()
-    found = application.property(_ZOOM) if application is not None else None
-    return float(found) if found else 1.0
+    return _Zoom.factor
 
 
 def set_zoom(factor: float) -> None:
     """Set the zoom factor for new fonts, limited to the range of `ZOOMS`; `theme.zoom` updates existing fonts."""
-    application = QGuiApplication.instance()
-    if application is not None:
-        application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
+    _Zoom.factor = min(max(factor, ZOOMS[0]), ZOOMS[-1])
 
 
 def px(pixels: float) -> int:
     """Return a length in pixels from pixels at 100 %; lengths are not reduced below 100 %."""
-    return round(pixels * max(zoom(), 1.0))
+    return round(pixels * max(_Zoom.factor, 1.0))
 
 
 def zoomed(factor: float, *, larger: bool) -> float:

@@ -221,8 +221,8 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
 
     def seen() -> tuple[object, str, str]:
         node = window.tree.nodes.node(window.tree.currentIndex())
-        cell = inspector.numbers.item(0, 1)
-        return (node.value if node is not None else None, inspector.page.rows[1].text, cell.text() if cell else "")
+        cell, value = inspector.numbers.item(0, 1), inspector.page.row("value")
+        return (node.value if node is not None else None, value.text if value else "", cell.text() if cell else "")
 
     until(lambda: seen() == (7, "7", "7"))
     keys(window, "09")

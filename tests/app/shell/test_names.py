@@ -18,8 +18,7 @@ from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.trace.panel import OutcomeBand
-from shardscope.views.trace.step_card import NumberSign, StepCard
-from shardscope.views.trace.step_progress import Sign
+from shardscope.views.trace.step_card import NumberSign, Sign, StepCard
 from shardscope.widgets.wrap_text import WrapText
 
 ROOT = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Details of nodes, objects and bytes for the inspector, as rows of names and values. No Qt."""
+"""Details of nodes, objects and bytes for the inspector, as rows of names and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from string import Formatter
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +15,12 @@ from uuid import UUID
 
 import numpy as np
 
-from shardcore import FieldRole, Node, ObjectRef, SectionRole, Span, State
-from shardcore.model.node import ExternalBytes
+from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import bits_text, number_text, plural, said, without_marks
 from shardcore.shards.format import Detail
 from shardscope.session.display_text import cut_middle, grouped, known_size, numbers, span_words
+from shardscope.widgets.details_page import Command, DetailRow
 
 RAW = 48
 """Maximum number of raw bytes shown."""
@@ -37,42 +36,6 @@ MOST_LETTERS = 1 << 16
 
 PENDING = "…"
 """Text shown until the bytes are loaded."""
-
-SPACER = 6
-"""Font size in pixels of an empty row between groups of rows."""
-
-
-class Command(Enum):
-    """Links that are no bytes: the row of the selected field in the format reference, and loading the index."""
-
-    FORMAT_PAGE = "format page"
-    LOAD_INDEX = "load index"
-
-
-Link = Span | ExternalBytes | Command
-
-
-@dataclass(frozen=True, slots=True)
-class DetailRow:
-    """Row of the details; without a name, its text has the full width.
-
-    Attributes:
-        copied: Text to copy instead of `text`, if that is shortened.
-        tone: Name of a colour of `theme.Palette`.
-        size: Font size in pixels at 100 %; 0 for that of the page.
-        share: Section and share of the file, from 0 to 1; drawn as a bar.
-    """
-
-    name: str
-    text: str
-    copied: str = ""
-    mono: bool = False
-    tone: str = "text"
-    strong: bool = False
-    link: Link | None = None
-    size: int = 0
-    tip: str = ""
-    share: tuple[SectionRole | None, float] | None = None
 
 
 def range_row(name: str, span: Span, *, link: bool) -> DetailRow:

@@ -21,9 +21,9 @@ from shardscope.session.fetch_cost import whole
 from shardscope.session.object_counts import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
-from shardscope.views.inspector.details import SPACER, Command, DetailRow, detail_text
-from shardscope.views.inspector.details_page import DetailsPage
+from shardscope.views.inspector.details import detail_text
 from shardscope.views.preview.volume_slice import first_slice, is_shown, times
+from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage
 
 MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""

@@ -48,19 +48,15 @@ from shardscope.views.inspector.details import (
     MOST_LARGE,
     PENDING,
     RAW,
-    SPACER,
-    Command,
-    DetailRow,
-    Link,
     node_rows,
     object_rows,
     readings,
 )
 from shardscope.views.inspector.details_dialog import DetailsDialog
-from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
 from shardscope.widgets.layouts import discard
 from shardscope.widgets.plain_text import plain_label, tip

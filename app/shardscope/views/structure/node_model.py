@@ -375,7 +375,8 @@ class NodeModel(QAbstractItemModel):
         return self.createIndex(row, column, number)
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
-        return self._index_of(index.internalId()) if index.isValid() else QModelIndex()
+        entry = self._open[index.internalId()] if index.isValid() else None
+        return QModelIndex() if entry is None or entry.parent < 0 else self.createIndex(entry.row, 0, entry.parent)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         if parent.isValid() and parent.column() > 0:

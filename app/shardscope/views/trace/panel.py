@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import MappingProxyType
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAction,
@@ -20,17 +20,19 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QPushButton,
-    QScrollArea,
+    QRadioButton,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from shardcore import Span, State, Trace
+from shardcore import State, Trace
 from shardcore.model.text import plural, shown
+from shardcore.operations.cold_cost import ColdTrace
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped, sentence
@@ -38,14 +40,14 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.trace.cost_switch import CostSwitch, cost_text
-from shardscope.views.trace.step_card import StepCard
-from shardscope.views.trace.step_progress import Progress, Sign
+from shardscope.views.trace.step_card import Progress, Sign, StepCard, cold_text, cost_text
 from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import playback, theme
+from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import discard
 from shardscope.widgets.playback import offer_speeds
+from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
@@ -66,6 +68,8 @@ _LOOKS = MappingProxyType(
 
 
 class OutcomeBand(QWidget):
+    """Outcome of the lookup; faint while the field has another key."""
+
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self) -> None:
@@ -76,8 +80,7 @@ class OutcomeBand(QWidget):
         self.verdict = WrapText()
         self.show_object = QPushButton(self.tr("Show object"))
         self.show_object.setObjectName("traceShowObject")
-        self._tone = "note"
-        self._current, self._word, self._mark = True, "", "none"
+        self._tone, self._current, self._word, self._mark = "note", True, "", "none"
         first = QHBoxLayout()
         first.addWidget(self.outcome, 1, Qt.AlignmentFlag.AlignVCenter)
         first.addWidget(self.show_object)
@@ -97,22 +100,17 @@ class OutcomeBand(QWidget):
         self.setVisible(kind is not None)
         if kind is None:
             return
-        usual, mark, self._tone = _LOOKS[kind]
-        word = word or usual
-        self._current, self._word, self._mark = True, word, mark
-        self.outcome.set_text(word)
-        self.outcome.set_tone(self._tone)
+        usual, self._mark, self._tone = _LOOKS[kind]
+        self._word = word or usual
         self.verdict.set_text(sentence)
-        self.sign.set_look(mark, self._tone, filled=True)
         self.show_object.setVisible(kind in (FOUND, ELSEWHERE) or isinstance(kind, State))
-        self.show_object.setEnabled(True)
-        self.verdict.set_tone("text")
-        self.setAccessibleName(shown(f"{word}: {sentence}"))
-        self.update()
+        self._set_current(True)
 
     def set_current(self, current: bool) -> None:
-        if current == self._current:
-            return
+        if current != self._current:
+            self._set_current(current)
+
+    def _set_current(self, current: bool) -> None:
         self._current = current
         tone = self._tone if current else "muted"
         self.outcome.set_text(self._word if current else self.tr("{0} (previous key)").format(self._word))
@@ -122,11 +120,6 @@ class OutcomeBand(QWidget):
         self.show_object.setEnabled(current)
         self.setAccessibleName(shown(f"{self.outcome.text}: {self.verdict.text}"))
         self.update()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -138,6 +131,52 @@ class OutcomeBand(QWidget):
         painter.fillRect(QRectF(0, 0, area.width(), 1), colour)
         painter.fillRect(QRectF(0, area.height() - 1, area.width(), 1), colour)
         painter.end()
+
+
+class CostSwitch(QWidget):
+    """Choice between the costs with the cache and those of a cold start."""
+
+    cold_wanted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("traceCosts")
+        self.setAccessibleName(self.tr("Costs of the lookup"))
+        # These mnemonics must differ from those of the menus.
+        self.warm = QRadioButton(self.tr("W&ith cache"))
+        self.warm.setObjectName("traceWarm")
+        self.warm.setToolTip(self.tr("Bytes that each step read now. Cached bytes cost nothing."))
+        self.warm.setChecked(True)
+        self.cold = QRadioButton(self.tr("C&old start"))
+        self.cold.setObjectName("traceCold")
+        self.cold.setToolTip(
+            self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again.")
+        )
+        self.cold.toggled.connect(self.cold_wanted.emit)
+        self.summary = WrapText(tone="muted")
+        self.summary.setObjectName("traceColdTold")
+        self.summary.hide()
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        for widget in (QLabel(self.tr("Cost:")), self.warm, self.cold):
+            row.addWidget(widget)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 6, 12, 4)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.summary)
+
+    def show_cold(self, cold: ColdTrace | None, error: str = "") -> None:
+        self.summary.setVisible(self.cold.isChecked())
+        self.summary.set_tone("error" if error else "muted")
+        if error:
+            self.summary.set_text(error)
+        elif cold is None:
+            self.summary.set_text(self.tr("Measuring …"))
+        else:
+            text = self.tr("Opening: {0}.\nTotal: {1}.")
+            self.summary.set_text(text.format(cold_text(cold.opening), cold_text(cold.total)))
 
 
 _STATES = MappingProxyType(
@@ -196,14 +235,17 @@ class TracePanel(QWidget):
         self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
         self.play.setCheckable(True)
         self._build()
-        session.opened.connect(self.clear)
-        session.closed.connect(self.clear)
-        session.selection_changed.connect(self._selected)
-        session.walk_changed.connect(self._walk_changed)
-        session.step_changed.connect(self._step_changed)
-        session.open_question.changed.connect(self._show_again)
-        session.notation_changed.connect(self._show_again)
-        session.cost_changed.connect(self._show_costs)
+        for signal, slot in (
+            (session.opened, self.clear),
+            (session.closed, self.clear),
+            (session.walk_changed, self._walk_changed),
+            (session.step_changed, self._step_changed),
+            (session.open_question.changed, self._show_again),
+            (session.notation_changed, self._show_again),
+            (session.cost_changed, self._show_costs),
+        ):
+            signal.connect(slot)
+        WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
         self.clear()
 
     @property
@@ -224,7 +266,7 @@ class TracePanel(QWidget):
         self.field.setEnabled(shard is not None)
         self.look.setEnabled(shard is not None)
         self.band.show_outcome(None)
-        self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
+        self.hint.set_text(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
 
     def _teach(self) -> str:
         return self.tr(
@@ -252,7 +294,7 @@ class TracePanel(QWidget):
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
             self.band.show_outcome(None)
-            self._message(self.tr("Looking up …"))
+            self.hint.set_text(self.tr("Looking up …"))
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
@@ -264,7 +306,7 @@ class TracePanel(QWidget):
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
             self.band.show_outcome(FAILED, sentence(error_text(walk.error)))
-            self._message(self._teach())
+            self.hint.set_text(self._teach())
         self._compare_key()
 
     def _show_again(self) -> None:
@@ -289,7 +331,7 @@ class TracePanel(QWidget):
         for number, step in enumerate(trace.steps if trace is not None else ()):
             card = StepCard(number + 1, step, hidden=self._session.open_question.hides_step(number))
             card.chosen.connect(lambda number=number: self._choose(number))
-            card.followed.connect(self._show_span)
+            card.followed.connect(lambda span: self._session.select_span(span, self, remember=False))
             card.installEventFilter(self)
             card.set_keyboard(self.area.hasFocus())
             self._column.insertWidget(number, card)
@@ -373,9 +415,6 @@ class TracePanel(QWidget):
             self.timer.stop()
             self._update_controls()
 
-    def _show_span(self, span: Span) -> None:
-        self._session.select_span(span, self, remember=False)
-
     def _reveal(self) -> None:
         if 0 <= self.current < len(self.cards):
             card = self.cards[self.current]
@@ -427,8 +466,7 @@ class TracePanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.field, 1)
-        self._keys = KeyMenu(self.offers)
-        top.addWidget(self._keys)
+        top.addWidget(KeyMenu(self.offers))
         top.addWidget(self.look)
         self._top, self._band_place = top, QVBoxLayout()
         column = QVBoxLayout(self)
@@ -456,13 +494,7 @@ class TracePanel(QWidget):
         self._column.setContentsMargins(4, 10, 4, 14)
         self._column.setSpacing(4)
         self._column.addStretch(1)
-        self.area = QScrollArea()
-        self.area.setObjectName("traceScroll")
-        self.area.setAccessibleName(self.tr("Steps of the lookup"))
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(steps)
+        self.area = scrolled(steps, "traceScroll", self.tr("Steps of the lookup"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.area.installEventFilter(self)
         steps.installEventFilter(self)
@@ -481,13 +513,8 @@ class TracePanel(QWidget):
         middle.addWidget(self.hint)
         middle.addWidget(self.offers)
         middle.addStretch(1)
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(self.tr("Getting started"))
-        area.setWidget(empty)
         return area
 
     def _built_footer(self) -> QWidget:
@@ -495,14 +522,12 @@ class TracePanel(QWidget):
         row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
-        self._buttons: list[QWidget] = []
         previous, play, following = self.tr("◀ Back"), self.tr("Play"), self.tr("Next ▶")
         for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             action.setIconText(icon)
-            self._buttons.append(button)
             row.addWidget(button)
             if action is self.play:
                 self.speeds = offer_speeds(button)
@@ -546,6 +571,3 @@ class TracePanel(QWidget):
                 act()
                 return True
         return super().eventFilter(watched, event)
-
-    def _message(self, text: str) -> None:
-        self.hint.set_text(text)

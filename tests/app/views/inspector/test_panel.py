@@ -17,8 +17,8 @@ from shardcore import BytesSource, SourceError, Span
 from shardcore.teaching import resource_paths
 from shardscope.session.session import Session
 from shardscope.views.inspector.details import PENDING, RAW
-from shardscope.views.inspector.details_page import DetailsPage
 from shardscope.views.inspector.panel import Inspector
+from shardscope.widgets.details_page import DetailsPage
 from tests.app.conftest import open_in, visible
 
 
@@ -52,6 +52,11 @@ def text(inspector: Inspector, name: str) -> str:
     return row.text if row is not None else ""
 
 
+def heading(inspector: Inspector) -> str:
+    """The name of the node."""
+    return inspector.page.rows[0].text if inspector.page.rows else ""
+
+
 def click(page: DetailsPage, text: str) -> None:
     """Clicks a link of a page."""
     found = page.document().find(text)
@@ -64,7 +69,7 @@ def test_details_of_fields_and_objects(inspector: Inspector, session: Session, q
     assert inspector.file.isVisible()
     select(session, qtbot, 64)
     assert not inspector.file.isVisible()
-    assert inspector.page.toPlainText().startswith("index_position")
+    assert heading(inspector) == "index_position"
     assert any(row.tone == "muted" for row in inspector.page.rows)
     for name, value in (
         ("role", "offset"),
@@ -133,7 +138,7 @@ def test_bytes_that_are_not_there_or_cannot_be_had(
     held.act = lambda: gate.wait(60)
     monkeypatch.setattr(session.shard, "bytes_of", lambda name: held)
     session.select_span(Span("", 40, 41))
-    qtbot.waitUntil(lambda: session.selection.complete and inspector.page.toPlainText().startswith("objects_count"))
+    qtbot.waitUntil(lambda: session.selection.complete and heading(inspector) == "objects_count")
     try:
         assert text(inspector, "raw") == inspector.numbers.value("u64", 2) == PENDING
     finally:
@@ -143,7 +148,7 @@ def test_bytes_that_are_not_there_or_cannot_be_had(
     held.act = fail
     session.select_span(Span("", 41, 42))
     qtbot.waitUntil(lambda: "the disk is gone" in inspector.page.toPlainText())
-    assert inspector.page.toPlainText().startswith("objects_count")
+    assert heading(inspector) == "objects_count"
     assert inspector.numbers.value("u8") == PENDING
 
 

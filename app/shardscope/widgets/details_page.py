@@ -4,21 +4,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from html import escape
 
 from PySide6.QtCore import QEvent, QPoint, QSizeF, Qt, QUrl, Signal
-from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QKeySequence, QTextCursor, QTextOption, QTextTable
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QKeyEvent,
+    QKeySequence,
+    QTextCursor,
+    QTextOption,
+    QTextTable,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy
 
+from shardcore import SectionRole, Span
+from shardcore.model.node import ExternalBytes
 from shardcore.model.text import shown_lines
-from shardscope.views.inspector.details import DetailRow
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.fonts import MONO, points, px, register
+from shardscope.widgets.fonts import MONO, SMALL, points, px, register
 from shardscope.widgets.plain_text import ResourceFreeText
+
+SPACER = 6
+"""Font size in pixels of an empty row between groups of rows."""
 
 _LEAST_NAME, _MOST_NAME = 44, 130
 """Limits in pixels of the width of names."""
+
+
+class Command(Enum):
+    """Links that are no bytes: the row of the selected field in the format reference, and loading the index."""
+
+    FORMAT_PAGE = "format page"
+    LOAD_INDEX = "load index"
+
+
+Link = Span | ExternalBytes | Command
+
+
+@dataclass(frozen=True, slots=True)
+class DetailRow:
+    """Row of the details; without a name, its text has the full width.
+
+    Attributes:
+        copied: Text to copy instead of `text`, if that is shortened.
+        tone: Name of a colour of `theme.Palette`.
+        size: Font size in pixels at 100 %; 0 for that of the page.
+        note: Small text below `text`.
+        tip: Tooltip of a link.
+        share: Section and share of the file, from 0 to 1; drawn as a bar.
+    """
+
+    name: str
+    text: str
+    copied: str = ""
+    mono: bool = False
+    tone: str = "text"
+    strong: bool = False
+    link: Link | None = None
+    size: int = 0
+    note: str = ""
+    tip: str = ""
+    share: tuple[SectionRole | None, float] | None = None
 
 
 _BAR = (
@@ -64,6 +115,9 @@ class DetailsPage(ResourceFreeText):
     def set_rows(self, rows: Sequence[DetailRow]) -> None:
         if (new := tuple(rows)) != self.rows:
             self.rows = new
+            # Only links are reached by Tab.
+            links = any(row.link is not None for row in new)
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if links else Qt.FocusPolicy.ClickFocus)
             self._render()
         self.setVisible(bool(new))
 
@@ -75,41 +129,47 @@ class DetailsPage(ResourceFreeText):
 
     def _render(self) -> None:
         colours, metrics, lines = theme.of(self), self.fontMetrics(), []
-        widest = _LEAST_NAME
-        for row in self.rows:
-            if row.share is None:
-                widest = max(widest, metrics.horizontalAdvance(row.name) + 8)
+        names = [metrics.horizontalAdvance(row.name) + 8 for row in self.rows if row.share is None]
+        width = min(max(names, default=0), px(_MOST_NAME))
         muted, raised = colours.muted.name(), colours.raised.name()
         self._at = []
         for number, row in enumerate(self.rows):
             self._at.append(number)
-            text = row.text if row.text.isprintable() else shown_lines(row.text)
-            text = escape(text)
-            style = f"color:{(colours.accent if row.link is not None else getattr(colours, row.tone)).name()};"
-            if row.mono:
-                style += f"font-family:'{MONO}';"
-            if row.strong:
-                style += f"font-weight:{int(QFont.Weight.DemiBold)};"
-            if row.size:
-                style += f"font-size:{points(row.size)}pt;"
-            if row.link is not None:
-                tip = f' title="{escape(row.tip)}"' if row.tip else ""
-                text = f'<a href="{number}" style="{style}text-decoration:none;"{tip}>{text}</a>'
-            else:
-                text = f'<span style="{style}">{text}</span>'
+            text = self._text(number, row, colours)
+            name = escape(row.name if row.name.isprintable() else shown_lines(row.name))
             if row.share is not None:
                 role, share = row.share
                 filled = (colours.accent if role is None else colours.section(role)).name()
-                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{escape(row.name)}</td></tr>')
+                lines.append(f'<tr><td>{text}</td><td align="right" style="color:{muted}">{name}</td></tr>')
                 lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
                 self._at.append(number)
             elif row.name:
-                name = f'<td width="{min(widest, px(_MOST_NAME))}" style="color:{muted}">{escape(row.name)}</td>'
-                lines.append(f"<tr>{name}<td>{text}</td></tr>")
+                lines.append(f'<tr><td width="{max(width, _LEAST_NAME)}" style="color:{muted}">{name}</td>')
+                lines.append(f"<td>{text}</td></tr>")
             else:
-                room = f' style="padding-right:{self.corner}px"' if not number else ""
-                lines.append(f'<tr><td colspan="2"{room}>{text}</td></tr>')
+                room = self.corner if not number else 0
+                lines.append(f'<tr><td colspan="2" style="padding-right:{room}px">{text}</td></tr>')
         self.setHtml(f'<table width="100%" cellspacing="0" cellpadding="0">{"".join(lines)}</table>')
+
+    def _text(self, number: int, row: DetailRow, colours: theme.Palette) -> str:
+        """Return the text of a row as HTML, with its note; a link refers to the index of its row."""
+        colour = colours.accent if row.link is not None else getattr(colours, row.tone)
+        style = f"color:{colour.name()};"
+        if row.mono:
+            style += f"font-family:'{MONO}';"
+        if row.strong:
+            style += f"font-weight:{int(QFont.Weight.DemiBold)};"
+        if row.size:
+            style += f"font-size:{points(row.size)}pt;"
+        text = escape(row.text if row.text.isprintable() else shown_lines(row.text))
+        if row.link is None:
+            text = f'<span style="{style}">{text}</span>'
+        else:
+            text = f'<a href="{number}" title="{escape(row.tip)}" style="{style}text-decoration:none;">{text}</a>'
+        if row.note:
+            small = f"color:{colours.muted.name()};font-size:{points(SMALL)}pt;"
+            text += f'\n<span style="{small}">{escape(row.note)}</span>'
+        return text
 
     # --- following and copying ---
 
@@ -137,6 +197,10 @@ class DetailsPage(ResourceFreeText):
             self._copy(self.textCursor())
         else:
             super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # The area around it scrolls.
+        event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_mouse = event.reason() is QContextMenuEvent.Reason.Mouse
