@@ -154,7 +154,7 @@ class ExtractDialog(TaskDialog):
         if wanted.counted is not None:
             take(wanted.counted)
         else:
-            self.check(lambda job: preview_extraction(wanted, job.progress), take)
+            self.check(lambda job: preview_extraction(wanted, job.progress), take, priority=JobPriority.SELECTED)
 
     def refresh(self) -> None:
         found = self._counted.counted if self._counted is not None else None

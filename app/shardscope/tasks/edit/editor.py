@@ -165,8 +165,6 @@ class EditDialog(TaskDialog):
         self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
         self.kept = plain_label("", "editKept", wrap=True)
         self.apply = self.add_button(task.act, self._act, Role.AcceptRole)
-        # Return in a field must not change the file.
-        self.apply.setDefault(False)
         self.add_close()
         parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
         parts += [self.takedown, self.kept]
