@@ -164,10 +164,11 @@ class Start:
 class NewShardDialog(TaskDialog):
     """Dialog with the pages form, progress and result; reply to `write_wanted` with `begin_writing`."""
 
+    name = "packSheet"
     write_wanted = Signal()
 
     def __init__(self, start: Start, session: Session, window: QWidget) -> None:
-        super().__init__(session, window, "packSheet", "")
+        super().__init__(session, window)
         self.setWindowTitle(self.tr("Convert to another format") if start.shard is not None else self.tr("New shard"))
         self.setAcceptDrops(start.shard is None)
         self.start = start
@@ -192,7 +193,7 @@ class NewShardDialog(TaskDialog):
         self.add_close()
         columns = self._lay_out()
         spoken = self.tr("Contents, format, target, plan and options")
-        self.compose([columns], "packArea", spoken, tall=columns, beside=True, margin=20)
+        self.lay_out([columns], "packArea", spoken, tall=columns, beside=True, margin=20)
         self.formats.choose(start.format)
         self._take_format()
         self.formats.chosen.connect(self._take_format)
@@ -374,7 +375,7 @@ class NewShardDialog(TaskDialog):
         blocked = self.tr("Add files or folders to pack.") if nothing else self._problem or refused
         self.write.setEnabled(not blocked and self.work is not None)
         text = blocked or self._refused
-        self.say(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
+        self.show_message(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
 
     # --- counting, target and plan, in jobs ---
 
@@ -483,12 +484,12 @@ class NewShardDialog(TaskDialog):
         return self.outcome is not None
 
     def show_failed(self, why: str) -> None:
-        self.turn_back()
+        self.show_form()
         self.refresh()
-        self.say(f"✖ {why}", "error")
+        self.show_message(f"✖ {why}", "error")
         self.write.setFocus()
 
-    def leave(self) -> None:
+    def close_with_file(self) -> None:
         """Close the form of a conversion with its shard; a running job continues."""
         if self.start.shard is not None and not self.pages.currentIndex():
             self.reject()
@@ -596,7 +597,7 @@ class NewShards(QObject):
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name, path = work.target.path.name, str(work.target.path)
-        if sheet.over or not alive(sheet.close):
+        if sheet.is_closed or not alive(sheet.close):
             self._session.say(result_text(packed, name))
             return
         sheet.show_written(packed, name)
@@ -609,7 +610,7 @@ class NewShards(QObject):
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
-        seen, words = alive(sheet.close) and not sheet.over, self.tr("Stopped. Nothing was written.")
+        seen, words = alive(sheet.close) and not sheet.is_closed, self.tr("Stopped. Nothing was written.")
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
         elif error is not None:
