@@ -216,12 +216,13 @@ def profiles() -> tuple[str, ...]:
 class AddressDialog(TaskDialog):
     """Address and its connection options; `chosen` carries the `OpenRequest`."""
 
+    name = "addressSheet"
+    words = "Open address"
     of_file = False
     chosen = Signal(object)
 
     def __init__(self, request: OpenRequest, connections: Connections, session: Session, window: QWidget) -> None:
-        super().__init__(session, window, "addressSheet", "")
-        self.setWindowTitle(self.tr("Open address"))
+        super().__init__(session, window)
         options = request.remote or connections.connection_for(request.uri)
         self._request = request
         self._connections = connections
@@ -245,7 +246,7 @@ class AddressDialog(TaskDialog):
             (self.tr("Permissions"), self.allowed),
         ):
             self._form.add(words, field)
-        self.compose([self._form], "addressArea", self.tr("Address and connection"), margin=18)
+        self.lay_out([self._form], "addressArea", self.tr("Address and connection"), margin=18)
         self.resize(620, 320)
         for signal in (
             self.address.textChanged,

@@ -63,11 +63,12 @@ PASSING = ("parts", "deleted")
 class ExtractDialog(TaskDialog):
     """Target and options of an extraction; `chosen` carries the `ExtractionRequest`."""
 
+    name = "extractSheet"
+    words = "Extract objects"
     chosen = Signal(object)
 
     def __init__(self, request: ExtractionRequest, folders: list[str], kept: dict[str, str], task: ExtractTask) -> None:
-        super().__init__(task.session, task.window, "extractSheet", "")
-        self.setWindowTitle(self.tr("Extract objects"))
+        super().__init__(task.session, task.window)
         self._request = request
         self._counted: ExtractionRequest | None = None
         self._answer: Conflict | None = None
@@ -75,7 +76,7 @@ class ExtractDialog(TaskDialog):
         self.form.restore({"folders": "yes", **kept})
         self.extract = self.add_button(self.tr("&Extract"), self._act, Role.AcceptRole)
         self.add_close()
-        self.compose([self.total, self.left_out, self.form], "extractArea", self.tr("Choices"), margin=20)
+        self.lay_out([self.total, self.left_out, self.form], "extractArea", self.tr("Choices"), margin=20)
         self.where.editTextChanged.connect(lambda _: self.refresh())
         self.where.editTextChanged.connect(self._soon.again)
         self.form.changed.connect(self.preview)
@@ -147,14 +148,14 @@ class ExtractDialog(TaskDialog):
 
         def take(found: ExtractionPreview) -> None:
             self._counted = replace(wanted, counted=found)
-            self.say("")
+            self.show_message("")
             self.refresh()
             self.fit()
 
         if wanted.counted is not None:
             take(wanted.counted)
         else:
-            self.check(lambda job: preview_extraction(wanted, job.progress), take)
+            self.check(lambda job: preview_extraction(wanted, job.progress), take, priority=JobPriority.SELECTED)
 
     def refresh(self) -> None:
         found = self._counted.counted if self._counted is not None else None
@@ -197,13 +198,13 @@ class ExtractDialog(TaskDialog):
             return
         self.busy = True
         self.refresh()
-        self.say(self.tr("Checking for existing files …"))
+        self.show_message(self.tr("Checking for existing files …"))
         take = partial(self._found_existing, wanted)
         self.check(lambda job: existing(wanted, job.progress), take, kind="existing")
 
     def _found_existing(self, wanted: ExtractionRequest, count: int) -> None:
         if count:
-            self.turn_to(self._question(count))
+            self.show_page(self._question(count))
             self.answers[Conflict.SKIP].setDefault(True)
             self.answers[Conflict.SKIP].setFocus()
         else:
@@ -251,8 +252,8 @@ class ExtractDialog(TaskDialog):
         self._go(self.request)
 
     def _show_choices(self) -> None:
-        self.turn_back()
-        self.say("")
+        self.show_form()
+        self.show_message("")
         self.extract.setDefault(True)
         self.refresh()
         self.where.setFocus()

@@ -65,11 +65,12 @@ class KeyHitModel(TableModel):
 class FindKeyDialog(TaskDialog):
     """Key, folder, and the hits, which are listed while the search runs; *Find* becomes *Cancel* meanwhile."""
 
-    of_file = False
+    name = "findKeyDialog"
+    words = "Find key in folder"
+    modal = of_file = False
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
-        super().__init__(session, window, "findKeyDialog", "", modal=False)
-        self.setWindowTitle(self.tr("Find key in folder"))
+        super().__init__(session, window)
         self._settings = settings
         self._job: Job | None = None
         self._found: deque[KeyHit] = deque()
@@ -90,7 +91,7 @@ class FindKeyDialog(TaskDialog):
         form.add(self.tr("&Key"), self.key, self.start)
         form.add(self.tr("Fol&der"), self.where, side_button(self.tr("&Browse…"), self._browse))
         parts: list[QWidget | QLayout] = [form, self.progress, self.table]
-        self.compose(parts, "findKeyArea", self.tr("Search and files"), tall=self.table, beside=True)
+        self.lay_out(parts, "findKeyArea", self.tr("Search and files"), tall=self.table, beside=True)
         self.key.returnPressed.connect(self._start_typed)
         self.where.lineEdit().returnPressed.connect(self._start_typed)  # type: ignore[union-attr]
         self.key.textChanged.connect(lambda _: self.refresh())
@@ -151,7 +152,7 @@ class FindKeyDialog(TaskDialog):
         self.model.top = where
         self.model.show_things([])
         self.progress.setRange(0, int(playback.reduced()))
-        self.say(self.tr("Searching …"))
+        self.show_message(self.tr("Searching …"))
 
         def work(job: Job) -> tuple[int, int]:
             with closing(find_in(key, [where], progress=job.progress, isolated=True, remote=remote)) as search:
@@ -176,11 +177,11 @@ class FindKeyDialog(TaskDialog):
         self.progress.setRange(0, 1)
         self.progress.setValue(0)
         if isinstance(error, Cancelled):
-            self.say(self.tr("Cancelled"))
+            self.show_message(self.tr("Cancelled"))
         elif error is not None:
-            self.say(error_text(error), "error")
+            self.show_message(error_text(error), "error")
         elif result is not None:
-            self.say(self._summary(*result))
+            self.show_message(self._summary(*result))
         self.refresh()
 
     def _summary(self, searched: int, failed: int) -> str:
@@ -199,7 +200,7 @@ class FindKeyDialog(TaskDialog):
                 self.progress.setRange(0, job.total_amount)
                 self.progress.setValue(job.done_amount)
                 done = f"{job.done_amount:,}"
-                self.say(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
+                self.show_message(self.tr("{0} of {1} searched").format(done, plural(job.total_amount, "file")))
 
     def _drain(self) -> None:
         hits: list[KeyHit] = []

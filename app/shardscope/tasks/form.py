@@ -388,7 +388,7 @@ class FieldForm(QFormLayout):
         found = {}
         for name, field in self.fields.items():
             value = field.option.default if field.value() is None else field.value()
-            found[name] = YES_NO.get(value, str(value or ""))
+            found[name] = YES_NO[value] if isinstance(value, bool) else str(value or "")
         return found
 
     def restore(self, kept: Mapping[str, str]) -> None:

@@ -47,9 +47,12 @@ CONDITIONS = {
 class RecoverDialog(TaskDialog):
     """List of recoverable objects; `run(None)` searches them again, `run(folder)` extracts them."""
 
+    name = "salvageSheet"
+    words = "Recover objects"
+    modal = False
+
     def __init__(self, session: Session, window: QWidget, run: Callable[[Path | None], object]) -> None:
-        super().__init__(session, window, "salvageSheet", "", modal=False)
-        self.setWindowTitle(self.tr("Recover objects"))
+        super().__init__(session, window)
         self.request = session.request
         self._run = run
         of = self.tr("the sandbox copy of {0}, not the file on disk") if self.request.sandbox else "{0}"
@@ -68,7 +71,7 @@ class RecoverDialog(TaskDialog):
         self.add_close(QDialogButtonBox.StandardButton.Close)
         heading = plain_label(shown(words), size=LARGE, wrap=True)
         parts = [heading, self.title, self.progress, self.rows, self.raw]
-        self.compose(parts, "salvageArea", self.tr("Recovered objects"), tall=self.rows)
+        self.lay_out(parts, "salvageArea", self.tr("Recovered objects"), tall=self.rows)
         self.resize(760, 460)
 
     def _list(self) -> QTreeWidget:

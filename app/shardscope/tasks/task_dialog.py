@@ -54,22 +54,31 @@ class TaskDialog(QDialog):
 
     - Return presses the button that acts; Escape and *Cancel* close the dialog, which stops its checks
     - results of checks are dropped once the dialog is closed, or once a newer check of the same kind runs
-    - errors are shown in the line above the buttons; the button that acts is disabled while `ready` is False
-    - with `of_file`, the dialog closes with the file; closed dialogs return the keyboard to the window
+    - errors are shown in the line above the buttons, which `refresh` of the action enables
+    - closed dialogs return the keyboard to the window
+
+    Attributes:
+        name: Object name.
+        words: Title of the window.
+        modal: Whether the window waits for it.
+        of_file: Whether it closes with the file.
     """
 
+    name = ""
+    words = ""
+    modal = True
     of_file = True
 
-    def __init__(self, session: Session, window: QWidget, name: str, title: str, *, modal: bool = True) -> None:
+    def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
         self.session = session
-        self.over = self.busy = False
+        self.is_closed = self.busy = False
         self._checks: set[str] = set()
         self._soon = Debounce(self, self.preview, TYPING_MILLISECONDS)
-        self.setObjectName(name)
-        self.setWindowTitle(title)
+        self.setObjectName(self.name)
+        self.setWindowTitle(self.tr(self.words))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if modal:
+        if self.modal:
             self.setWindowModality(Qt.WindowModality.WindowModal)
         self.message = WrapText(tone="muted")
         self.buttons = QDialogButtonBox(self)
@@ -79,11 +88,11 @@ class TaskDialog(QDialog):
         outer.addWidget(self.pages)
         self.finished.connect(lambda _: self._end())
         if self.of_file:
-            session.closed.connect(self.leave)
+            session.closed.connect(self.close_with_file)
 
     # --- for the action ---
 
-    def compose(
+    def lay_out(
         self,
         parts: Sequence[QWidget | QLayout],
         name: str,
@@ -144,15 +153,15 @@ class TaskDialog(QDialog):
         button.clicked.connect(lambda _: self.reject())
         return button
 
-    def say(self, text: str, tone: str = "muted") -> None:
+    def show_message(self, text: str, tone: str = "muted") -> None:
         self.message.set_text(text)
         self.message.set_tone(tone)
         if self._hides_message:
             self.message.setVisible(bool(text))
 
-    def fail(self, error: BaseException | str) -> None:
+    def show_error(self, error: BaseException) -> None:
         self.busy = False
-        self.say(error if isinstance(error, str) else error_text(error), "error")
+        self.show_message(error_text(error), "error")
         self.refresh()
 
     def check(
@@ -169,7 +178,7 @@ class TaskDialog(QDialog):
         """Run `work` in a job that ends with the dialog, then `take` its result; a newer job of a kind replaces it."""
 
         def done(result: T, error: BaseException | None) -> None:
-            if not alive(self.check) or self.over:
+            if not alive(self.check) or self.is_closed:
                 return
             if isinstance(error, Cancelled) or job.cancelled:
                 if self.running(kind) is None:
@@ -181,7 +190,7 @@ class TaskDialog(QDialog):
             else:
                 if self.of_file:
                     self.session.note_error(error)
-                (failed or self.fail)(error)
+                (failed or self.show_error)(error)
 
         self._checks.add(kind)
         job = self.session.jobs.submit(work, key=(kind, self), pool=pool, priority=priority, title=title, done=done)
@@ -204,12 +213,12 @@ class TaskDialog(QDialog):
     def take_files(self, paths: Iterable[str]) -> None:
         """Take files that were dropped on the form, with `setAcceptDrops`."""
 
-    def leave(self) -> None:
+    def close_with_file(self) -> None:
         """Close the dialog because its file was closed."""
         self.reject()
 
     def _end(self) -> None:
-        self.over = True
+        self.is_closed = True
         self._soon.stop()
         self.stop()
         # Some desktops do not return the keyboard to the window.
@@ -245,7 +254,7 @@ class TaskDialog(QDialog):
         self.activateWindow()
         focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def turn_to(self, page: QWidget, size: QSize | None = None) -> None:
+    def show_page(self, page: QWidget, size: QSize | None = None) -> None:
         """Show a page, at its size at 100 % but not larger than the form."""
         if not self.pages.currentIndex():
             self._form_size = self.size()
@@ -257,7 +266,7 @@ class TaskDialog(QDialog):
             place.moveCenter(self.geometry().center())
             self.setGeometry(place)
 
-    def turn_back(self) -> None:
+    def show_form(self) -> None:
         """Show the form again."""
         if self.pages.currentIndex():
             self.pages.setCurrentIndex(0)
@@ -305,7 +314,7 @@ class ProgressPage(QWidget):
             column.addWidget(part)
         column.addStretch(1)
         column.addWidget(buttons)
-        dialog.turn_to(self, SMALL_PAGE)
+        dialog.show_page(self, SMALL_PAGE)
         self.hide_button.setFocus()
 
     def show_progress(self, share: int, words: str) -> None:
@@ -345,7 +354,7 @@ class ResultPage(QWidget):
         column.addWidget(self.title)
         column.addWidget(area, 1)
         column.addWidget(buttons)
-        dialog.turn_to(self, RESULT_PAGE)
+        dialog.show_page(self, RESULT_PAGE)
         self.button.setDefault(True)
         self.button.setFocus()
 

@@ -37,19 +37,16 @@ class EditActions(QObject):
         self._of: list[tuple[Verb, QAction]] = []
         for verb in VERBS:
             for back in (False, True) if verb.back else (False,):
-                action = QAction(f"{title_of(verb, back=back)}…", self)
-                action.triggered.connect(partial(self._ask, editor, verb, back))
+                action = self._action(f"{title_of(verb, back=back)}…", "", partial(editor.ask, verb, back=back))
                 self.verbs[verb.name, back] = action
                 self._of.append((verb, action))
         self.rekey = QAction(f"{title_of(REKEY)}…", self)
         self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
-        self.undo = QAction(self.tr("&Undo last edit…"), self)
-        self.undo.setShortcut(QKeySequence("Ctrl+Z"))
-        self.undo.triggered.connect(lambda _: editor.ask_undo())
-        self.write = self._on_typed(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
-        self.undo_typed = self._on_typed(self.tr("Undo typ&ing"), "Ctrl+Z", typed.undo)
-        self.redo_typed = self._on_typed(self.tr("Redo typin&g"), "Ctrl+Shift+Z", typed.redo)
-        self.discard = self._on_typed(self.tr("&Discard typed bytes"), "", typed.discard)
+        self.undo = self._action(self.tr("&Undo last edit…"), "Ctrl+Z", editor.ask_undo)
+        self.write = self._action(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
+        self.undo_typed = self._action(self.tr("Undo typ&ing"), "Ctrl+Z", typed.undo)
+        self.redo_typed = self._action(self.tr("Redo typin&g"), "Ctrl+Shift+Z", typed.redo)
+        self.discard = self._action(self.tr("&Discard typed bytes"), "", typed.discard)
         typed.changed.connect(self.update)
         switch.changed.connect(self.update)
         self.update()
@@ -63,14 +60,11 @@ class EditActions(QObject):
         typing = [self.write, self.undo_typed, self.redo_typed, self.discard]
         return [*(action for _, action in self._of), *typing, self.undo, self.rekey]
 
-    def _on_typed(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
+    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
         action = QAction(text, self)
         action.setShortcut(QKeySequence(keys))
         action.triggered.connect(lambda _: act())
         return action
-
-    def _ask(self, editor: Editor, verb: Verb, back: bool, _: bool = False) -> None:
-        editor.ask(verb, back=back)
 
     def set_selected(self, count: int) -> None:
         if bool(count) != bool(self._selected):
@@ -105,15 +99,10 @@ class EditActions(QObject):
         edit_permission, why_not = self._switch.edit_permission, ""
         if edit_permission.interrupted and not edit_permission.interrupted.kept:
             why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
-        elif edit_permission.interrupted:
+        elif not edit_permission.interrupted:
             # An interrupted edit can be undone even in a damaged file.
-            why_not = ""
-        elif edit_permission.why_not:
-            why_not = edit_permission.why_not
-        elif not edit_permission.journal:
-            why_not = self.tr("No undo file: there is nothing to undo")
-        elif not self._switch.allowed:
-            why_not = self._switch.why_not
+            nothing = "" if edit_permission.journal else self.tr("No undo file: there is nothing to undo")
+            why_not = edit_permission.why_not or nothing or ("" if self._switch.allowed else self._switch.why_not)
         in_place = any(not verb.beside for verb in edit_permission.verbs)
         self.undo.setVisible(bool(edit_permission.interrupted) or edit_permission.journal or in_place)
         # Ctrl+Z undoes typing first.

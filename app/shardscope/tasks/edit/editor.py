@@ -140,12 +140,15 @@ class EditDialog(TaskDialog):
     - `wanted(proposal, keep)`: run the edit; `keep` writes an undo file
     """
 
+    name = "editSheet"
+    modal = False
     shown_changed = Signal()
     row_chosen = Signal(object)
     wanted = Signal(object, bool)
 
     def __init__(self, task: EditTask, session: Session, window: QWidget) -> None:
-        super().__init__(session, window, "editSheet", task.title, modal=False)
+        super().__init__(session, window)
+        self.setWindowTitle(task.title)
         self._task = task
         self._paths: tuple[Path, ...] = ()
         self.proposal: Proposal | None = None
@@ -163,12 +166,10 @@ class EditDialog(TaskDialog):
         self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
         self.kept = plain_label("", "editKept", wrap=True)
         self.apply = self.add_button(task.act, self._act, Role.AcceptRole)
-        # Return in a field must not change the file.
-        self.apply.setDefault(False)
         self.add_close()
         parts: list[QWidget | QLayout] = [self.title, help_, self.form, self.table, self.total, sides]
         parts += [self.takedown, self.kept]
-        self.compose(parts, "editArea", self.tr("Options and changes"), tall=self.table)
+        self.lay_out(parts, "editArea", self.tr("Options and changes"), tall=self.table)
         self.form.changed.connect(self._typed)
         self.takedown.toggled.connect(lambda _: self.refresh())
         self.resize(620, 460)
@@ -251,11 +252,11 @@ class EditDialog(TaskDialog):
         if shard is None or (self.file is not None and not paths):
             self.model.show_things(())
             self.total.setText("")
-            self.say("")
+            self.show_message("")
             self.refresh()
             return
         self.total.setText(self.tr("Computing the changes …"))
-        self.say("")
+        self.show_message("")
         self.refresh()
         self.check(lambda job: self._task.propose(shard, job, paths, values), self._show, self._failed)
 
@@ -265,7 +266,7 @@ class EditDialog(TaskDialog):
         self.title.setText(shown(cut_middle(what, 160)))
         self.title.setToolTip(tip(what))
         self.title.setWordWrap(True)
-        self.say(proposal.remark)
+        self.show_message(proposal.remark)
         self.total.setText(shown(proposal.total))
         self.model.show_things(proposal.rows)
         self.refresh()
@@ -277,7 +278,7 @@ class EditDialog(TaskDialog):
     def _failed(self, error: BaseException) -> None:
         self.model.show_things(())
         self.total.setText("")
-        self.fail(error)
+        self.show_error(error)
         self.shown_changed.emit()
 
     def refresh(self) -> None:

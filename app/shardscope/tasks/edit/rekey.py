@@ -25,10 +25,12 @@ from shardscope.widgets.plain_text import plain_label
 class RekeyDialog(TaskDialog):
     """Options and target; `written` carries the path of the new file."""
 
+    name = "rekeySheet"
+    words = REKEY.title
     written = Signal(object)
 
     def __init__(self, options: tuple[Option, ...], session: Session, window: QWidget) -> None:
-        super().__init__(session, window, "rekeySheet", title_of(REKEY))
+        super().__init__(session, window)
         self._options = options
         place = session.request.folder / Path(session.uri).name
         self.target = QLineEdit(str(place.with_suffix(f".rekeyed{place.suffix}")), self)
@@ -41,7 +43,7 @@ class RekeyDialog(TaskDialog):
         self.add_close()
         title = plain_label(title_of(REKEY), size=LARGE)
         help_ = plain_label(QCoreApplication.translate("Verbs", REKEY.help), wrap=True)
-        self.compose([title, help_, self.form], "rekeyArea", self.tr("Options and target"))
+        self.lay_out([title, help_, self.form], "rekeyArea", self.tr("Options and target"))
         self.form.changed.connect(self.refresh)
         self.target.textChanged.connect(self.refresh)
         self.resize(620, self.sizeHint().height())
@@ -61,7 +63,7 @@ class RekeyDialog(TaskDialog):
         if shard is None:
             return
         self.busy = True
-        self.say("")
+        self.show_message("")
         self.refresh()
 
         def take(_: object) -> None:

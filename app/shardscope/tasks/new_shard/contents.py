@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -116,8 +117,8 @@ def _looked_at(path: str, before: int, progress: Progress) -> Input:
     kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
     if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
         return Input(path, InputKind.MISSING, problem="not found")
-    if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
-        return manifest
+    if kind is InputKind.FILE and _may_be_manifest(path) and _is_manifest(path):
+        return _manifest(path, before, progress)
     files = size = 0
     try:
         for file, _ in input_files([path]):
@@ -136,40 +137,28 @@ def _may_be_manifest(path: str) -> bool:
 
 
 def _is_manifest(path: str) -> bool:
-    try:
-        manifest = ManifestReader(path, (), "")
-    except ShardError:
-        return False
-    try:
+    with suppress(ShardError), closing(ManifestReader(path, (), "")) as manifest:
         return manifest.is_one
-    finally:
-        manifest.close()
+    return False
 
 
-def _manifest(path: str, before: int, progress: Progress) -> Input | None:
-    """Return a file as a manifest; None if it does not begin like one."""
+def _manifest(path: str, before: int, progress: Progress) -> Input:
     objects = size = 0
+    problem = ""
     try:
-        manifest = ManifestReader(path, (), "")
-    except ShardError:
-        return None
-    try:
-        if not manifest.is_one:
-            return None
-        for file in manifest.paths():
-            if objects % REPORT_EVERY == 0:
-                progress(before + objects, 0)
-            objects += 1
-            try:
-                size += os.stat(file).st_size  # noqa: PTH116
-            except (OSError, ValueError):
-                missing = Path(file).name
-                return Input(path, InputKind.MANIFEST, objects, size, f"{missing} not found")
+        with closing(ManifestReader(path, (), "")) as manifest:
+            for file in manifest.paths():
+                if objects % REPORT_EVERY == 0:
+                    progress(before + objects, 0)
+                objects += 1
+                try:
+                    size += os.stat(file).st_size  # noqa: PTH116
+                except (OSError, ValueError):
+                    problem = f"{Path(file).name} not found"
+                    break
     except ShardError as error:
-        return Input(path, InputKind.MANIFEST, objects, size, error.message)
-    finally:
-        manifest.close()
-    return Input(path, InputKind.MANIFEST, objects, size)
+        problem = error.message
+    return Input(path, InputKind.MANIFEST, objects, size, problem)
 
 
 _ROWS = 4

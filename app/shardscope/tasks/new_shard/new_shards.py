@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from shardcore.operations.description import Convert, KeyChoice, Pack
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of, writes_of
-from shardcore.sources.remote.address import is_address
 from shardcore.writing.declaration import KeyRule, Writes
 from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
@@ -131,6 +129,7 @@ class FormatList(QWidget):
             group.addButton(row.button)
             column.addWidget(row)
         group.buttonToggled.connect(lambda _, on: self._moved() if on else None)
+        self.choose("")
 
     @property
     def names(self) -> list[str]:
@@ -149,28 +148,31 @@ class FormatList(QWidget):
         self.chosen.emit()
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Initial values of the form; `shard` is the one to convert, None for packing."""
-
-    formats: Sequence[Format]
-    format: str
-    folder: str
-    paths: tuple[str, ...] = ()
-    shard: Shard | None = None
-    request: OpenRequest | None = None
-
-
 class NewShardDialog(TaskDialog):
-    """Dialog with the pages form, progress and result; reply to `write_wanted` with `begin_writing`."""
+    """Form, progress and result of packing `paths`, or of converting the open `shard`.
 
+    Reply to `write_wanted` with `begin_writing`. The target of a remote input is suggested in `folder`.
+    """
+
+    name = "packSheet"
     write_wanted = Signal()
 
-    def __init__(self, start: Start, session: Session, window: QWidget) -> None:
-        super().__init__(session, window, "packSheet", "")
-        self.setWindowTitle(self.tr("Convert to another format") if start.shard is not None else self.tr("New shard"))
-        self.setAcceptDrops(start.shard is None)
-        self.start = start
+    def __init__(
+        self,
+        formats: Sequence[Format],
+        folder: str,
+        session: Session,
+        window: QWidget,
+        *,
+        paths: Sequence[str] = (),
+        shard: Shard | None = None,
+    ) -> None:
+        super().__init__(session, window)
+        self.setWindowTitle(self.tr("Convert to another format") if shard is not None else self.tr("New shard"))
+        self.setAcceptDrops(shard is None)
+        self.shard = shard
+        self._request = session.request
+        self._folder = folder
         self.counted = InputCount()
         self.writing: ProgressPage | None = None
         self.outcome: ResultPage | None = None
@@ -179,8 +181,8 @@ class NewShardDialog(TaskDialog):
         self._clock = QTimer(self)
         self._clock.setInterval(LOOK_MILLISECONDS)
         self._clock.timeout.connect(self._show_busy)
-        self.contents = ContentsView(start.paths, start.folder, self) if start.shard is None else None
-        self.formats = FormatList(start.formats, self)
+        self.contents = ContentsView(paths, folder, self) if shard is None else None
+        self.formats = FormatList(formats, self)
         self.place = TargetView(self)
         self.plan = PlanView(self)
         self.keys = small_label("", "keysAbout")
@@ -190,10 +192,9 @@ class NewShardDialog(TaskDialog):
         self.write = self.add_button(self.tr("&Write"), self._write, Role.AcceptRole, "writeButton")
         self.write.setToolTip(self.tr("Writes the shard, verifies it and opens it"))
         self.add_close()
-        columns = self._lay_out()
+        columns = self._make_columns()
         spoken = self.tr("Contents, format, target, plan and options")
-        self.compose([columns], "packArea", spoken, tall=columns, beside=True, margin=20)
-        self.formats.choose(start.format)
+        self.lay_out([columns], "packArea", spoken, tall=columns, beside=True, margin=20)
         self._take_format()
         self.formats.chosen.connect(self._take_format)
         self.formats.chosen.connect(self._changed)
@@ -204,15 +205,15 @@ class NewShardDialog(TaskDialog):
         self._count()
         self.resize(FULL)
 
-    def _lay_out(self) -> QBoxLayout:
+    def _make_columns(self) -> QBoxLayout:
         left, right = QVBoxLayout(), QVBoxLayout()
         if self.contents is not None:
             self._section(left, self.tr("Contents"), self.contents, self.contents.total)
-            self._section(left, self.tr("Format"), self.formats)
+        elif self.shard is not None:
+            self._section(left, self.tr("Source"), self._source(self.shard))
+        self._section(left, self.tr("Format"), self.formats)
+        if self.contents is not None:
             left.addWidget(self.keys)
-        else:
-            self._section(left, self.tr("Source"), self._source())
-            self._section(left, self.tr("Format"), self.formats)
         left.addStretch(1)
         self._section(right, self.tr("Target"), self.place)
         self._section(right, self.tr("Plan"), self.plan)
@@ -235,15 +236,12 @@ class NewShardDialog(TaskDialog):
         side.addLayout(row)
         side.addWidget(widget)
 
-    def _source(self) -> QWidget:
+    def _source(self, shard: Shard) -> QWidget:
         """Return the shard to convert, with the rule for its keys."""
-        shard, request = self.start.shard, self.start.request
-        assert shard is not None
-        assert request is not None
         objects = f", {plural(len(shard.listing), 'row')}" if shard.listing is not None else ""
         source = Elided(greedy=True, parent=self)
-        source.set_text(f"{request.name} ({shard.format}{objects})")
-        source.setToolTip(tip(request.shown))
+        source.set_text(f"{self._request.name} ({shard.format}{objects})")
+        source.setToolTip(tip(self._request.shown))
         self.rule = ChoiceField(option_of("keys", *setting_of(Convert, "keys")), titles=RULES)
         self.rule.box.setObjectName("keyRule")
         self.rule.box.setAccessibleName(self.tr("Rule for keys"))
@@ -271,13 +269,13 @@ class NewShardDialog(TaskDialog):
 
     @property
     def work(self) -> NewShardJob | None:
-        target, shard, request = self.target, self.start.shard, self.start.request
+        target = self.target
         if target is None or self.options.problem:
             return None
         settings = {name: value for name, value in self.options.settings.items() if name in self._settings}
-        if shard is not None and request is not None:
+        if self.shard is not None:
             settings["keys"] = KeyChoice(self.rule.value() or "")
-            return NewShardJob(target, settings, shard, deleted=request.deleted)
+            return NewShardJob(target, settings, self.shard, deleted=self._request.deleted)
         if self.contents is None or not (self.counted.inputs or self._has_content):
             return None
         settings |= {"skip_unreadable": True} if self.skips else {}
@@ -294,21 +292,11 @@ class NewShardDialog(TaskDialog):
         """Local paths that are read, which must not be replaced."""
         if self.contents is not None:
             return self.contents.paths
-        uri = self.start.request.uri if self.start.request is not None else ""
-        return (uri,) if uri and not is_address(uri) else ()
+        return () if self._request.is_remote else (self._request.uri,)
 
     @property
     def _has_content(self) -> bool:
         return any(field.option.content and field.value() for field in self.options.fields.values())
-
-    @property
-    def _nothing(self) -> bool:
-        return self.contents is not None and not self.contents.paths and not self._has_content
-
-    @property
-    def _problem(self) -> str:
-        wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
-        return wrong.removeprefix("✖ ")
 
     # --- changes ---
 
@@ -332,12 +320,11 @@ class NewShardDialog(TaskDialog):
         self._fit_place()
 
     def _fit_place(self) -> None:
-        found, writes, shard = self.formats.format, writes_of(self.formats.format), self.start.shard
+        found, writes, shard = self.formats.format, writes_of(self.formats.format), self.shard
         many = shard is not None and not shard.views and shard.listing is not None and len(shard.listing) > 1
         self.place.offer(writes, folder=writes.single and (self.counted.count > 1 or many))
-        source = self.start.request.shown if self.start.request is not None else ""
-        paths = self.contents.paths if self.contents is not None else ()
-        self.place.suggest(suggested(paths, source, found, folder=self.place.folder, home=self.start.folder))
+        paths, source = (self.contents.paths, "") if self.contents is not None else ((), self._request.shown)
+        self.place.suggest(suggested(paths, source, found, folder=self.place.folder, home=self._folder))
 
     def _explain_keys(self) -> None:
         writes = writes_of(self.formats.format)
@@ -370,11 +357,13 @@ class NewShardDialog(TaskDialog):
             self._soon.start()
 
     def refresh(self) -> None:
-        nothing, refused = self._nothing, self._refused if self._final else ""
-        blocked = self.tr("Add files or folders to pack.") if nothing else self._problem or refused
+        nothing = self.contents is not None and not self.contents.paths and not self._has_content
+        problem = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
+        blocked = problem.removeprefix("✖ ") or (self._refused if self._final else "")
+        blocked = self.tr("Add files or folders to pack.") if nothing else blocked
         self.write.setEnabled(not blocked and self.work is not None)
         text = blocked or self._refused
-        self.say(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
+        self.show_message(f"✖ {text}" if text and not nothing else text, "error" if text and not nothing else "muted")
 
     # --- counting, target and plan, in jobs ---
 
@@ -483,14 +472,14 @@ class NewShardDialog(TaskDialog):
         return self.outcome is not None
 
     def show_failed(self, why: str) -> None:
-        self.turn_back()
+        self.show_form()
         self.refresh()
-        self.say(f"✖ {why}", "error")
+        self.show_message(f"✖ {why}", "error")
         self.write.setFocus()
 
-    def leave(self) -> None:
+    def close_with_file(self) -> None:
         """Close the form of a conversion with its shard; a running job continues."""
-        if self.start.shard is not None and not self.pages.currentIndex():
+        if self.shard is not None and not self.pages.currentIndex():
             self.reject()
 
     # --- events ---
@@ -557,8 +546,8 @@ class NewShards(QObject):
         if shard is not None and name in ("", shard.format):
             name = next((one.name for one in written if one.name != shard.format), "")
         folder = self._settings.pack_folder or str(Path.home())
-        request = self._session.request if shard is not None else None
-        sheet = NewShardDialog(Start(written, name, folder, paths, shard, request), self._session, self._window)
+        sheet = NewShardDialog(written, folder, self._session, self._window, paths=paths, shard=shard)
+        sheet.formats.choose(name)
         sheet.write_wanted.connect(lambda: self._write(sheet))
         sheet.open()
 
@@ -596,7 +585,7 @@ class NewShards(QObject):
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name, path = work.target.path.name, str(work.target.path)
-        if sheet.over or not alive(sheet.close):
+        if sheet.is_closed or not alive(sheet.close):
             self._session.say(result_text(packed, name))
             return
         sheet.show_written(packed, name)
@@ -609,7 +598,7 @@ class NewShards(QObject):
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
-        seen, words = alive(sheet.close) and not sheet.over, self.tr("Stopped. Nothing was written.")
+        seen, words = alive(sheet.close) and not sheet.is_closed, self.tr("Stopped. Nothing was written.")
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
         elif error is not None:

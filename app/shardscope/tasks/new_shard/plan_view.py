@@ -33,7 +33,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
-    QPushButton,
     QSizePolicy,
     QToolTip,
     QTreeView,
@@ -45,6 +44,7 @@ from shardcore import Section, SectionRole
 from shardcore.model.text import grouped_digits, plural, shown, shown_lines, size_text, without_marks
 from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.session.display_text import offset_words, range_words, share_text
+from shardscope.tasks.form import side_button
 from shardscope.tasks.new_shard.request import Planned, note_lines
 from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
@@ -180,23 +180,19 @@ class PlanStrip(QWidget):
         self.current = -1
         self._exact = True
         self._size = 0
-        self._sections: tuple[Section, ...] = ()
+        self.sections: tuple[Section, ...] = ()
         self._scale = StripScale(0, (), 1)
 
     def show_file(self, file: PlannedFile | None, *, exact: bool = True) -> None:
-        self._sections = tuple(one for one in file.sections if one.size) if file is not None else ()
+        self.sections = tuple(one for one in file.sections if one.size) if file is not None else ()
         self._size = file.size if file is not None else 0
         self._exact, self.current = exact, -1
-        self.setAccessibleDescription(", ".join(map(self.label, self._sections)))
+        self.setAccessibleDescription(", ".join(map(self.label, self.sections)))
         self._rescale()
 
     def mark(self, section: Section | None) -> None:
-        self.current = self._sections.index(section) if section in self._sections else -1
+        self.current = self.sections.index(section) if section in self.sections else -1
         self.update()
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        return self._sections
 
     def label(self, section: Section) -> str:
         about = "" if self._exact else ABOUT
@@ -210,7 +206,7 @@ class PlanStrip(QWidget):
         return QSize(60, self.sizeHint().height())
 
     def _rescale(self) -> None:
-        self._scale = StripScale(self._size, self._sections, self.width() - 2 * _SIDE)
+        self._scale = StripScale(self._size, self.sections, self.width() - 2 * _SIDE)
         self.update()
 
     def _strip(self) -> QRectF:
@@ -219,9 +215,9 @@ class PlanStrip(QWidget):
 
     def section_at(self, x: float) -> int:
         """Return the index of the section at a horizontal pixel position; -1 without sections."""
-        if not self._sections:
+        if not self.sections:
             return -1
-        return self._sections.index(self._scale.section_at(x - _SIDE))
+        return self.sections.index(self._scale.section_at(x - _SIDE))
 
     # --- events ---
 
@@ -236,7 +232,7 @@ class PlanStrip(QWidget):
         else:
             painter.setPen(QPen(colours.border, 1, Qt.PenStyle.DashLine))
             painter.drawRoundedRect(strip.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
-        if 0 <= self.current < len(self._sections):
+        if 0 <= self.current < len(self.sections):
             left, right = (strip.left() + self._scale.edges[self.current + at] for at in (0, 1))
             painter.setPen(QPen(colours.text, 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -253,7 +249,7 @@ class PlanStrip(QWidget):
             self.chosen.emit(number)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self._sections) - 1
+        last = len(self.sections) - 1
         targets = {
             Qt.Key.Key_Left: max(self.current - 1, 0),
             Qt.Key.Key_Right: min(self.current + 1, last),
@@ -261,7 +257,7 @@ class PlanStrip(QWidget):
             Qt.Key.Key_End: last,
         }
         key = Qt.Key(event.key())
-        if self._sections and key in targets:
+        if self.sections and key in targets:
             self.chosen.emit(targets[key])
         else:
             super().keyPressEvent(event)
@@ -274,7 +270,7 @@ class PlanStrip(QWidget):
         return super().event(event)
 
     def tip_of(self, number: int) -> str:
-        section = self._sections[number]
+        section = self.sections[number]
         about = "" if self._exact else ABOUT
         lines = (
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
@@ -318,15 +314,12 @@ class PlanView(QWidget):
         self.headline.setObjectName("planHeadline")
         self.summary = Elided(greedy=True, parent=self)
         self.summary.setObjectName("planSummary")
-        self.exact = QPushButton(self.tr("Compute e&xactly"), self)
-        self.exact.setObjectName("exactButton")
-        self.exact.setAutoDefault(False)
-        self.exact.setToolTip(self.tr("Reads and compresses the contents without writing anything"))
-        self.exact.clicked.connect(self.exact_wanted)
+        doc = self.tr("Reads and compresses the contents without writing anything")
+        self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
         self.notes = QLabel(self)
-        self._planned: Planned | None = None
+        self.planned: Planned | None = None
         self._set_up_tree()
         self._lay_out()
         self.strip.chosen.connect(self._choose)
@@ -375,12 +368,8 @@ class PlanView(QWidget):
 
     # --- what it is reported ---
 
-    @property
-    def planned(self) -> Planned | None:
-        return self._planned
-
     def show_none(self, why: str) -> None:
-        self._planned = None
+        self.planned = None
         self.model.set_planned(None)
         self.strip.show_file(None)
         self.headline.set_text("")
@@ -393,7 +382,7 @@ class PlanView(QWidget):
         self.exact.setEnabled(False)
 
     def show_plan(self, planned: Planned, name: str) -> None:
-        self._planned = planned
+        self.planned = planned
         plan = planned.plan
         self.model.set_planned(planned, name)
         digits = _KINDS if planned.kinds else _NUMBER
@@ -431,9 +420,9 @@ class PlanView(QWidget):
 
     def _follow(self, index: QModelIndex) -> None:
         number = self.model.file_number(index)
-        if not 0 <= number < len(self.model.files) or self._planned is None:
+        if not 0 <= number < len(self.model.files) or self.planned is None:
             return
-        self.strip.show_file(self.model.files[number], exact=self._planned.plan.exact)
+        self.strip.show_file(self.model.files[number], exact=self.planned.plan.exact)
         self.strip.mark(self.model.section(index))
 
 
