@@ -35,6 +35,7 @@ from shardcore.operations.content.base import (
     Content,
     Part,
     PictureBlock,
+    Recognise,
     Rows,
     TableBlock,
     TextBlock,
@@ -93,7 +94,7 @@ class ArrayContent(Content):
     """
 
     kind: ClassVar[str] = "array"
-    shown_as: ClassVar[tuple[str, ...]] = ("array",)
+    views: ClassVar[tuple[str, ...]] = ("array",)
 
     layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
     encoding: str = RAW
@@ -314,7 +315,7 @@ class TensorsContent(Content):
     """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
 
     kind: ClassVar[str] = "tensors"
-    shown_as: ClassVar[tuple[str, ...]] = ("table",)
+    views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "tensor"
 
     tensors: tuple[Tensor, ...] = ()
@@ -351,7 +352,7 @@ class TensorsContent(Content):
         one = self.tensors[number]
         return Part(one.name, one.start, max(one.stop, one.start))
 
-    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Any, limit: int) -> Content:
+    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         tensor = next((one for one in self.tensors if one.name == name), None)
         if tensor is None:
             raise UsageError(
@@ -505,16 +506,13 @@ class PictureContent(Content):
     """
 
     kind: ClassVar[str] = "picture"
+    views: ClassVar[tuple[str, ...]] = ("picture",)
 
     format: str = ""
     width: int = 0
     height: int = 0
     frames: int = 1
     mode: str = ""
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return ("picture",) if self.complete and not self.note else ()
 
     @classmethod
     def recognise(cls, beginning: Beginning) -> PictureContent | None:

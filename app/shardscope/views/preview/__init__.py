@@ -105,7 +105,8 @@ class ContentView(QWidget):
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Any) -> Any:
-        return None
+        """Return what `show_preview` needs; None if there is nothing to show."""
+        raise NotImplementedError
 
     def show_preview(self, preview: Preview) -> None:
         raise NotImplementedError
@@ -135,7 +136,7 @@ def view_class(name: str) -> type[ContentView]:
 
 
 def _fill(layout: QBoxLayout, parts: Sequence[QWidget | QLayout | None], edges: tuple[int, ...], gap: int) -> None:
-    layout.setContentsMargins(*edges)  # type: ignore[call-overload]
+    layout.setContentsMargins(*edges)
     layout.setSpacing(gap)
     for part in parts:
         if part is None:

@@ -106,7 +106,8 @@ def prepared(shard: Shard, preview: Preview, chosen: Mapping[str, str]) -> tuple
         except ShardError as error:
             note = "; ".join(filter(None, (note, error.message)))
         else:
-            return replace(preview, content=replace(found, note=note), prepared=ready), name
+            if ready is not None:
+                return replace(preview, content=replace(found, note=note), prepared=ready), name
     return replace(preview, content=replace(found, note=note)), ""
 
 
@@ -233,6 +234,7 @@ class PreviewPanel(QWidget):
         session = self._session
         self.title = value_line("previewTitle")
         self.scope = ScopeSwitch()
+        self._buttons: dict[str, QToolButton] = {}
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
         about = self.tr("Copy the content, or what is selected of it (Ctrl+C)")
@@ -374,7 +376,7 @@ class PreviewPanel(QWidget):
     def _ask(
         self,
         work: Callable[[Shard], T],
-        take: Callable[[T], object],
+        take: Callable[[T], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Run a job that replaces the previous one."""
@@ -465,20 +467,17 @@ class PreviewPanel(QWidget):
     def _offer(self, names: tuple[str, ...], chosen: str) -> None:
         """Show a button for each view, if there are several."""
         names = names if len(names) > 1 else ()
-        buttons = [item.widget() for n in range(self._switch.count()) if (item := self._switch.itemAt(n)) is not None]
-        if list(names) != [one.property("view") for one in buttons]:
-            for one in buttons:
-                one.hide()
-                self._switch.removeWidget(one)
-                one.deleteLater()
-            buttons = [self._switch_button(name) for name in names]
-        for one in buttons:
-            one.setChecked(one.property("view") == chosen)  # type: ignore[attr-defined]
+        if names != tuple(self._buttons):
+            for old in self._buttons.values():
+                old.hide()
+                old.deleteLater()
+            self._buttons = {name: self._switch_button(name) for name in names}
+        for name, one in self._buttons.items():
+            one.setChecked(name == chosen)
 
     def _switch_button(self, name: str) -> QToolButton:
         label = view_class(name).label
         found = button(f"previewAs{label}", self.tr(label), lambda: self.show_as(name), checkable=True)
-        found.setProperty("view", name)
         self._switch.addWidget(found)
         return found
 
@@ -490,7 +489,7 @@ class PreviewPanel(QWidget):
             self._ask(lambda shard: prepared(shard, shown, chosen), self._take)
 
     def _fit_bar(self) -> None:
-        room = self._switch.count() == 0 or self.width() >= px(_WIDE)
+        room = not self._buttons or self.width() >= px(_WIDE)
         self.copy.setVisible(self.view is not None and room)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

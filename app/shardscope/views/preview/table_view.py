@@ -230,8 +230,11 @@ class TableView(ContentView):
         table.activated.connect(self._open)
 
     @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
-        return DelimitedRows(content) if isinstance(content, TableContent) else ContentRows(content.listing())
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows | None:
+        if isinstance(content, TableContent):
+            return DelimitedRows(content)
+        rows = content.listing()
+        return ContentRows(rows) if rows.cells else None
 
     def show_preview(self, preview: Preview) -> None:
         table, source = self.table, preview.prepared
