@@ -85,6 +85,7 @@ class ArchiveContent(Content):
     """
 
     kind: ClassVar[str] = "archive"
+    opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "member"
 
@@ -124,7 +125,7 @@ class ArchiveContent(Content):
             yield self.inner
 
     def listing(self) -> Rows:
-        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:#x}") for one in self.members]
+        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", one.start) for one in self.members]
         return Rows(("Name", "Bytes", "Offset"), cells, [(one.start, one.stop) for one in self.members])
 
     def part(self, number: int) -> Part:

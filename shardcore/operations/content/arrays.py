@@ -94,6 +94,7 @@ class ArrayContent(Content):
     """
 
     kind: ClassVar[str] = "array"
+    opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("array",)
 
     layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
@@ -315,6 +316,7 @@ class TensorsContent(Content):
     """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
 
     kind: ClassVar[str] = "tensors"
+    opens: ClassVar[bool] = True
     views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "tensor"
 
@@ -341,10 +343,7 @@ class TensorsContent(Content):
         yield TableBlock(("tensor", "type", "shape"), rows, len(self.tensors), "tensor")
 
     def listing(self) -> Rows:
-        cells = [
-            (one.name, one.dtype, " × ".join(map(str, one.shape)), one.length, f"{one.start:#x}")
-            for one in self.tensors
-        ]
+        cells = [(one.name, one.dtype, " × ".join(map(str, one.shape)), one.length, one.start) for one in self.tensors]
         spans = [(one.start, max(one.stop, one.start)) for one in self.tensors]
         return Rows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
 

@@ -73,10 +73,10 @@ class PictureBlock(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of text; `spans` are the bytes `[start, stop)` of each in the content."""
+    """Rows of texts and offsets; `spans` are the bytes `[start, stop)` of each row in the content."""
 
     titles: Sequence[str]
-    cells: Sequence[tuple[str, ...]]
+    cells: Sequence[tuple[str | int, ...]]
     spans: Sequence[tuple[int, int]]
 
 
@@ -133,6 +133,8 @@ class Content(Displayed):
     kind: ClassVar[str] = "bytes"
     views: ClassVar[tuple[str, ...]] = ()
     """Views that display it, the best first, of `array`, `picture`, `scene`, `tree`, `table` and `text`."""
+    opens: ClassVar[bool] = False
+    """True if it can be opened like a shard."""
     parts: ClassVar[str] = ""
     """Name of the parts that can be read on their own: `tensor`, or `member` for files; empty if there are none."""
 
@@ -246,8 +248,7 @@ class BytesContent(Content):
         yield from rest(len(self.strings), LINES, "string")
 
     def listing(self) -> Rows:
-        cells = [(f"{offset:#x}", text) for offset, text in self.strings]
-        return Rows(("Offset", "String"), cells, [(offset, offset + len(text)) for offset, text in self.strings])
+        return Rows(("Offset", "String"), self.strings, [(offset, offset + len(text)) for offset, text in self.strings])
 
 
 def _file_kind(data: bytes) -> str:
@@ -266,6 +267,7 @@ class ShardContent(Content):
     """Shard stored as an object of a shard: name of its format, and evidence of the detection."""
 
     kind: ClassVar[str] = "shard"
+    opens: ClassVar[bool] = True
 
     format: str = ""
     why: str = ""

@@ -72,9 +72,6 @@ WHOLE = 64 << 20
 _WIDE = 420
 """Width of the panel in pixels from which all buttons are shown."""
 
-_IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of archive members that the preview shows; others open in a tab."""
-
 
 # --- reading, in jobs ---
 
@@ -123,7 +120,7 @@ def part_preview(shard: Shard, shown: Preview, number: int, chosen: Mapping[str,
         if is_file:
             return None
         raise
-    if is_file and found.kind not in _IN_PLACE:
+    if is_file and found.opens:
         return None
     size = part.stop - part.start
     one = replace(
