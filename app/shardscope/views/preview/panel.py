@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Content, LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
+from shardcore import LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
 from shardcore.model.text import plural, size_text
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, offset_words
@@ -52,6 +52,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label, tip
 
 if TYPE_CHECKING:
+    from shardcore import Content
     from shardscope.views.preview.volume_slice import FoundGrid
     from shardscope.views.preview.volume_view import VolumeView
 
