@@ -260,7 +260,7 @@ def _(block: TextBlock) -> Iterator[str]:
 @parts.register
 def _(block: TableBlock) -> Iterator[str]:
     yield _table(block.rows, block.heads)
-    yield _more(block.count, block.most, block.noun)
+    yield _more(block.total, block.most, block.noun)
 
 
 # --- elements ---

@@ -25,6 +25,7 @@ from shardcore.operations.content.base import (
     Beginning,
     Content,
     Part,
+    Recognise,
     Rows,
     TableBlock,
     aligned,
@@ -84,15 +85,13 @@ class ArchiveContent(Content):
     """
 
     kind: ClassVar[str] = "archive"
+    opens: ClassVar[bool] = True
+    views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "member"
 
     format: str = ""
     members: tuple[ArchiveMember, ...] = ()
     inner: Content | None = None
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return ("table",) if self.members else ()
 
     @classmethod
     def recognise(cls, beginning: Beginning) -> ArchiveContent | None:
@@ -126,7 +125,7 @@ class ArchiveContent(Content):
             yield self.inner
 
     def listing(self) -> Rows:
-        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:#x}") for one in self.members]
+        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", one.start) for one in self.members]
         return Rows(("Name", "Bytes", "Offset"), cells, [(one.start, one.stop) for one in self.members])
 
     def part(self, number: int) -> Part:
@@ -134,13 +133,7 @@ class ArchiveContent(Content):
         stored = one.codec == "none" and one.data >= 0
         return Part(one.name, one.data if stored else one.start, one.stop, stored, in_tab=self.inner is not None)
 
-    def member(
-        self,
-        name: str,
-        read: Callable[[int, int], bytes],
-        recognise: Callable[[bytes, int, str], Content],
-        limit: int,
-    ) -> Content:
+    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         # Only the beginning of a compressed file was read.
         found = self if self.complete or not 0 <= self.size <= WHOLE else replace(self, data=read(0, self.size))
         member = found.members[0] if len(found.members) == 1 and found.inner is not None and not name else None

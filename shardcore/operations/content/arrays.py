@@ -35,6 +35,7 @@ from shardcore.operations.content.base import (
     Content,
     Part,
     PictureBlock,
+    Recognise,
     Rows,
     TableBlock,
     TextBlock,
@@ -93,7 +94,8 @@ class ArrayContent(Content):
     """
 
     kind: ClassVar[str] = "array"
-    shown_as: ClassVar[tuple[str, ...]] = ("array",)
+    opens: ClassVar[bool] = True
+    views: ClassVar[tuple[str, ...]] = ("array",)
 
     layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
     encoding: str = RAW
@@ -314,7 +316,8 @@ class TensorsContent(Content):
     """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
 
     kind: ClassVar[str] = "tensors"
-    shown_as: ClassVar[tuple[str, ...]] = ("table",)
+    opens: ClassVar[bool] = True
+    views: ClassVar[tuple[str, ...]] = ("table",)
     parts: ClassVar[str] = "tensor"
 
     tensors: tuple[Tensor, ...] = ()
@@ -340,10 +343,7 @@ class TensorsContent(Content):
         yield TableBlock(("tensor", "type", "shape"), rows, len(self.tensors), "tensor")
 
     def listing(self) -> Rows:
-        cells = [
-            (one.name, one.dtype, " × ".join(map(str, one.shape)), one.length, f"{one.start:#x}")
-            for one in self.tensors
-        ]
+        cells = [(one.name, one.dtype, " × ".join(map(str, one.shape)), one.length, one.start) for one in self.tensors]
         spans = [(one.start, max(one.stop, one.start)) for one in self.tensors]
         return Rows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
 
@@ -351,7 +351,7 @@ class TensorsContent(Content):
         one = self.tensors[number]
         return Part(one.name, one.start, max(one.stop, one.start))
 
-    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Any, limit: int) -> Content:
+    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         tensor = next((one for one in self.tensors if one.name == name), None)
         if tensor is None:
             raise UsageError(
@@ -505,16 +505,13 @@ class PictureContent(Content):
     """
 
     kind: ClassVar[str] = "picture"
+    views: ClassVar[tuple[str, ...]] = ("picture",)
 
     format: str = ""
     width: int = 0
     height: int = 0
     frames: int = 1
     mode: str = ""
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        return ("picture",) if self.complete and not self.note else ()
 
     @classmethod
     def recognise(cls, beginning: Beginning) -> PictureContent | None:

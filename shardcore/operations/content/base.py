@@ -42,6 +42,10 @@ _SHARD_MARK = 4
 """Minimum length of a magic number by which a nested shard is recognised."""
 
 
+Recognise = Callable[[bytes, int, str], "Content"]
+"""Function that recognises bytes, given their size and name."""
+
+
 class TextBlock(NamedTuple):
     """Paragraph of a page, or preformatted text."""
 
@@ -51,11 +55,11 @@ class TextBlock(NamedTuple):
 
 
 class TableBlock(NamedTuple):
-    """Table of a page with the first of `count` rows, of which at most `most` are listed."""
+    """Table of a page with the first of `total` rows, of which at most `most` are listed."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
-    count: int
+    total: int
     noun: str
     most: int = HTML_ROWS
 
@@ -69,10 +73,10 @@ class PictureBlock(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of text; `spans` are the bytes `[start, stop)` of each in the content."""
+    """Rows of texts and offsets; `spans` are the bytes `[start, stop)` of each row in the content."""
 
     titles: Sequence[str]
-    cells: Sequence[tuple[str, ...]]
+    cells: Sequence[tuple[str | int, ...]]
     spans: Sequence[tuple[int, int]]
 
 
@@ -107,7 +111,7 @@ class Beginning:
     size: int
     name: str
     first: Callable[[int], bytes]
-    recognise: Callable[[bytes, int, str], Content]
+    recognise: Recognise
     most: int = WHOLE
     inside: bool = False
 
@@ -127,8 +131,10 @@ class Content(Displayed):
     """
 
     kind: ClassVar[str] = "bytes"
-    shown_as: ClassVar[tuple[str, ...]] = ()
+    views: ClassVar[tuple[str, ...]] = ()
     """Views that display it, the best first, of `array`, `picture`, `scene`, `tree`, `table` and `text`."""
+    opens: ClassVar[bool] = False
+    """True if it can be opened like a shard."""
     parts: ClassVar[str] = ""
     """Name of the parts that can be read on their own: `tensor`, or `member` for files; empty if there are none."""
 
@@ -142,11 +148,6 @@ class Content(Displayed):
         """True if all bytes were read."""
         return self.size == len(self.data)
 
-    @property
-    def views(self) -> tuple[str, ...]:
-        """`shown_as`, or nothing if this content is empty or incomplete."""
-        return self.shown_as
-
     @classmethod
     def recognise(cls, beginning: Beginning) -> Content | None:
         """Return the content if it is of this kind; FormatError if it is, but invalid."""
@@ -156,7 +157,7 @@ class Content(Displayed):
         """Return kind, title, size and properties as JSON values, without the bytes."""
         size = self.size if self.size >= 0 else None
         common = {"kind": self.kind, "title": self.title, "size": size, "read": len(self.data), "note": self.note}
-        return json_values(common | self.properties())
+        return {name: json_values(value) for name, value in (common | self.properties()).items()}
 
     def to_text(self, *, colours: bool = False) -> str:
         """Return title, note and first lines for a terminal; control characters are escaped.
@@ -208,13 +209,7 @@ class Content(Displayed):
         """Return the location of a tensor or archive member."""
         raise IndexError(number)
 
-    def member(
-        self,
-        name: str,
-        read: Callable[[int, int], bytes],
-        recognise: Callable[[bytes, int, str], Content],
-        limit: int,
-    ) -> Content:
+    def member(self, name: str, read: Callable[[int, int], bytes], recognise: Recognise, limit: int) -> Content:
         """Return a tensor or archive member as a content; see `member_content`.
 
         `read` returns bytes of this content; `recognise` recognises bytes, given their size and name.
@@ -230,11 +225,9 @@ class BytesContent(Content):
         strings: Printable strings in the bytes that were read: offset and text.
     """
 
-    strings: tuple[tuple[int, str], ...] = ()
+    views: ClassVar[tuple[str, ...]] = ("table",)
 
-    @property
-    def views(self) -> tuple[str, ...]:
-        return ("table",) if self.strings else ()
+    strings: tuple[tuple[int, str], ...] = ()
 
     @classmethod
     def of(cls, data: bytes, size: int, note: str) -> BytesContent:
@@ -255,8 +248,7 @@ class BytesContent(Content):
         yield from rest(len(self.strings), LINES, "string")
 
     def listing(self) -> Rows:
-        cells = [(f"{offset:#x}", text) for offset, text in self.strings]
-        return Rows(("Offset", "String"), cells, [(offset, offset + len(text)) for offset, text in self.strings])
+        return Rows(("Offset", "String"), self.strings, [(offset, offset + len(text)) for offset, text in self.strings])
 
 
 def _file_kind(data: bytes) -> str:
@@ -275,6 +267,7 @@ class ShardContent(Content):
     """Shard stored as an object of a shard: name of its format, and evidence of the detection."""
 
     kind: ClassVar[str] = "shard"
+    opens: ClassVar[bool] = True
 
     format: str = ""
     why: str = ""

@@ -54,7 +54,7 @@ RING = 24
 class GeometryContent(Content):
     """Content that consists of points in space."""
 
-    shown_as: ClassVar[tuple[str, ...]] = ("scene",)
+    views: ClassVar[tuple[str, ...]] = ("scene",)
 
     def geometry(self) -> Geometry:
         """Return the geometry object that the format decoded."""
@@ -242,7 +242,7 @@ class AnnotationsContent(GeometryContent):
     """Annotations: rows, keys and properties."""
 
     kind: ClassVar[str] = "annotations"
-    shown_as: ClassVar[tuple[str, ...]] = ("scene", "table")
+    views: ClassVar[tuple[str, ...]] = ("scene", "table")
 
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
 

@@ -69,7 +69,7 @@ class TextContent(Content):
     """
 
     kind: ClassVar[str] = "text"
-    shown_as: ClassVar[tuple[str, ...]] = ("text",)
+    views: ClassVar[tuple[str, ...]] = ("text",)
 
     text: str = ""
     encoding: str = "utf-8"
@@ -95,7 +95,7 @@ class TextContent(Content):
             from pygments.lexers import find_lexer_class
 
             if (lexer := find_lexer_class(self.language)) is not None:
-                coloured = highlight(lines, lexer(), TerminalFormatter())
+                coloured = str(highlight(lines, lexer(), TerminalFormatter()))
                 return escaped(self.heading()) + coloured + escaped(rest(len(self.line_starts), LINES, "line"))
         return Content.to_text(self)
 
@@ -126,7 +126,7 @@ class JsonContent(TextContent):
     """Text that is valid JSON, and the parsed value."""
 
     kind: ClassVar[str] = "json"
-    shown_as: ClassVar[tuple[str, ...]] = ("tree", "text")
+    views: ClassVar[tuple[str, ...]] = ("tree", "text")
 
     value: Any = None
 
@@ -141,7 +141,7 @@ class TableContent(TextContent):
     """
 
     kind: ClassVar[str] = "table"
-    shown_as: ClassVar[tuple[str, ...]] = ("table", "text")
+    views: ClassVar[tuple[str, ...]] = ("table", "text")
 
     delimiter: str = ","
     rows: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
@@ -159,7 +159,7 @@ class TableContent(TextContent):
         yield TableBlock(heads, rows, len(self.rows), "row", HTML_ROWS + 1)
 
 
-def text_content(data: bytes, size: int, name: str) -> Content | None:
+def text_content(data: bytes, size: int, name: str) -> TextContent | None:
     encoding = encoding_of(data, complete=size == len(data))
     if encoding is None:
         return None

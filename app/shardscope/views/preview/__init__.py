@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QImage
@@ -23,11 +23,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Content, ObjectRef, Shard, Span
+from shardcore import ObjectRef, Shard, Span
 from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.keyboard import select_current
+
+if TYPE_CHECKING:
+    from shardcore import Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ class ContentView(QWidget):
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Any) -> Any:
-        return None
+        """Return what `show_preview` needs; None if there is nothing to show."""
+        raise NotImplementedError
 
     def show_preview(self, preview: Preview) -> None:
         raise NotImplementedError
@@ -135,7 +139,7 @@ def view_class(name: str) -> type[ContentView]:
 
 
 def _fill(layout: QBoxLayout, parts: Sequence[QWidget | QLayout | None], edges: tuple[int, ...], gap: int) -> None:
-    layout.setContentsMargins(*edges)  # type: ignore[call-overload]
+    layout.setContentsMargins(*edges)
     layout.setSpacing(gap)
     for part in parts:
         if part is None:

@@ -327,7 +327,8 @@ class AxisSliders(QGridLayout):
 
     def __init__(self, names: tuple[str, str], spoken: str) -> None:
         super().__init__()
-        self.setContentsMargins(8, 0, 8, 4)
+        self.setContentsMargins(8, 2, 8, 4)
+        self.setHorizontalSpacing(8)
         self._names, self._spoken = names, spoken
         self.sliders: dict[int, QSlider] = {}
 
@@ -345,11 +346,13 @@ class AxisSliders(QGridLayout):
         box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
         box.setAlignment(Qt.AlignmentFlag.AlignCenter)
         box.setFixedWidth(max(box.fontMetrics().horizontalAdvance(f"{end}") for end in (ends[0], ends[1] + 1)) + 36)
-        for one, kind in zip((slider, box), self._names, strict=True):
+        for kind, one in zip(self._names, (slider, box), strict=True):
             one.setObjectName(f"{kind}{axis if axis >= 0 else 'Channel'}")
             one.setAccessibleName(self._spoken.format(name))
-            one.setRange(*ends)
-            one.setValue(value)
+        slider.setRange(*ends)
+        box.setRange(*ends)
+        slider.setValue(value)
+        box.setValue(value)
         slider.valueChanged.connect(box.setValue)
         box.valueChanged.connect(slider.setValue)
         slider.valueChanged.connect(moved)

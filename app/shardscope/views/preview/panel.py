@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Content, LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
+from shardcore import LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
 from shardcore.model.text import plural, size_text
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, offset_words
@@ -52,6 +52,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label, tip
 
 if TYPE_CHECKING:
+    from shardcore import Content
     from shardscope.views.preview.volume_slice import FoundGrid
     from shardscope.views.preview.volume_view import VolumeView
 
@@ -71,9 +72,6 @@ WHOLE = 64 << 20
 
 _WIDE = 420
 """Width of the panel in pixels from which all buttons are shown."""
-
-_IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of archive members that the preview shows; others open in a tab."""
 
 
 # --- reading, in jobs ---
@@ -106,7 +104,8 @@ def prepared(shard: Shard, preview: Preview, chosen: Mapping[str, str]) -> tuple
         except ShardError as error:
             note = "; ".join(filter(None, (note, error.message)))
         else:
-            return replace(preview, content=replace(found, note=note), prepared=ready), name
+            if ready is not None:
+                return replace(preview, content=replace(found, note=note), prepared=ready), name
     return replace(preview, content=replace(found, note=note)), ""
 
 
@@ -122,7 +121,7 @@ def part_preview(shard: Shard, shown: Preview, number: int, chosen: Mapping[str,
         if is_file:
             return None
         raise
-    if is_file and found.kind not in _IN_PLACE:
+    if is_file and found.opens:
         return None
     size = part.stop - part.start
     one = replace(
@@ -233,6 +232,7 @@ class PreviewPanel(QWidget):
         session = self._session
         self.title = value_line("previewTitle")
         self.scope = ScopeSwitch()
+        self._buttons: dict[str, QToolButton] = {}
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
         about = self.tr("Copy the content, or what is selected of it (Ctrl+C)")
@@ -374,7 +374,7 @@ class PreviewPanel(QWidget):
     def _ask(
         self,
         work: Callable[[Shard], T],
-        take: Callable[[T], object],
+        take: Callable[[T], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Run a job that replaces the previous one."""
@@ -465,20 +465,17 @@ class PreviewPanel(QWidget):
     def _offer(self, names: tuple[str, ...], chosen: str) -> None:
         """Show a button for each view, if there are several."""
         names = names if len(names) > 1 else ()
-        buttons = [item.widget() for n in range(self._switch.count()) if (item := self._switch.itemAt(n)) is not None]
-        if list(names) != [one.property("view") for one in buttons]:
-            for one in buttons:
-                one.hide()
-                self._switch.removeWidget(one)
-                one.deleteLater()
-            buttons = [self._switch_button(name) for name in names]
-        for one in buttons:
-            one.setChecked(one.property("view") == chosen)  # type: ignore[attr-defined]
+        if names != tuple(self._buttons):
+            for old in self._buttons.values():
+                old.hide()
+                old.deleteLater()
+            self._buttons = {name: self._switch_button(name) for name in names}
+        for name, one in self._buttons.items():
+            one.setChecked(name == chosen)
 
     def _switch_button(self, name: str) -> QToolButton:
         label = view_class(name).label
         found = button(f"previewAs{label}", self.tr(label), lambda: self.show_as(name), checkable=True)
-        found.setProperty("view", name)
         self._switch.addWidget(found)
         return found
 
@@ -490,7 +487,7 @@ class PreviewPanel(QWidget):
             self._ask(lambda shard: prepared(shard, shown, chosen), self._take)
 
     def _fit_bar(self) -> None:
-        room = self._switch.count() == 0 or self.width() >= px(_WIDE)
+        room = not self._buttons or self.width() >= px(_WIDE)
         self.copy.setVisible(self.view is not None and room)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

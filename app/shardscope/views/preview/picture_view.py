@@ -292,13 +292,13 @@ class PictureFrame(QWidget):
         inner, middle = QWidget(), QWidget()
         self._inner = column(inner, None)
         self.side.setWidget(inner)
-        self._column = column(middle, picture, grow=picture)
+        # In this order, which is also that of the Tab key.
+        self._column = column(middle, above, picture, *([below] if below is not None else []), grow=picture)
         whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
         whole.addWidget(self.side)
         whole.addWidget(middle, 1)
-        self._arrange()
 
     def _arrange(self) -> None:
         above, below = self._parts
@@ -344,8 +344,8 @@ class PictureView(ContentView):
         self.plane.chosen.connect(self._choose)
 
     @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: PictureContent) -> NDArray[np.uint8]:
-        return picture_pixels(shard, content)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: PictureContent) -> NDArray[np.uint8] | None:
+        return picture_pixels(shard, content) if content.complete and not content.note else None
 
     def show_preview(self, preview: Preview) -> None:
         one = preview.content

@@ -416,7 +416,7 @@ class SceneView(ContentView):
         self.counts, self.value = value_line("previewCounts"), value_line("previewValue")
         self._preview: Preview | None = None
         self.content: GeometryContent | None = None
-        bar = row(self.levels, self.counts, edges=(8, 4, 8, 4), gap=10)
+        bar = row(self.levels, self.counts, edges=(8, 4, 8, 4))
         column(self, bar, self.canvas, row(self.value, edges=(8, 2, 8, 4)), grow=self.canvas)
         self.levels.activated.connect(self.show_level)
         self.canvas.pointed.connect(self._point)

@@ -14,6 +14,7 @@ from shardcore import Content, ObjectRef, Shard, TableContent
 from shardcore.codecs.json_text import cell_spans, cell_text, row_spans
 from shardcore.model.text import shown
 from shardcore.operations.content.base import Rows
+from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, column
 from shardscope.widgets.clipboard import copy_lines
@@ -33,7 +34,8 @@ class ContentRows:
 
     def __init__(self, rows: Rows) -> None:
         self.titles = tuple(rows.titles)
-        self._rows, self._spans = rows.cells, rows.spans
+        self._rows = [tuple(offset_words(one) if isinstance(one, int) else one for one in row) for row in rows.cells]
+        self._spans = rows.spans
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -230,8 +232,11 @@ class TableView(ContentView):
         table.activated.connect(self._open)
 
     @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
-        return DelimitedRows(content) if isinstance(content, TableContent) else ContentRows(content.listing())
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows | None:
+        if isinstance(content, TableContent):
+            return DelimitedRows(content)
+        rows = content.listing()
+        return ContentRows(rows) if rows.cells else None
 
     def show_preview(self, preview: Preview) -> None:
         table, source = self.table, preview.prepared

@@ -15,11 +15,9 @@ from PySide6.QtGui import QImage
 from shardcore import DataSet, Shard, ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
 from shardcore.model.content_layout import RAW, part_stored_at
-from shardcore.operations.content.arrays import label_colours
 from shardcore.shards.cache import LruCache
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.selection import Selection
-from shardscope.views.preview.array_view import level_colours
 
 MOST_EDGE = 1024
 """Maximum width and height of the window in pixels."""
@@ -253,6 +251,10 @@ class VolumeSlice:
         copy_box(elements, place, np.expand_dims(out, others), self.box)
 
     def colour(self) -> None:
+        # Loaded when a slice is shown, since summaries of files import this module.
+        from shardcore.operations.content.arrays import label_colours
+        from shardscope.views.preview.array_view import level_colours
+
         if self.look == "labels":
             self.pixels = label_colours(self.values)
             return

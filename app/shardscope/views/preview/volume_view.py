@@ -38,6 +38,7 @@ from shardscope.views.preview.volume_slice import (
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -175,6 +176,7 @@ class VolumeView(QWidget):
         self.look = choice("volumeLook", self.tr("Colours"))
         for combo in (self.scales, self.axes, self.look):
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.scales.setMinimumWidth(px(94))
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
         self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
@@ -219,7 +221,7 @@ class VolumeView(QWidget):
             (self.look_up.clicked, self._look_up),
             (self.mesh.clicked, self._show_mesh),
         ):
-            signal.connect(slot)  # type: ignore[attr-defined]
+            signal.connect(slot)
         WhileVisible(session.selection_changed, self, self._follow)
 
     def _tick(self, name: str, text: str, title: str) -> TickBox:
