@@ -13,7 +13,6 @@ from typing import Any, overload
 from PySide6.QtCore import (
     QAbstractListModel,
     QCoreApplication,
-    QEvent,
     QModelIndex,
     QObject,
     QPoint,
@@ -377,10 +376,15 @@ NEAR_THE_END = 100
 
 
 class Group(Enum):
-    NEAR = "Folder"
-    RECENT = "Recent"
-    SAMPLES = "Samples"
-    REMOTE = "Remote"
+    """Kinds of places: title, what an entry is called, and the message if there are none."""
+
+    NEAR = "Folder", "file", "No other shards in this folder."
+    RECENT = "Recent", "recent file", "No recent files."
+    SAMPLES = "Samples", "sample", "No samples."
+    REMOTE = "Remote", "address", "Buckets and servers that you open (Ctrl+U) are listed here."
+
+    def __init__(self, title: str, noun: str, nothing: str) -> None:
+        self.title, self.noun, self.nothing = title, noun, nothing
 
 
 class PlacesPanel(QWidget):
@@ -398,7 +402,7 @@ class PlacesPanel(QWidget):
         self.groups = QComboBox(self)
         self.groups.setObjectName("placeGroups")
         self.groups.setAccessibleName(self.tr("Kinds of places"))
-        self.groups.addItems([group.value for group in Group])
+        self.groups.addItems([group.title for group in Group])
         self.filter = QLineEdit(self)
         self.filter.setPlaceholderText(self.tr("Filter by name"))
         self.filter.setAccessibleName(self.tr("Filter places"))
@@ -410,6 +414,7 @@ class PlacesPanel(QWidget):
         self.note.setWordWrap(True)
         # File names and errors are not markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
         self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)
         lay(QVBoxLayout(self), head, (self.list, 1), self.note)
@@ -443,7 +448,7 @@ class PlacesPanel(QWidget):
         self._near, self._status = (), ""
         self.browsing.stop()
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
-        kind = "Key spaces" if spaces else "Shards" if isinstance(shard, DataSet) else Group.NEAR.value
+        kind = "Key spaces" if spaces else "Shards" if isinstance(shard, DataSet) else Group.NEAR.title
         self.groups.setItemText(0, kind)
         if spaces and isinstance(shard, DataSet):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
@@ -531,24 +536,18 @@ class PlacesPanel(QWidget):
         elif self.group is Group.NEAR and self.browsing.uri:
             text = self._browsed(count)
         elif not total:
-            text = {
-                Group.NEAR: "No other shards in this folder.",
-                Group.RECENT: "No recent files.",
-                Group.SAMPLES: "No samples.",
-                Group.REMOTE: "Buckets and servers that you open (Ctrl+U) are listed here.",
-            }[self.group]
+            text = self.group.nothing
         else:
-            text = f"{count:,} of {plural(total, self._noun)}" if count != total else plural(total, self._noun)
+            every = plural(total, self._noun)
+            text = f"{count:,} of {every}" if count != total else every
         self.note.setText(shown(text))
 
     @property
     def _noun(self) -> str:
         shard = self._session.shard
-        if self.group is not Group.NEAR:
-            return {Group.RECENT: "recent file", Group.SAMPLES: "sample", Group.REMOTE: "address"}[self.group]
-        if isinstance(shard, DataSet):
+        if self.group is Group.NEAR and isinstance(shard, DataSet):
             return "key space" if shard.key_spaces else "member"
-        return "file"
+        return self.group.noun
 
     # --- folders of a store ---
 
@@ -586,21 +585,23 @@ class PlacesPanel(QWidget):
         if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
             self._to_here()
 
+    def _data_set_of(self, place: PlaceEntry) -> DataSet | None:
+        """Return the open data set if the entry is one of its shards."""
+        shard = self._session.shard
+        inside = self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces
+        return shard if inside and isinstance(shard, DataSet) else None
+
     def _go(self, index: Index) -> None:
         place = self.model.place(index)
         if self.group is Group.REMOTE or (self.group is Group.NEAR and self.browsing.uri and place.where.endswith("/")):
             self.browsing.go(place.where)
-            return
-        shard = self._session.shard
-        if self.group is not Group.NEAR or not isinstance(shard, DataSet) or place.title in shard.key_spaces:
+        elif self._data_set_of(place) is None:
             if place.where != self._here():
                 self.chosen.emit(place.where)
-            return
-        problem = self.model.problem_of(place.where)
-        if problem:
+        elif problem := self.model.problem_of(place.where):
             self._session.say(self.tr("Cannot read {0}: {1}").format(place.title, problem), failed=True)
-            return
-        self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
+        else:
+            self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 
     def _open_menu(self, place: QPoint) -> None:
         index = self.list.indexAt(place)
@@ -608,10 +609,9 @@ class PlacesPanel(QWidget):
             self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
 
     def menu_of(self, index: Index) -> QMenu:
-        place, uri = self.model.place(index), self.model.place(index).where
-        shard = self._session.shard
-        if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
-            uri = _inside(shard.folder, place.where)
+        place = self.model.place(index)
+        data_set = self._data_set_of(place)
+        uri = place.where if data_set is None else _inside(data_set.folder, place.where)
         command = shell_line(["shardcore", "info", typed(uri)])
         entries = [
             (self.tr("&Go there"), lambda: self._go(index)),
@@ -650,13 +650,6 @@ class PlacesPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         QTimer.singleShot(0, self, self._want_more)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "note"):
-            sheet = f"color: {theme.of(self).muted.name()};"
-            if sheet != self.note.styleSheet():
-                self.note.setStyleSheet(sheet)
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:

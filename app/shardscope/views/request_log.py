@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QRectF, QSize, QTimer
+from PySide6.QtCore import QModelIndex, QObject, QRectF, QSize, QTimer
 from PySide6.QtGui import QActionGroup, QColor, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStyle, QStyleOptionViewItem, QToolButton, QVBoxLayout, QWidget
 
@@ -357,6 +357,7 @@ class RequestLogPanel(QWidget):
         self._settings = settings
         self.model = RequestLogModel(self)
         self.spent, self.full, self.notes = (self._line(name) for name in ("tapeSpent", "tapeFull", "tapeNotes"))
+        self.full.setForegroundRole(self.full.palette().ColorRole.PlaceholderText)
         self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
@@ -510,13 +511,6 @@ class RequestLogPanel(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._run()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "full"):
-            sheet = f"color: {theme.of(self).muted.name()};"
-            if sheet != self.full.styleSheet():
-                self.full.setStyleSheet(sheet)
 
 
 def source_name(shard: Shard, address: str) -> str | None:

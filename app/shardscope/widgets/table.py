@@ -208,7 +208,7 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns; owned by the table.
+    """Sets the widths of the visible columns; owned by the table, whose model has `columns` with title and `number`.
 
     `measure` returns the width of a column, `stretched` the column that takes the remaining width.
     Widths set by the user are kept by title.
@@ -217,6 +217,7 @@ class ColumnFitter(QObject):
     def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth], stretched: Callable[[], int]) -> None:
         super().__init__(table)
         self._table, self._measure, self._stretched = table, measure, stretched
+        self._model: Any = table.model()
         self._fitting = False
         self._by_hand: dict[str, int] = {}
         self.soon = Debounce(self, self.fit)
@@ -232,22 +233,10 @@ class ColumnFitter(QObject):
         self._by_hand.clear()
         self.fit()
 
-    def _title(self, column: int) -> str:
-        return str(self._table.model().headerData(column, Qt.Orientation.Horizontal))
-
     def _resized(self, column: int, _: int, width: int) -> None:
         if not self._fitting and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
-            self._by_hand[self._title(column)] = width
+            self._by_hand[self._model.columns[column].title] = width
             self.soon.start()
-
-    def _width(self, column: int) -> ColumnWidth:
-        room = self._measure(column)
-        hand = self._by_hand.get(self._title(column)) if self._by_hand else None
-        if hand is None:
-            return room
-        # Numbers are never cut, not even by hand.
-        hand = max(hand, room.least) if room.least >= room.wanted else hand
-        return ColumnWidth(hand, hand)
 
     def fit(self) -> None:
         table = self._table
@@ -258,11 +247,17 @@ class ColumnFitter(QObject):
         if self._stretched() not in shown:
             return
         self._fitting = True
-        columns = [self._width(column) for column in shown]
+        columns, stretched = [self._measure(column) for column in shown], shown.index(self._stretched())
+        by_hand = {}
+        for at, column in enumerate(shown):
+            declared = self._model.columns[column]
+            if (hand := self._by_hand.get(declared.title)) is not None:
+                # Numbers are never cut, not even by hand.
+                by_hand[at] = max(hand, columns[at].least) if declared.number else hand
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = table.viewport().width()
-            for column, width in zip(shown, share_width(columns, shown.index(self._stretched()), room), strict=True):
+            for column, width in zip(shown, share_width(columns, stretched, room, by_hand), strict=True):
                 table.setColumnWidth(column, width)
             if table.wordWrap():
                 self._fit_rows()
@@ -329,6 +324,7 @@ class Table(QTableView):
         self.setAccessibleName(title)
         self.choose, self.menu = choose or (lambda _: None), menu
         self._seen: list[int] = []
+        self._model = model
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -362,11 +358,11 @@ class Table(QTableView):
         self.clicked.connect(lambda index: self.choose(index.row()))
 
     def _width(self, column: int) -> ColumnWidth:
-        header, declared = self.horizontalHeader(), self.model().columns  # type: ignore[attr-defined]
+        header = self.horizontalHeader()
         self._seen += [0] * (column + 1 - len(self._seen))
         text = max(self.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
         wanted = self._seen[column] = max(self._seen[column], text, header.sectionSizeHint(column))
-        least = declared[column].least
+        least = self._model.columns[column].least
         return ColumnWidth(wanted, wanted if least is None else least)
 
     def _forget(self) -> None:

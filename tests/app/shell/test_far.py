@@ -177,8 +177,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert panel.load_button.text() == "Load index: 175 MiB"
     assert panel.model.total == HUGE["slots"]
     panel.table.scrollTo(panel.model.index(HUGE["slots"] - 1, 0))
-    settle(window)
-    assert panel.model.key_of(panel.model.index(HUGE["slots"] - 1, 0)) is not None
+    qtbot.waitUntil(lambda: panel.model.key_of(panel.model.index(HUGE["slots"] - 1, 0)) is not None)
     assert server.log.sent < 1 << 20
     panel.filter.setText(bill.key)
     panel._apply_now()

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
@@ -72,6 +72,17 @@ class DiffColumn(IntEnum):
     SECOND_OFFSET = 5
 
 
+VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
+    lambda compared: compared.found.kinds,
+    lambda compared: compared.found.first,
+    lambda compared: compared.columns[0].size,
+    lambda compared: compared.columns[1].size,
+    lambda compared: compared.columns[0].start,
+    lambda compared: compared.columns[1].start,
+)
+"""Values of each `DiffColumn` by the numbers of objects, -1 if missing; for the key its row on the left."""
+
+
 class DiffObjectModel(TableModel):
     """Entries are the numbers of objects in the comparison.
 
@@ -90,10 +101,10 @@ class DiffObjectModel(TableModel):
             (
                 Column("Change", self._change, tip=self._change_tip),
                 Column("Key", str, 120, stretched=True),
-                Column("Size left", partial(self._size, 0), number=True),
-                Column("Size right", partial(self._size, 1), number=True),
-                Column("Offset left", partial(self._offset, 0), number=True),
-                Column("Offset right", partial(self._offset, 1), number=True),
+                Column("Size left", partial(self._number, DiffColumn.FIRST_SIZE), number=True),
+                Column("Size right", partial(self._number, DiffColumn.SECOND_SIZE), number=True),
+                Column("Offset left", partial(self._number, DiffColumn.FIRST_OFFSET), number=True),
+                Column("Offset right", partial(self._number, DiffColumn.SECOND_OFFSET), number=True),
             ),
         )
         self.compared: ComparedPair | None = None
@@ -133,15 +144,10 @@ class DiffObjectModel(TableModel):
         why = self.compared.found.unread.get(int(number), "") if self.compared is not None else ""
         return "\n".join(part for part in (self._change(number), why) if part)
 
-    def _size(self, side: int, number: int) -> str:
+    def _number(self, column: DiffColumn, number: int) -> str:
         assert self.compared is not None
-        size = int(self.compared.columns[side].size[number])
-        return "–" if size < 0 else f"{size:,}"
-
-    def _offset(self, side: int, number: int) -> str:
-        assert self.compared is not None
-        start = int(self.compared.columns[side].start[number])
-        return "–" if start < 0 else offset_words(start)
+        value = int(VALUES[column](self.compared)[number])
+        return "–" if value < 0 else offset_words(value) if column >= DiffColumn.FIRST_OFFSET else f"{value:,}"
 
     def _key(self, row: int) -> str:
         page = row // PAGE
@@ -173,12 +179,8 @@ def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool
             job.check()
             texts += keys_of(compared, numbers[at : at + (1 << 14)], pair, job)
         order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
-    elif column == DiffColumn.CHANGE:
-        order = np.argsort(compared.found.kinds[numbers], kind="stable")
     else:
-        columns = compared.columns[(column - 2) % 2]
-        values = columns.start if column >= DiffColumn.FIRST_OFFSET else columns.size
-        order = np.argsort(values[numbers], kind="stable")
+        order = np.argsort(VALUES[column](compared)[numbers], kind="stable")
     return numbers[order[::-1] if down else order]
 
 
@@ -314,10 +316,7 @@ class DiffWindow(QDialog):
         )
         self.next = self._button(self.tr("&Next difference"), "diffNext", self.tr("F7, or Alt+Down"), forth)
         for keys, act in (("F7", forth), ("Alt+Down", forth), ("Shift+F7", back), ("Alt+Up", back)):
-            action = QAction(self)
-            action.setShortcut(QKeySequence(keys))
-            action.triggered.connect(lambda _=False, act=act: act())
-            self.addAction(action)
+            QShortcut(QKeySequence(keys), self, act)
         self.chips: dict[DiffKind, QToolButton] = {}
         for kind in KINDS:
             chip = QToolButton(self)

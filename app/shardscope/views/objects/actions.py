@@ -43,11 +43,11 @@ class ObjectActions(QObject):
         super().__init__(parent)
         self._session = session
         self._table = table
-        self._settings = settings
-        self._window = parent
         self.extracting = ExtractTask(session, settings, parent)
-        self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
-        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
+        self.extract = self._action(
+            self.tr("&Extract…"), "Ctrl+E", lambda: self.extracting.ask(table.selected_ranges())
+        )
+        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", lambda: self.extracting.ask(None))
         self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
         self.copy_rows = self._action(self.tr("Copy &rows"), "", lambda: self._copy_rows(_table_text))
         self.copy_json = self._action(self.tr("Copy as &JSON"), "", lambda: self._copy_rows(_json_text))
@@ -57,8 +57,10 @@ class ObjectActions(QObject):
         self.references = self._action(self.tr("Find re&ferences"), "", self._find_references)
         self.inside = self._action(self.tr("Open &inside"), "", self._open_inside)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
-        table.addActions([self.go, self.inside, self.trace, self.references, self.extract, self.extract_all])
-        table.addActions([self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check])
+        self._on_rows = [self.go, self.inside, self.trace, self.references, self.extract]
+        self._on_rows += [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check]
+        table.addActions(self._on_rows)
+        table.insertAction(self.copy_keys, self.extract_all)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
@@ -66,8 +68,6 @@ class ObjectActions(QObject):
         table.objects.modelReset.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
-        copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]
-        self._on_rows = [self.go, self.inside, self.extract, *copies, self.trace, self.references, self.check]
         self._update()
 
     def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
@@ -88,14 +88,6 @@ class ObjectActions(QObject):
         for action in (self.extract, self.extract_all, self.copy_files):
             action.setEnabled(action.isEnabled() and not sandbox)
             action.setToolTip(words if sandbox else action.text().replace("&", ""))
-
-    # --- extract ---
-
-    def _ask_selected(self) -> None:
-        self.extracting.ask(self._table.selected_ranges())
-
-    def _ask_all(self) -> None:
-        self.extracting.ask(None)
 
     # --- keys ---
 
@@ -145,12 +137,12 @@ class ObjectActions(QObject):
         self._keys(self._table.selected_ranges().head(1), list, take)
 
     def _open_inside(self) -> None:
-        for rows in self._table.selected_ranges().head(1).pieces():
-            self._session.open_inside(int(rows[0]))
+        if (row := self._table.selected_ranges().first) is not None:
+            self._session.open_inside(row)
 
     def _find_references(self) -> None:
-        for rows in self._table.selected_ranges().head(1).pieces():
-            self._session.select_row(int(rows[0]))
+        if (row := self._table.selected_ranges().first) is not None:
+            self._session.select_row(row)
             self._session.find_references()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
@@ -205,9 +197,8 @@ class ObjectActions(QObject):
                 job.note = text
 
         title = f"Verify {plural(len(chosen), 'object')}"
-        job = self._session.ask(
-            work, take, failed="Not verified", pool=Pool.CPU, priority=JobPriority.SCAN, title=title
-        )
+        priority = JobPriority.SCAN
+        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=priority, title=title)
         return job
 
 

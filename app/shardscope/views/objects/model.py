@@ -376,8 +376,7 @@ class ObjectModel(QAbstractTableModel):
     # --- what Qt asks ---
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        first, last = self.block
-        return 0 if parent.isValid() else max(last - first, 0)
+        return 0 if parent.isValid() else max(min(self._most, self.total - self._first), 0)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.columns)

@@ -545,8 +545,7 @@ class ObjectPanel(QWidget):
         self._sum = None
         if (older := self._session.jobs.newest(("sum", self))) is not None:
             older.cancel()
-        if self.table.selected_count() > 1:
-            self._summing.start()
+        self._summing.start()
         self._update()
 
     def _add_up(self) -> None:

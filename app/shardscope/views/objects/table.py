@@ -295,16 +295,12 @@ class ObjectTable(QTableView):
     # --- columns ---
 
     @property
-    def _key(self) -> int:
-        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
-
-    @property
     def visible_columns(self) -> list[str]:
         return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
     def show_columns(self, names: Collection[str]) -> None:
         for number, column in enumerate(self.objects.columns):
-            self.setColumnHidden(number, column.name not in names)
+            self.setColumnHidden(number, column.name not in names and column.name != "key")
         self.fitter.soon.start()
         self.viewport().update()
 
@@ -313,6 +309,7 @@ class ObjectTable(QTableView):
         if columns == self._titled:
             return
         self._titled = columns
+        self._key = next(number for number, column in enumerate(columns) if column.name == "key")
         self._titles.setColumnCount(len(columns))
         for number, column in enumerate(columns):
             title = QStandardItem(column.title)
@@ -403,7 +400,7 @@ class ObjectTable(QTableView):
         return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
-        return len(self.selected_ranges())
+        return len(self.selected_ranges()) if self.selectionModel().hasSelection() else 0
 
     def visible_places(self) -> range:
         first = self.rowAt(0)
@@ -557,8 +554,6 @@ def _only_control(event: QKeyEvent) -> bool:
     return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
 
 
-ALWAYS = ("key",)
-
 PENDING = frozenset({"state", "stored"})
 """Names of the columns hidden until the rows are counted."""
 
@@ -591,11 +586,6 @@ class ColumnVisibility(QObject):
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()
 
-    def shown(self, name: str) -> bool:
-        if name in ALWAYS:
-            return True
-        return self._settings.columns(self._format).get(name, name not in self._constant)
-
     def choose(self, name: str, shown: bool) -> None:
         self._settings.set_columns(self._format, self._settings.columns(self._format) | {name: shown})
         self._apply()
@@ -604,7 +594,7 @@ class ColumnVisibility(QObject):
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for column in self._table.objects.columns:
-            if column.name in ALWAYS:
+            if column.name == "key":
                 continue
             action = QAction(column.title, menu)
             action.setCheckable(True)
@@ -632,5 +622,5 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def _apply(self) -> None:
-        names = {column.name for column in self._table.objects.columns if self.shown(column.name)}
-        self._table.show_columns(names)
+        names, chosen = [column.name for column in self._table.objects.columns], self._settings.columns(self._format)
+        self._table.show_columns([name for name in names if chosen.get(name, name not in self._constant)])
