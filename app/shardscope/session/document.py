@@ -31,7 +31,7 @@ class Document:
         number: Order of opening, which is the order of the tabs.
         shard: None while nothing is open in it.
         fresh: Whether it was not shown yet; then `select` are the bytes to select.
-        typed: The shard with bytes that are being typed, which jobs read instead; None if there are none.
+        typed: While it is shown: the shard with bytes that are being typed, which jobs read instead.
         listing: The objects, once their number is known, so that `len` does not read.
         trouble: Error of its source, which was changed or became unavailable.
         held: Whether changes of the file are ignored, since the program writes it.

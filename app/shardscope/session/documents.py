@@ -452,6 +452,7 @@ class Documents(QObject):
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
         document.unsaved = self.unsaved
+        self.set_typed(None)  # when it is shown again, the view of the typed bytes opens them anew
         self._set_current(Document(document.request))
         self.replacing = self.switching = True
         self.closed.emit()

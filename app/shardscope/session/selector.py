@@ -24,6 +24,8 @@ class Selector(QObject):
 
     changed = Signal(object)
     """Carries the complete `Selection`; an incomplete one before if resolving it takes longer than 150 ms."""
+    begun = Signal(object)
+    """Carries the incomplete `Selection` at once, for the view of the bytes."""
     history_changed = Signal()
 
     def __init__(self, documents: Documents) -> None:
@@ -124,6 +126,7 @@ class Selector(QObject):
         if chosen.complete:
             self._announce(chosen)
         else:
+            self.begun.emit(chosen)
             self._resolve()
 
     def _set(self, chosen: Selection) -> None:
