@@ -7,8 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import DataSet
-from shardscope.session.document import IndexState
-from shardscope.session.documents import Documents
+from shardscope.session.documents import Documents, IndexState
 from shardscope.session.fetch_cost import index_size
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024

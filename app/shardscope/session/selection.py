@@ -24,7 +24,6 @@ class Selection:
         path: Nodes from the source to the smallest one that holds all bytes; empty until it is resolved.
         complete: Whether it is resolved.
         origin: The selecting view, so that it recognises its own selection.
-        by_row: Whether the row was selected, and the bytes follow from it.
     """
 
     span: Span | None = None
@@ -34,7 +33,6 @@ class Selection:
     complete: bool = False
     error: str = ""
     origin: object = field(default=None, compare=False)
-    by_row: bool = field(default=False, compare=False)
 
     @property
     def is_file(self) -> bool:
@@ -47,7 +45,7 @@ def resolve(shard: Shard, chosen: Selection) -> Selection:
         found = of_row(shard, chosen.row)
     else:
         found = of_span(shard, chosen.span or Span("", 0, 0), chosen.path)
-    return replace(found, origin=chosen.origin, by_row=chosen.by_row)
+    return replace(found, origin=chosen.origin)
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Node, Span
-from shardscope.session.document import Document
-from shardscope.session.documents import Documents
+from shardscope.session.documents import Document, Documents
 from shardscope.session.error_messages import error_text
 from shardscope.session.selection import Selection, resolve
 
@@ -25,7 +24,7 @@ class Selector(QObject):
     changed = Signal(object)
     """Carries the complete `Selection`; an incomplete one before if resolving it takes longer than 150 ms."""
     begun = Signal(object)
-    """Carries the incomplete `Selection` at once, for the view of the bytes."""
+    """Carries the incomplete `Selection` at once, for views of the bytes; others follow `changed`."""
     history_changed = Signal()
 
     def __init__(self, documents: Documents) -> None:
@@ -82,7 +81,7 @@ class Selector(QObject):
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
         listing = self._document.listing
         if row >= 0 and (listing is None or row < len(listing)):
-            self._select(Selection(None, row, origin=origin, by_row=True), remember)
+            self._select(Selection(None, row, origin=origin), remember)
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
         if len(path) == 1:
@@ -111,7 +110,7 @@ class Selector(QObject):
         history = self._document.history
         if history.can_go(step):
             place = history.go(step)
-            self._select(replace(place, complete=place.is_file, origin=self, by_row=False), remember=False)
+            self._select(replace(place, complete=place.is_file, origin=self), remember=False)
 
     def _select(self, chosen: Selection, remember: bool) -> None:
         document = self._document

@@ -10,8 +10,7 @@ from shardcore import Depth, Objects, Report, Shard, SourceError, UsageError, de
 from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.shards.inner_source import source_inside
-from shardscope.session.document import Document, IndexState
-from shardscope.session.documents import Documents, OpenFailure
+from shardscope.session.documents import Document, Documents, IndexState, OpenFailure
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.index import DocumentIndex
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool

@@ -12,7 +12,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Shard, SourceError, Span
-from shardscope.session.document import Document
+from shardscope.session.documents import Document
 from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session

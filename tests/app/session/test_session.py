@@ -107,7 +107,7 @@ def test_a_selection_is_announced_once(opened: Session, qtbot: QtBot) -> None:
     opened.select_row(3)
     assert seen == []
     qtbot.waitUntil(lambda: not opened.jobs.open_jobs)
-    assert [(one.complete, one.row, one.by_row) for one in seen] == [(True, 3, True)]
+    assert [(one.complete, one.row) for one in seen] == [(True, 3)]
     assert seen == [opened.selection]
 
 
