@@ -128,7 +128,7 @@ class ViewStateOwner(Protocol):
         """Restore a state; called after `opened`."""
 
 
-def same_place(one: str, other: str) -> bool:
+def _same_place(one: str, other: str) -> bool:
     return one == other or (bool(one and other) and _whole(one) == _whole(other))
 
 
@@ -141,7 +141,7 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
-    return said and way and changed and same_place(one.link, other.link)
+    return said and way and changed and _same_place(one.link, other.link)
 
 
 class Documents(QObject):
@@ -244,7 +244,7 @@ class Documents(QObject):
             if document.shard is not shard or not alive(take):
                 return
             if document is not self.current:
-                if job.parks:
+                if job.background:
                     document.mail.append(partial(done, result, error))
                     self.changed.emit()
             elif error is None:
@@ -266,7 +266,7 @@ class Documents(QObject):
             return work(seen, job)
 
         job = self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
-        job.parks = bool(title)
+        job.background = bool(title)
         return job
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
@@ -454,7 +454,7 @@ class Documents(QObject):
     def _stays_here(self, request: OpenRequest) -> bool:
         """Return whether the request replaces the current document: the same file, read with other options."""
         now = self.current.request
-        same = same_place(request.link, now.link) and not now.sandbox and not request.sandbox
+        same = _same_place(request.link, now.link) and not now.sandbox and not request.sandbox
         return self.current.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
@@ -521,7 +521,7 @@ class Documents(QObject):
     def _leave(self) -> None:
         """Keep the states of views, and cancel the jobs of the current document, except those that go on."""
         document = self.current
-        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
+        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.background)
         if document.shard is None:
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}

@@ -77,7 +77,7 @@ class DocumentIndex(QObject):
             title=title,
         )
         if job is not None:
-            job.parks = True
+            job.background = True
 
     def _begin(self) -> None:
         shard = self._documents.current.shard

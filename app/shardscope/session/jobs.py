@@ -22,8 +22,7 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 from shardcore import Cancelled
 from shardcore.model.budget import budgeted
 from shardcore.progress import stopped_by
-from shardcore.sources.base import ReadPriority as Soon
-from shardcore.sources.base import wanted
+from shardcore.sources.base import ReadPriority, wanted
 
 IO_THREADS = 12
 """Number of threads for jobs that mostly wait for bytes."""
@@ -43,19 +42,12 @@ class Pool(Enum):
 
 
 class JobPriority(IntEnum):
+    """The reads of a job in a remote source have the `ReadPriority` of the same name."""
+
     SCAN = 0
     PREFETCH = 1
     SELECTED = 2
     SCREEN = 3
-
-
-_SOON = {
-    JobPriority.SCREEN: Soon.SCREEN,
-    JobPriority.SELECTED: Soon.SELECTED,
-    JobPriority.PREFETCH: Soon.PREFETCH,
-    JobPriority.SCAN: Soon.SCAN,
-}
-"""Priority of the reads of a job in a remote source."""
 
 
 class JobState(Enum):
@@ -78,7 +70,9 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it. Its submitter sets `parks`, `completes`, `resume` and `note`.
+    """One unit of work, and the handle to cancel it.
+
+    Its submitter sets `background`, `completes`, `resume` and `note`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
@@ -87,7 +81,7 @@ class Job:
         number: Jobs submitted later have a higher one.
         scope: The document of the job.
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
-        parks: Whether the job continues, and keeps its result, while its document is parked.
+        background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
     """
@@ -106,7 +100,7 @@ class Job:
     total_amount: int = 0
     error: BaseException | None = None
     note: str = ""
-    parks: bool = False
+    background: bool = False
     completes: bool = False
     resume: Callable[[], object] | None = None
     started: float = 0.0
@@ -289,7 +283,7 @@ class Jobs(QObject):
             # A job with a title shows progress and can be stopped, so its work may grow with its output.
             # With `unread=False`, unforeseen errors before the first read are bugs of the window and pass unchanged.
             within = budgeted(taking=bool(job.title), unread=False)
-            with stopped_by(job.check), wanted(_SOON[job.priority]), within:
+            with stopped_by(job.check), wanted(ReadPriority[job.priority.name]), within:
                 result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised

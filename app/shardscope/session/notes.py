@@ -189,7 +189,7 @@ class SessionNotes(QObject):
         job = self._documents.ask(locked, take, failed=fail)
         if job is not None:
             # The note is stored even if the tab or the window is closed now.
-            job.lasting = job.parks = job.completes = True
+            job.lasting = job.background = job.completes = True
 
     def _take(self, book: NoteBook) -> None:
         self.book, self.error = book, ""
