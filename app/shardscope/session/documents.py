@@ -242,7 +242,7 @@ class Documents(QObject):
 
         def done(result: T, error: BaseException | None) -> None:
             if document.shard is not shard or not alive(take):
-                return
+                return  # the file was closed, or the view was deleted
             if document is not self.current:
                 if job.background:
                     document.mail.append(partial(done, result, error))
@@ -526,7 +526,7 @@ class Documents(QObject):
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
         document.unsaved = self.unsaved
-        self.set_typed(None)  # when it is shown again, the view of the typed bytes opens them anew
+        self.set_typed(None)  # its view opens them again when the document is shown
         self._set_current(Document(document.request))
         self.replacing = self.switching = True
         self.closed.emit()

@@ -320,7 +320,7 @@ class Jobs(QObject):
         self.reported += 1
         if job.key is not None and self._newest.get(job._slot) is job:
             del self._newest[job._slot]
-        if error is None and job.cancelled:
+        if error is None and job._cancel.is_set():
             if discard is not None:
                 discard(result)
             result, error = None, Cancelled()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from threading import Lock
 
@@ -121,13 +122,10 @@ class SessionNotes(QObject):
 
     def restore(self) -> None:
         gone, self.removed = self.removed, ()
-
-        def work(shard: Shard, book: NoteBook) -> NoteBook:
-            for note in gone:
-                book = add_note(shard, book, note)
-            return book
-
-        self._change(work, self.tr("Cannot restore the note"))
+        self._change(
+            lambda shard, book: reduce(lambda into, note: add_note(shard, into, note), gone, book),
+            self.tr("Cannot restore the note"),
+        )
 
     def set_beside(self, beside: bool) -> None:
         self._change(

@@ -22,7 +22,7 @@ class Selector(QObject):
     """
 
     changed = Signal(object)
-    """Carries the complete `Selection`; an incomplete one before if resolving it takes longer than 150 ms."""
+    """Carries the complete `Selection`; an incomplete one if resolving it takes longer than 150 ms, and on closing."""
     begun = Signal(object)
     """Carries the incomplete `Selection` at once, for views of the bytes; others follow `changed`."""
     history_changed = Signal()
@@ -43,24 +43,21 @@ class Selector(QObject):
 
     def _arrive(self, select: Span | None) -> None:
         shard = self._document.shard
-        damage = shard.damage if shard is not None else None
-        place = select or (damage.span if damage is not None else None)
-        if place is not None:
-            self.select_span(self._inside(place), self)
-        else:
+        assert shard is not None
+        span = select or (shard.damage.span if shard.damage is not None else None)
+        if span is None:
             self.select_nothing(self)
-
-    def _inside(self, span: Span) -> Span:
-        """Return a span limited to the file: findings may be past its end, and a reloaded file may be shorter."""
-        source = self._document.shard.source if self._document.shard is not None else None
-        if source is None or span.source:
-            return span
-        start = min(span.start, max(source.size - 1, 0))
-        return Span("", start, max(min(span.stop, source.size), start))
+            return
+        if shard.source is not None and not span.source:
+            # Findings may be past the end of the file, and a reloaded file may be shorter.
+            start = min(span.start, max(shard.source.size - 1, 0))
+            span = Span("", start, max(min(span.stop, shard.source.size), start))
+        self.select_span(span, self)
 
     def _closed(self) -> None:
-        self._late.stop()
         self.history_changed.emit()
+        # Hidden panels must not be shown a selection of the closed file.
+        self._announce(self._document.selection)
 
     def announce(self) -> None:
         """Announce the selection of a document that is shown again."""

@@ -50,7 +50,7 @@ class SourceWatch(QObject):
             return
         self._uri = source.uri
         self._files = QFileSystemWatcher([self._uri])
-        self._files.fileChanged.connect(self._changed)
+        self._files.fileChanged.connect(self._soon.again)
         if QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive:
             self._rarely.start()
 
@@ -62,9 +62,6 @@ class SourceWatch(QObject):
             # Delete it on this thread: the garbage collector may run on any other.
             delete(self._files)
             self._files = None
-
-    def _changed(self, _: str) -> None:
-        self._soon.start()
 
     def _emit_due(self) -> None:
         if self._files is not None:
