@@ -1,57 +1,134 @@
-"""Open documents of a window: one is shown, the others are parked with their state."""
+"""Open documents: files with all that is known of them, the one that is shown, and the jobs that read it."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, RequestLog, Shard, Span
-from shardcore.sources.remote.address import is_address
-from shardscope.session.jobs import Job, JobPriority, Jobs
+from shardcore import (
+    Cancelled,
+    Objects,
+    RemoteOptions,
+    Report,
+    RequestLog,
+    Shard,
+    ShardError,
+    Span,
+    StoreUntrusted,
+    UsageError,
+)
+from shardcore.errors import LargeRead
+from shardcore.model.budget import count_source
+from shardcore.sources.base import at_most
+from shardcore.sources.remote.address import is_address, is_viewer_link
+from shardscope.session.error_messages import failure
+from shardscope.session.fetch_cost import MUCH, CostlyRead
+from shardscope.session.highlights import Highlight, ReferenceQuery
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
+from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.opened_shard import IndexState, OpenedShard
+from shardscope.session.selection import History, Selection
 
 MOST_CLOSED = 20
 
 MOST_OPEN = 200
 
+T = TypeVar("T")
+
+Opened = tuple[Shard, OpenRequest]
+Place = Span | Callable[[], Span | None] | None
+
 _numbers = itertools.count(1)
 
 
-@dataclass(eq=False)
+class IndexState(Enum):
+    NONE = "none"
+    LOADING = "loading"
+    LOADED = "loaded"
+    FAILED = "failed"
+
+
+@dataclass(eq=False, repr=False)
 class Document:
-    """One open file. While another tab is shown, `state`, `views` and `mail` (undelivered results of jobs) are kept."""
+    """One open file, and the scope of its jobs. It keeps all of this while another document is shown.
+
+    Attributes:
+        number: Order of opening, which is the order of the tabs.
+        shard: None while nothing is open in it.
+        fresh: Whether it was not shown yet; then `select` are the bytes to select.
+        typed: While it is shown: the shard with bytes that are being typed, which jobs read instead.
+        listing: The objects, once their number is known, so that `len` does not read.
+        trouble: Error of its source, which was changed or became unavailable.
+        held: Whether changes of the file are ignored, since the program writes it.
+        agreed: Reads of many bytes to which the user agreed.
+        caret: Start of the last selected bytes; stays when nothing is selected.
+        pointed: Bytes highlighted instead of those of the lookup step.
+        views: State of the views, by name, while it is not shown; likewise `unsaved`.
+        mail: Results of its jobs, to deliver when it is shown.
+    """
 
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))
     shard: Shard | None = None
-    select: Span | None = None
     fresh: bool = True
+    select: Span | None = None
+    typed: Shard | None = None
+    listing: Objects | None = None
+    index: IndexState = IndexState.NONE
+    trouble: BaseException | None = None
+    held: bool = False
+    agreed: set[str] = field(default_factory=set)
+    selection: Selection = field(default_factory=Selection)
+    caret: Span | None = None
+    history: History = field(default_factory=History)
+    walk: TraceWalk = field(default_factory=TraceWalk)
+    pointed: tuple[Highlight, ...] = ()
+    question: ReferenceQuery | None = None
+    report: Report | None = None
     unsaved: bool = False
-    state: dict[str, Any] = field(default_factory=dict)
     views: dict[str, object] = field(default_factory=dict)
     mail: list[Callable[[], object]] = field(default_factory=list)
 
+    def reset(self) -> None:
+        """Forget all but the request and the number."""
+        vars(self).update(vars(Document(self.request, self.number)))
+
     @property
     def troubled(self) -> bool:
-        return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
+        return self.trouble is not None or (self.shard is not None and self.shard.damage is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFailure:
+    request: OpenRequest
+    error: BaseException
+
+    @property
+    def uri(self) -> str:
+        return self.request.shown
+
+    @property
+    def asks(self) -> bool:
+        return isinstance(self.error, (StoreUntrusted, LargeRead))
 
 
 class ViewStateOwner(Protocol):
     def view_state(self) -> object:
-        """Return the state; called before the document is parked."""
+        """Return the state; called before another document is shown."""
 
     def restore_view_state(self, state: object) -> None:
         """Restore a state; called after `opened`."""
 
 
-def same_place(one: str, other: str) -> bool:
+def _same_place(one: str, other: str) -> bool:
     return one == other or (bool(one and other) and _whole(one) == _whole(other))
 
 
@@ -64,87 +141,303 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
-    return said and way and changed and same_place(one.link, other.link)
+    return said and way and changed and _same_place(one.link, other.link)
 
 
-class Documents(OpenedShard):
-    """Open documents, of which one is shown. Views get the same signals as when one file replaces another.
+class Documents(QObject):
+    """Open documents, of which `current` is shown. Lives on the GUI thread; all reading is done by jobs.
+
+    Views get the same signals when another document is shown as when one file replaces another.
 
     Attributes:
-        switching: Whether `closed` and `opened` are emitted because a document is parked or shown again.
+        all: In the order of the tabs. Without an open file, `current` is an empty document that is not among them.
+        replacing: Whether `closed` is emitted because another file follows.
+        switching: Whether `closed` and `opened` are emitted because another document is shown.
+        may_leave: Called before the current file is closed, with the next request (None: closing) and a callback.
+            Returns whether to continue; if False, it may call the callback later.
         may_show: Called before an opened document is shown automatically; False keeps it in the background.
+        reach: Returns the connection options for an address.
+        request_log: Requests of the current file, or of the one that is being opened.
     """
 
-    documents_changed = Signal()
+    changed = Signal()
     """Documents were added, removed, moved or changed, or another one is shown."""
+    opening = Signal(object)
+    """Carries the URI that is being opened; the current file stays until that succeeds."""
+    ended = Signal(object)
+    """Carries a URI: its opening succeeded or failed."""
+    failed = Signal(object)
+    """Carries an `OpenFailure`; the current file stays."""
+    declined = Signal(object)
+    """Carries an `OpenFailure` after which the user was asked and did not agree."""
+    untrusted = Signal(object, object, object)
+    """Carries a `StoreUntrusted`, a callback to open the file with its stores trusted, and one to refuse."""
+    opened = Signal(object)
+    """Carries the `Shard` of the current document, which was opened or is shown again."""
+    begun = Signal()
+    """A file was opened, and views know it; parts of the session begin to read it."""
+    arrived = Signal(object)
+    """Carries the `Span` to select in the current document, or None; emitted after `begun`."""
+    returned = Signal()
+    """A document is shown again, and views have their states."""
     switched = Signal()
-    """A parked document is shown again; emitted after all other signals about it."""
+    """A document is shown again; emitted after all other signals about it."""
+    closed = Signal()
+    request_log_changed = Signal(object)
 
-    PARKED: tuple[str, ...] = ("index_state", "listing", "trouble", "_agreed", "_held")
-    """Attributes that belong to the shown document and are stored when it is parked."""
+    read_failed = Signal(object)
+    """Carries the error of a job of the current document."""
+    recovered = Signal()
+    """A job of the current document has succeeded although its source had trouble before."""
+    message = Signal(object)
+    """Carries a sentence for the status bar, for confirmations that the user may miss."""
+    troubled = Signal(object, object)
+    succeeded = Signal(object)
+    remedy_wanted = Signal(object)
+    """Carries the `Remedy` whose button was clicked."""
+    costly = Signal(object)
+    """Carries a `CostlyRead`: the user must be asked."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
-        super().__init__(jobs, parent)
-        self.document = Document()
-        self.documents: list[Document] = []
-        self.switching = False
+        super().__init__(parent)
+        self.jobs = jobs
+        self.all: list[Document] = []
+        self.current = jobs.scope = Document()
+        self.replacing = self.switching = False
+        self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
         self.may_show: Callable[[], bool] = lambda: True
+        self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
+        self.request_log: RequestLog | None = None
         self._keepers: dict[str, ViewStateOwner] = {}
         self._unsaved: list[Callable[[], bool]] = []
         self._coming: dict[Document, bool] = {}
         self._errors_due: list[Callable[[], None]] = []
         self._closed_requests: list[tuple[OpenRequest, Span | None]] = []
-        jobs.scope = self.document
 
-    # --- what belongs to documents ---
+    # --- jobs on the current document ---
 
-    def keep_view(self, name: str, view: ViewStateOwner) -> None:
-        self._keepers[name] = view
+    def ask(
+        self,
+        work: Callable[[Shard, Job], T],
+        take: Callable[[T], None],
+        *,
+        failed: str | Callable[[BaseException], None] = "",
+        stopped: Callable[[], None] | None = None,
+        key: object = None,
+        pool: Pool = Pool.IO,
+        priority: JobPriority = JobPriority.SELECTED,
+        title: str = "",
+        written: bool = False,
+    ) -> Job | None:
+        """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
 
-    def show_shard(self, shard: Shard) -> bool:
-        document = next((one for one in self.documents if one.shard is shard), None)
-        if document is not None:
-            self.show(document)
-        return self.shard is shard
+        - `failed` is called with an error, or is the beginning of the notice about it; if empty, errors are ignored
+        - `written` reads the file without bytes that are being typed
+        - while another document is shown, the result of a job with a title waits; jobs without one are cancelled
+        """
+        document, shard = self.current, self.current.shard
+        if shard is None:
+            return None
+        seen = shard if written else document.typed or shard
 
-    def add_unsaved(self, unsaved: Callable[[], bool]) -> None:
-        self._unsaved.append(unsaved)
+        def done(result: T, error: BaseException | None) -> None:
+            if document.shard is not shard or not alive(take):
+                return  # the file was closed, or the view was deleted
+            if document is not self.current:
+                if job.background:
+                    document.mail.append(partial(done, result, error))
+                    self.changed.emit()
+            elif error is None:
+                if document.trouble is not None:
+                    self.recovered.emit()
+                take(result)
+            elif isinstance(error, Cancelled):
+                if stopped is not None:
+                    stopped()
+            else:
+                self.read_failed.emit(error)
+                if callable(failed):
+                    failed(error)
+                elif failed:
+                    self.report_error(failed, error)
 
-    @property
-    def unsaved(self) -> bool:
-        return any(unsaved() for unsaved in self._unsaved)
+        def within(job: Job) -> T:
+            count_source(seen.source)
+            return work(seen, job)
+
+        job = self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
+        job.background = bool(title)
+        return job
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Wrap a callback: calls wait while the document is parked; once it is closed, they only run with `closed`."""
-        document = self.document
+        """Wrap a callback: it waits until the current document is shown; after its end it only runs with `closed`."""
+        document = self.current
 
         def arrive(*values: object) -> None:
-            if self.document is not document and document in self.documents:
+            if self.current is not document and document in self.all:
                 document.mail.append(partial(deliver, *values))
-                self.documents_changed.emit()
-            elif self.document is document or closed:
+                self.changed.emit()
+            elif self.current is document or closed:
                 deliver(*values)
 
         return arrive
 
-    def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
-        document = next((one for one in self.documents if one.shard is shard), None)
-        if document is not None and job.parks:
-            document.mail.append(deliver)
-            self.documents_changed.emit()
+    def set_typed(self, shard: Shard | None) -> bool:
+        """Let jobs read a shard with bytes that are being typed, None: the file. Return whether that is another one."""
+        before, self.current.typed = self.current.typed, shard
+        if before is not None:
+            self.jobs.call_after(partial(self._release, before))
+        return before is not shard
+
+    def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Call `go`; ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
+        document = self.current
+        if not document.request.is_remote or size <= much or what in document.agreed:
+            go()
+            return
+
+        def agreed() -> None:
+            document.agreed.add(what)
+            go()
+
+        self.costly.emit(CostlyRead(what, size, agreed))
+
+    def report_error(self, what: str, error: BaseException) -> None:
+        self.troubled.emit(failure(what, error), error.remedy if isinstance(error, ShardError) else None)
+
+    def say(self, text: str, failed: bool = False) -> None:
+        if failed:
+            self.troubled.emit(text, None)
+        else:
+            self.succeeded.emit(text)
 
     # --- opening ---
+
+    def open(
+        self, what: str | OpenRequest, format: str | None = None, *, select: Place = None, agreed: bool = False
+    ) -> Job | None:
+        """Open a file in place of the current one, which stays until this succeeds. None if the user is asked first.
+
+        A function as `select` is called just before the old shard is closed. With `agreed`, the user is not asked.
+        """
+        request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        if not self.may_leave(request, partial(self._open, request, select, agreed)):
+            return None
+        return self._open(request, select, agreed)
+
+    def _open(self, request: OpenRequest, select: Place, agreed: bool) -> Job:
+        def done(found: Opened | None, error: BaseException | None) -> None:
+            if found is not None:
+                self._take(*found, select() if callable(select) else select)
+                return
+            if self.current.shard is not None:
+                self._set_request_log(self.current.shard.tape)
+            if not isinstance(error, Cancelled):
+                self._not_opened(request, error, partial(self.open, select=select))
+
+        request = self._with_way(request)
+        return self._start(request, done, agreed=agreed)
+
+    def _start(
+        self,
+        request: OpenRequest,
+        done: Callable[[Opened | None, BaseException | None], None],
+        *,
+        agreed: bool,
+        front: bool = True,
+        beside: Document | None = None,
+    ) -> Job:
+        request_log = RequestLog() if request.is_remote else None
+
+        def work(job: Job) -> Opened:
+            with at_most(None if agreed else MUCH):
+                whole = request.resolved()
+                return whole.open(job.progress, request_log), whole
+
+        def ended(found: Opened | None, error: BaseException | None) -> None:
+            self.ended.emit(request.shown)
+            done(found, error)
+
+        if front:
+            self.opening.emit(request.shown)
+            if request_log is not None:
+                self._set_request_log(request_log)
+        return self.jobs.submit(
+            work,
+            key=("open", self),
+            priority=JobPriority.SCREEN if front else JobPriority.SELECTED,
+            done=ended,
+            discard=lambda found: found[0].close(),
+            scope=beside,
+        )
+
+    def _with_way(self, request: OpenRequest) -> OpenRequest:
+        if not request.is_remote:
+            return request
+        # A console URL names its store; the bucket address it resolves to does not.
+        named = request.uri
+        with suppress(UsageError):
+            request = request.resolved()
+        named = request.uri if is_viewer_link(named) else named
+        return request if request.remote is not None else request.with_remote(self.reach(named))
+
+    def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
+        failed = OpenFailure(request, error or ShardError("nothing was opened"))
+        self.failed.emit(failed)
+        refuse = partial(self.declined.emit, failed)
+        if isinstance(error, StoreUntrusted):
+            remote = request.remote or RemoteOptions()
+            trusted = request.with_remote(replace(remote, trusted=remote.trusted | set(error.stores)))
+            self.untrusted.emit(error, partial(again, trusted), refuse)
+        if isinstance(error, LargeRead):
+            what = self.tr("Opening {0}").format(request.title)
+            self.costly.emit(CostlyRead(what, error.size, partial(again, request, agreed=True), refuse))
+
+    def _take(self, shard: Shard, request: OpenRequest, select: Span | None) -> None:
+        document = self.current
+        self.replacing = document.shard is not None
+        self._close()
+        self.replacing = False
+        document.shard, document.request, document.select = shard, request, select
+        if document not in self.all:
+            document.number = Document().number
+            self._add(document)
+        self._begin()
+
+    def _add(self, document: Document) -> None:
+        at = len(self.all)
+        while at and self.all[at - 1].number > document.number:
+            at -= 1
+        self.all.insert(at, document)
+
+    def _begin(self) -> None:
+        """Announce the file that was opened in the current document."""
+        document, shard = self.current, self.current.shard
+        assert shard is not None
+        select, document.select, document.fresh = document.select, None, False
+        document.listing = shard.listing
+        self._set_request_log(shard.tape)
+        self.opened.emit(shard)
+        self.begun.emit()
+        self.arrived.emit(select)
+        self.changed.emit()
+
+    def reload(self) -> Job | None:
+        document = self.current
+        return self.open(document.request, select=document.selection.span) if document.request.uri else None
+
+    # --- opening in tabs ---
 
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
         """Open a request in a new tab; None if it is open already (then it is shown), or if the user is asked first."""
-        there = next((one for one in self.documents if _alike(request, one.request)), None)
+        there = next((one for one in self.all if _alike(request, one.request)), None)
         if there is not None:
             if front:
                 self.show(there)
-                if select is not None and self.document is there:
-                    self._arrive(select)
+                if select is not None and self.current is there:
+                    self.arrived.emit(select)
             return None
         coming = next((one for one in self._coming if _alike(request, one.request)), None)
         if coming is not None:
@@ -153,14 +446,16 @@ class Documents(OpenedShard):
             return None
         if front and self._stays_here(request):
             return self.open(request, select=select, agreed=agreed)
-        if not self._can_open_more():
+        if len(self.all) + len(self._coming) >= MOST_OPEN:
+            self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
             return None
-        return self._open_beside(request, select, front, agreed)
+        return self._open_beside(self._with_way(request), select, front, agreed)
 
     def _stays_here(self, request: OpenRequest) -> bool:
-        """Return whether the request replaces the shown document: the same file, read with other options."""
-        same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
-        return self.shard is not None and not self._coming and same
+        """Return whether the request replaces the current document: the same file, read with other options."""
+        now = self.current.request
+        same = _same_place(request.link, now.link) and not now.sandbox and not request.sandbox
+        return self.current.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
         if front:
@@ -171,195 +466,178 @@ class Documents(OpenedShard):
         for number, (request, select) in enumerate(files):
             self.open_tab(request, select, front=number == current)
 
-    def _can_open_more(self) -> bool:
-        if len(self.documents) + len(self._coming) < MOST_OPEN:
-            return True
-        self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
-        return False
-
     def _open_beside(self, request: OpenRequest, select: Span | None, front: bool, agreed: bool) -> Job:
-        request = self._with_way(request)
-        request_log = RequestLog() if request.is_remote else None
         document = Document(request, select=select)
         self._expect(document, front=front)
 
-        def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
+        def done(found: Opened | None, error: BaseException | None) -> None:
             was_front = self._coming.pop(document)
-            self.ended.emit(request.shown)
+            waits = any(self._coming.values())
+            shard = self.current.shard
             if found is not None:
                 document.shard, document.request = found
                 self._add(document)
-                alone = self.shard is None and not any(self._coming.values())
-                if alone or (was_front and self.may_show()):
+                self.changed.emit()
+                if (shard is None and not waits) or (was_front and self.may_show()):
                     self.show(document)
             else:
-                self._set_request_log(self.shard.tape if self.shard is not None else None)
+                self._set_request_log(shard.tape if shard is not None else None)
                 if not isinstance(error, Cancelled):
                     again = partial(self.open_tab, select=select)
                     self._errors_due.append(partial(self._not_opened, request, error, again))
-                if self.shard is None and self.documents and not any(self._coming.values()):
-                    self.show(self.documents[0])
+                if shard is None and self.all and not waits:
+                    self.show(self.all[0])
             # Showing a document removes the notices, so errors are reported afterwards.
             while self._errors_due and not any(self._coming.values()):
                 self._errors_due.pop(0)()
 
-        if front:
-            self.opening.emit(request.shown)
-            if request_log is not None:
-                self._set_request_log(request_log)
-        return self.jobs.submit(
-            self._opener(request, request_log, agreed=agreed),
-            key="open",
-            priority=JobPriority.SCREEN if front else JobPriority.SELECTED,
-            done=done,
-            discard=lambda found: found[0].close(),
-            scope=document,
-        )
+        return self._start(request, done, agreed=agreed, front=front, beside=document)
 
-    def _add(self, document: Document) -> None:
-        at = len(self.documents)
-        while at and self.documents[at - 1].number > document.number:
-            at -= 1
-        self.documents.insert(at, document)
-        self.documents_changed.emit()
+    # --- showing another one ---
 
-    def _take(self, shard: Shard, request: OpenRequest) -> None:
-        document = self.document
-        if document not in self.documents:
-            document.number = next(_numbers)
-        document.shard, document.request, document.fresh = shard, request, False
-        super()._take(shard, request)
-        if document in self.documents:
-            self.documents_changed.emit()
-        else:
-            self._add(document)
+    def keep_view(self, name: str, view: ViewStateOwner) -> None:
+        self._keepers[name] = view
 
-    # --- switching ---
+    def show_shard(self, shard: Shard) -> bool:
+        document = next((one for one in self.all if one.shard is shard), None)
+        if document is not None:
+            self.show(document)
+        return self.current.shard is shard
 
     def show(self, document: Document) -> None:
-        if document is self.document or document not in self.documents or document.shard is None:
+        if document is self.current or document not in self.all or document.shard is None:
             return
-        self._park()
+        self._leave()
         self._bring(document)
 
     def step(self, by: int) -> None:
-        if self.document in self.documents:
-            at = self.documents.index(self.document) + by
-            self.show(self.documents[at % len(self.documents)])
+        if self.current in self.all:
+            self.show(self.all[(self.all.index(self.current) + by) % len(self.all)])
 
     def move(self, start: int, stop: int) -> None:
-        self.documents.insert(stop, self.documents.pop(start))
-        self.documents_changed.emit()
+        self.all.insert(stop, self.all.pop(start))
+        self.changed.emit()
 
-    def _park(self) -> None:
-        """Store the state of the shown document and cancel its jobs, except those with `lasting` or `parks`."""
-        document = self.document
-        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
-        if self.shard is None:
+    def _leave(self) -> None:
+        """Keep the states of views, and cancel the jobs of the current document, except those that go on."""
+        document = self.current
+        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.background)
+        if document.shard is None:
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
         document.unsaved = self.unsaved
-        document.state = {name: getattr(self, name) for name in self.PARKED}
-        self._watch.stop()
-        self.shard = None
+        self.set_typed(None)  # its view opens them again when the document is shown
+        self._set_current(Document(document.request))
         self.replacing = self.switching = True
-        self._reset()
         self.closed.emit()
         self.replacing = self.switching = False
 
     def _bring(self, document: Document) -> None:
-        shard = document.shard
-        assert shard is not None
-        self.document = self.jobs.scope = document
+        self._set_current(document)
         if document.fresh:
-            select, document.select = document.select, None
-            self._take(shard, document.request)
-            self._arrive(select)
+            self._begin()
             return
-        self.shard, self.request = shard, document.request
+        assert document.shard is not None
+        self._set_request_log(document.shard.tape)
         self.switching = True
-        for name, value in document.state.items():
-            setattr(self, name, value)
-        self._set_request_log(shard.tape)
-        self.opened.emit(shard)
-        if shard.source is not None:
-            self._watch.start(shard.source)
+        self.opened.emit(document.shard)
         for name, state in document.views.items():
             self._keepers[name].restore_view_state(state)
-        document.state, document.views, document.unsaved = {}, {}, False
-        self._emit_state()
+        document.views, document.unsaved = {}, False
+        self.returned.emit()
         self.switching = False
         mail, document.mail = document.mail, []
         for deliver in mail:
             deliver()
         self.switched.emit()
-        self.documents_changed.emit()
-        self.check_source()
+        self.changed.emit()
 
-    def _emit_state(self) -> None:
-        self.index_changed.emit(self.index_state)
-        if self.index_state is IndexState.LOADED:
-            self.index_loaded.emit()
-        if self.trouble is not None:
-            self.source_trouble.emit(self.trouble)
+    def _set_current(self, document: Document) -> None:
+        self.current = self.jobs.scope = document
+
+    def _set_request_log(self, request_log: RequestLog | None) -> None:
+        if request_log is not self.request_log:
+            self.request_log = request_log
+            self.request_log_changed.emit(request_log)
+
+    # --- unsaved changes ---
+
+    def add_unsaved(self, unsaved: Callable[[], bool]) -> None:
+        self._unsaved.append(unsaved)
+
+    @property
+    def unsaved(self) -> bool:
+        return any(unsaved() for unsaved in self._unsaved)
+
+    @property
+    def unsaved_document(self) -> Document | None:
+        return next((one for one in self.all if one.unsaved and one is not self.current), None)
 
     # --- closing ---
 
     def close(self) -> None:
-        if self.shard is not None and self.may_leave(None, self._dismiss):
+        if self.current.shard is not None and self.may_leave(None, self._dismiss):
             self._dismiss()
 
     def close_document(self, document: Document) -> None:
         """Close a document; one with unsaved changes is shown first, and the user confirms."""
         if document.unsaved:
             self.show(document)
-        if document is self.document:
+        if document is self.current:
             self.close()
-        elif document in self.documents:
-            self._drop(document)
-            self.documents_changed.emit()
+        elif document in self.all:
+            self._forget(document)
+            self._end(document)
+            self.changed.emit()
 
     def close_all(self) -> None:
-        for document in [one for one in self.documents if one is not self.document]:
-            self._drop(document)
+        for document in [one for one in self.all if one is not self.current]:
+            self._forget(document)
+            self._end(document)
         self._close()
-        self.documents.clear()
-        self.documents_changed.emit()
-
-    @property
-    def unsaved_document(self) -> Document | None:
-        return next((one for one in self.documents if one.unsaved and one is not self.document), None)
+        self.all.clear()
+        self.changed.emit()
 
     def _dismiss(self) -> None:
-        document = self.document
-        if self.shard is None:
+        document = self.current
+        if document.shard is None:
             return
-        self._remember(document, self._selected_span())
-        at = self.documents.index(document)
-        self.documents.remove(document)
-        beside = self.documents[min(at, len(self.documents) - 1)] if self.documents else None
+        at = self.all.index(document)
+        self._forget(document)
+        beside = self.all[min(at, len(self.all) - 1)] if self.all else None
         self.replacing = beside is not None
         self._close()
         self.replacing = False
         if beside is not None:
             self._bring(beside)
         else:
-            self.document = self.jobs.scope = Document()
-        self.documents_changed.emit()
+            self._set_current(Document())
+        self.changed.emit()
 
-    def _drop(self, document: Document) -> None:
-        self.documents.remove(document)
-        shard = document.shard
-        assert shard is not None
-        self._remember(document, self._parked_span(document))
-        self.jobs.cancel_all(then=partial(self._release, shard), scope=document)
-        document.state, document.views, document.mail = {}, {}, []
+    def _close(self) -> None:
+        """Close the file of the current document, and announce it."""
+        if self.current.shard is not None:
+            self._end(self.current)
+            self._set_request_log(None)
+            self.closed.emit()
 
-    def _selected_span(self) -> Span | None:
-        return None
+    def _end(self, document: Document) -> None:
+        """Cancel the jobs of a document; its source is closed when the last one has ended."""
+        self.jobs.cancel_all(scope=document)
+        for shard in (document.shard, document.typed):
+            if shard is not None:
+                self.jobs.call_after(partial(self._release, shard), document)
+        document.reset()
 
-    def _parked_span(self, document: Document) -> Span | None:
-        return document.select
+    def _release(self, shard: Shard) -> None:
+        """Close a shard that no job reads, in a job: its decompression process may take time to end."""
+
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                # The job was cancelled because the window closes.
+                shard.close()
+
+        self.jobs.submit(lambda _: shard.close(), priority=JobPriority.PREFETCH, lasting=True, done=done)
 
     # --- closed tabs ---
 
@@ -369,11 +647,13 @@ class Documents(OpenedShard):
 
     def reopen(self) -> None:
         if self._closed_requests:
-            request, span = self._closed_requests.pop()
-            self.open_tab(request, span)
-            self.documents_changed.emit()
+            self.open_tab(*self._closed_requests.pop())
+            self.changed.emit()
 
-    def _remember(self, document: Document, span: Span | None) -> None:
+    def _forget(self, document: Document) -> None:
+        """Take a document off the tabs, and note its request for `reopen`."""
+        self.all.remove(document)
         # The changes of a sandbox were dropped, or saved as a copy.
-        self._closed_requests.append((document.request.without_changes(), span))
+        place = document.selection.span or document.select
+        self._closed_requests.append((document.request.without_changes(), place))
         del self._closed_requests[:-MOST_CLOSED]

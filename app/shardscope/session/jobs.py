@@ -22,8 +22,7 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 from shardcore import Cancelled
 from shardcore.model.budget import budgeted
 from shardcore.progress import stopped_by
-from shardcore.sources.base import ReadPriority as Soon
-from shardcore.sources.base import wanted
+from shardcore.sources.base import ReadPriority, wanted
 
 IO_THREADS = 12
 """Number of threads for jobs that mostly wait for bytes."""
@@ -43,19 +42,12 @@ class Pool(Enum):
 
 
 class JobPriority(IntEnum):
+    """The reads of a job in a remote source have the `ReadPriority` of the same name."""
+
     SCAN = 0
     PREFETCH = 1
     SELECTED = 2
     SCREEN = 3
-
-
-_SOON = {
-    JobPriority.SCREEN: Soon.SCREEN,
-    JobPriority.SELECTED: Soon.SELECTED,
-    JobPriority.PREFETCH: Soon.PREFETCH,
-    JobPriority.SCAN: Soon.SCAN,
-}
-"""Priority of the reads of a job in a remote source."""
 
 
 class JobState(Enum):
@@ -78,15 +70,18 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it. Its submitter sets `parks`, `completes`, `resume` and `note`.
+    """One unit of work, and the handle to cancel it.
+
+    Its submitter sets `background`, `completes`, `resume` and `note`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        generation: Number of the opening in the document (`scope`) during which the job was submitted.
+        number: Jobs submitted later have a higher one.
+        scope: The document of the job.
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
-        parks: Whether the job continues, and keeps its result, while its document is parked.
+        background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
         started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
     """
@@ -96,16 +91,16 @@ class Job:
     key: object
     title: str
     lasting: bool
-    generation: int
     number: int
-    priority: JobPriority = JobPriority.SELECTED
-    scope: object = None
+    priority: JobPriority
+    scope: object
+    _slot: tuple[object, object]
     state: JobState = JobState.WAITING
     done_amount: int = 0
     total_amount: int = 0
     error: BaseException | None = None
     note: str = ""
-    parks: bool = False
+    background: bool = False
     completes: bool = False
     resume: Callable[[], object] | None = None
     started: float = 0.0
@@ -132,7 +127,7 @@ class Job:
         now = time.monotonic()
         if self.title and (now - self._reported >= PROGRESS_SECONDS or done == total):
             self._reported = now
-            self._jobs._emit_progress(self)
+            self._jobs._courier.progressed.emit(self)
 
 
 class _Courier(QObject):
@@ -169,7 +164,6 @@ class Jobs(QObject):
     def __init__(self, parent: QObject | None = None, *, io: int = IO_THREADS, cpu: int = CPU_THREADS) -> None:
         super().__init__(parent)
         self.scope: object = None
-        self.generation = 0
         self.submitted = 0
         self.reported = 0
         self._lock = threading.Lock()
@@ -178,7 +172,7 @@ class Jobs(QObject):
         self._waiting: dict[Pool, list[tuple[int, int, Job]]] = {pool: [] for pool in Pool}
         self._newest: dict[tuple[object, object], Job] = {}
         self._open: dict[Job, tuple[Done | None, Callable[[Any], None] | None]] = {}
-        self._after: list[tuple[object, int, Callable[[], None]]] = []
+        self._after: list[tuple[object, int, Callable[[], object]]] = []
         self._courier = _Courier()
         self._news: deque[tuple[Job, Any, BaseException | None]] = deque()
         self._courier.reported.connect(self._deliver_all, Qt.ConnectionType.QueuedConnection)
@@ -207,11 +201,12 @@ class Jobs(QObject):
         - `discard(result)` releases the resources of a result that arrives after cancellation
         """
         scope = self.scope if scope is None else scope
-        job = Job(self, work, key, title, lasting, self.generation, next(self._numbers), priority, scope)
+        slot = None if lasting and not title else scope, key
+        job = Job(self, work, key, title, lasting, next(self._numbers), priority, scope, slot)
         if key is not None:
-            if (older := self._newest.get(_named(job))) is not None:
+            if (older := self._newest.get(slot)) is not None:
                 older.cancel()
-            self._newest[_named(job)] = job
+            self._newest[slot] = job
         self._open[job] = (done, discard)
         self.submitted += 1
         if title:
@@ -231,20 +226,19 @@ class Jobs(QObject):
     def open_jobs(self) -> tuple[Job, ...]:
         return tuple(self._open)
 
-    def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
-        """Cancel the jobs of a document, except lasting ones, and begin a new generation.
+    def cancel_all(self, then: Callable[[], object] | None = None, scope: object = None) -> None:
+        """Cancel the jobs of a document, except lasting ones.
 
-        `then` is called on the GUI thread when all earlier jobs, including lasting ones, have reported.
+        `then` is called on the GUI thread when all jobs until now, including lasting ones, have reported.
         """
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
-        self.call_after(then or (lambda: None), scope)
+        if then is not None:
+            self.call_after(then, scope)
 
-    def call_after(self, then: Callable[[], None], scope: object = None) -> None:
-        """Begin a new generation, and call `then` once the earlier jobs have reported; cancels nothing."""
-        scope = self.scope if scope is None else scope
-        self._after.append((scope, self.generation, then))
-        self.generation += 1
+    def call_after(self, then: Callable[[], object], scope: object = None) -> None:
+        """Call `then` once all jobs of a document until now have reported; cancels nothing."""
+        self._after.append((self.scope if scope is None else scope, next(self._numbers), then))
         self._call_after()
 
     def cancel_where(self, chosen: Callable[[Job], bool]) -> None:
@@ -280,7 +274,7 @@ class Jobs(QObject):
             job.state = JobState.RUNNING
             job.started = time.monotonic()
         if job.title:
-            self._emit_progress(job)
+            self._courier.progressed.emit(job)
         result: Any = None
         error: BaseException | None = None
         try:
@@ -289,12 +283,13 @@ class Jobs(QObject):
             # A job with a title shows progress and can be stopped, so its work may grow with its output.
             # With `unread=False`, unforeseen errors before the first read are bugs of the window and pass unchanged.
             within = budgeted(taking=bool(job.title), unread=False)
-            with stopped_by(job.check), wanted(_SOON[job.priority]), within:
+            with stopped_by(job.check), wanted(ReadPriority[job.priority.name]), within:
                 result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised
         self._end(job, error)
-        self._report(job, result, error)
+        self._news.append((job, result, error))
+        self._courier.reported.emit()
 
     def _end(self, job: Job, error: BaseException | None) -> None:
         job.error = error
@@ -304,13 +299,6 @@ class Jobs(QObject):
         else:
             job.state = JobState.CANCELLED if isinstance(error, Cancelled) else JobState.FAILED
 
-    def _report(self, job: Job, result: Any, error: BaseException | None) -> None:
-        self._news.append((job, result, error))
-        self._courier.reported.emit()
-
-    def _emit_progress(self, job: Job) -> None:
-        self._courier.progressed.emit(job)
-
     def _cancel(self, job: Job) -> None:
         job._cancel.set()
         with self._lock:
@@ -318,7 +306,8 @@ class Jobs(QObject):
                 return
             job._work = None
             self._end(job, Cancelled())
-        self._report(job, None, job.error)
+        self._news.append((job, None, job.error))
+        self._courier.reported.emit()
 
     # --- on the GUI thread ---
 
@@ -329,9 +318,9 @@ class Jobs(QObject):
     def _deliver(self, job: Job, result: Any, error: BaseException | None) -> None:
         done, discard = self._open.pop(job)
         self.reported += 1
-        if self._newest.get(_named(job)) is job:
-            del self._newest[_named(job)]
-        if error is None and job.cancelled:
+        if job.key is not None and self._newest.get(job._slot) is job:
+            del self._newest[job._slot]
+        if error is None and job._cancel.is_set():
             if discard is not None:
                 discard(result)
             result, error = None, Cancelled()
@@ -347,27 +336,19 @@ class Jobs(QObject):
         finally:
             if job.title:
                 self.changed.emit(job)
-            self._call_after()
+            if self._after:
+                self._call_after()
 
     def _deliver_progress(self, job: Job) -> None:
         if job in self._open:
             self.changed.emit(job)
 
     def _call_after(self) -> None:
-        waits = [one for one in self._after if any(_before(job, one[0], one[1]) for job in self._open)]
-        ready = [then for scope, generation, then in self._after if (scope, generation, then) not in waits]
+        waits = [one for one in self._after if any(job.scope is one[0] and job.number < one[1] for job in self._open)]
+        ready = [one[2] for one in self._after if one not in waits]
         self._after = waits
         for then in ready:
             then()
-
-
-def _named(job: Job) -> tuple[object, object]:
-    """Return the scope in which the key of a job is unique, and the key."""
-    return None if job.lasting and not job.title else job.scope, job.key
-
-
-def _before(job: Job, scope: object, generation: int) -> bool:
-    return job.scope is scope and job.generation <= generation
 
 
 def alive(callback: Callable[..., Any]) -> bool:

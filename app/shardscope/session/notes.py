@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from threading import Lock
 
@@ -22,9 +23,10 @@ from shardcore.operations.notes import (
     remove_notes,
 )
 from shardcore.writing.temporary import write_whole
+from shardscope.session.documents import Documents
 from shardscope.session.error_messages import error_text
+from shardscope.session.index import DocumentIndex
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.opened_shard import OpenedShard
 
 MOST_PLACES = 1000
 """Maximum number of notes whose fields are looked up."""
@@ -41,9 +43,9 @@ class SessionNotes(QObject):
     """The notes or the names of their fields changed."""
     added = Signal(object)
 
-    def __init__(self, session: OpenedShard) -> None:
-        super().__init__(session)
-        self._session = session
+    def __init__(self, documents: Documents, index: DocumentIndex) -> None:
+        super().__init__(documents)
+        self._documents = documents
         self._writing = Lock()
         self.book: NoteBook | None = None
         self._stored: list[NoteBook] = []
@@ -51,9 +53,9 @@ class SessionNotes(QObject):
         self.places: dict[Span, str] = {}
         self.removed: tuple[Note, ...] = ()
         self._before: tuple[str, tuple[Note, ...]] = ("", ())
-        session.opened.connect(lambda _: self.load())
-        session.closed.connect(self._closed)
-        session.index_loaded.connect(self._name_places)
+        documents.opened.connect(lambda _: self.load())
+        documents.closed.connect(self._closed)
+        index.loaded.connect(self._name_places)
 
     @property
     def all(self) -> tuple[Note, ...]:
@@ -61,7 +63,7 @@ class SessionNotes(QObject):
 
     @property
     def can_change(self) -> bool:
-        return self.book is not None and not self._session.request.sandbox
+        return self.book is not None and not self._documents.current.request.sandbox
 
     @property
     def warning(self) -> str:
@@ -69,7 +71,7 @@ class SessionNotes(QObject):
             return self.error
         if self.book is not None and self.book.changed:
             return self.tr("The file has changed since these notes were written: offsets may no longer match.")
-        if self.book is not None and self._session.request.sandbox:
+        if self.book is not None and self._documents.current.request.sandbox:
             return self.tr("Notes are read-only in the sandbox")
         return ""
 
@@ -83,7 +85,8 @@ class SessionNotes(QObject):
         """Read the notes in a job; if an edited file is reloaded, its notes are kept."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
-        carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
+        request = self._documents.current.request
+        carried = before if link == request.link and not request.sandbox else ()
 
         def failed(error: BaseException) -> None:
             self.error = error_text(error)
@@ -93,7 +96,7 @@ class SessionNotes(QObject):
             self._stored = [book]
             self._take(book)
 
-        self._session.ask(
+        self._documents.ask(
             lambda shard, _: carry_notes(shard, open_notes(shard), carried),
             take,
             failed=failed,
@@ -119,13 +122,10 @@ class SessionNotes(QObject):
 
     def restore(self) -> None:
         gone, self.removed = self.removed, ()
-
-        def work(shard: Shard, book: NoteBook) -> NoteBook:
-            for note in gone:
-                book = add_note(shard, book, note)
-            return book
-
-        self._change(work, self.tr("Cannot restore the note"))
+        self._change(
+            lambda shard, book: reduce(lambda into, note: add_note(shard, into, note), gone, book),
+            self.tr("Cannot restore the note"),
+        )
 
     def set_beside(self, beside: bool) -> None:
         self._change(
@@ -143,9 +143,9 @@ class SessionNotes(QObject):
         def work(shard: Shard, _: Job) -> int:
             return write_whole(path, [notes_markdown(shard, book).encode("utf-8", "surrogateescape")], force=True)
 
-        self._session.ask(
+        self._documents.ask(
             work,
-            lambda _: self._session.say(self.tr("Notes written to {0}").format(path)),
+            lambda _: self._documents.say(self.tr("Notes written to {0}").format(path)),
             failed=self.tr("Cannot write the notes"),
         )
 
@@ -181,13 +181,13 @@ class SessionNotes(QObject):
             then()
 
         def fail(error: BaseException) -> None:
-            self._session.report_error(what, error)
+            self._documents.report_error(what, error)
             failed()
 
-        job = self._session.ask(locked, take, failed=fail)
+        job = self._documents.ask(locked, take, failed=fail)
         if job is not None:
             # The note is stored even if the tab or the window is closed now.
-            job.lasting = job.parks = job.completes = True
+            job.lasting = job.background = job.completes = True
 
     def _take(self, book: NoteBook) -> None:
         self.book, self.error = book, ""
@@ -210,12 +210,12 @@ class SessionNotes(QObject):
             self.places = found
             self.changed.emit()
 
-        self._session.ask(work, take, key=("note places", self), priority=JobPriority.PREFETCH)
+        self._documents.ask(work, take, key=("note places", self), priority=JobPriority.PREFETCH)
 
     def _closed(self) -> None:
-        session = self._session
-        if session.replacing and not session.request.sandbox:
-            self._before = session.request.link, self.all
+        request = self._documents.current.request
+        if self._documents.replacing and not request.sandbox:
+            self._before = request.link, self.all
         self._forget()
 
     def _forget(self) -> None:

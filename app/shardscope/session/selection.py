@@ -1,22 +1,28 @@
-"""Selection of bytes, node and object, and jobs that complete it. No Qt here."""
+"""Selection of bytes, node and object, and its history. No Qt here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.model.node import named, nearest_row
 from shardcore.model.span import SourceName
 from shardscope.session.error_messages import error_text
 
+MOST = 200
+
+NEAR = 1024
+"""Distance in bytes up to which a selection replaces the last entry of the history."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selected bytes, node and object. It is announced at once, and again when it is complete.
+    """Selected bytes, node and object.
 
     Attributes:
         span: The bytes; None if the file, or a row without bytes, is selected.
-        path: Nodes from the source to the smallest one that holds all bytes; empty until it is known.
+        path: Nodes from the source to the smallest one that holds all bytes; empty until it is resolved.
+        complete: Whether it is resolved.
         origin: The selecting view, so that it recognises its own selection.
     """
 
@@ -33,8 +39,16 @@ class Selection:
         return self.span is None and self.row is None
 
 
+def resolve(shard: Shard, chosen: Selection) -> Selection:
+    """Return the complete selection; reads, so call it in a job."""
+    if chosen.row is not None and not (chosen.span and chosen.path):
+        found = of_row(shard, chosen.row)
+    else:
+        found = of_span(shard, chosen.span or Span("", 0, 0), chosen.path)
+    return replace(found, origin=chosen.origin)
+
+
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
-    """Return the complete selection of some bytes; reads, so call it in a job."""
     error = ""
     if not path:
         path, error = _path_to(shard, span)
@@ -84,3 +98,52 @@ def _ref(shard: Shard, row: int | None) -> ObjectRef | None:
         return shard.objects.ref(row)
     except ShardError:
         return None
+
+
+class History:
+    """Selections of a document, to go back and forward."""
+
+    def __init__(self) -> None:
+        self._places: list[Selection] = []
+        self._at = -1
+        self._away = False
+
+    def can_go(self, step: int) -> bool:
+        return 0 <= self._at + step + self._returns(step) < len(self._places)
+
+    def go(self, step: int) -> Selection:
+        self._at += step + self._returns(step)
+        self._away = False
+        return self._places[self._at]
+
+    def leave(self, chosen: Selection) -> None:
+        """Note a selection that is not an entry: going back returns to the current entry."""
+        place = self._places[self._at] if self._at >= 0 else chosen
+        self._away = chosen != place and chosen.span != place.span
+
+    def _returns(self, step: int) -> int:
+        return int(self._away and step < 0)
+
+    def add(self, chosen: Selection) -> None:
+        """Add a selection after the current entry and drop later entries. It replaces a last entry close to it."""
+        self._away = False
+        del self._places[self._at + 1 :]
+        if self._places and _near(self._places[-1], chosen):
+            self._places[-1] = chosen
+        else:
+            self._places.append(chosen)
+            del self._places[: -MOST or None]
+        self._at = len(self._places) - 1
+
+    def complete(self, chosen: Selection, found: Selection) -> None:
+        if self._places and self._places[self._at] is chosen:
+            self._places[self._at] = found
+
+
+def _near(last: Selection, chosen: Selection) -> bool:
+    if last.span is None or chosen.span is None:
+        return last.row == chosen.row and last.span is chosen.span
+    if last.row is not None and chosen.row is not None:
+        return last.row == chosen.row
+    same_source = last.span.source == chosen.span.source
+    return same_source and abs(last.span.start - chosen.span.start) <= NEAR

@@ -1,4 +1,4 @@
-"""Signals of hidden panels, deferred until the panel is shown."""
+"""Signals for panels, which follow them only while they are visible."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
-    """Calls a slot while a widget is visible; when it is shown, delivers the last signal it missed."""
+    """Calls a slot while a widget is visible; when it is shown, delivers the last signal it missed.
 
-    def __init__(self, signal: SignalInstance, widget: QWidget, slot: Callable[[Any], object]) -> None:
+    The slot is not called for a selection that the widget made itself (its `origin`), unless `own` is True.
+    """
+
+    def __init__(
+        self, signal: SignalInstance, widget: QWidget, slot: Callable[..., object], *, own: bool = False
+    ) -> None:
         super().__init__(widget)
-        self._widget, self._slot = widget, slot
-        self._missed: list[Any] = []
+        self._widget, self._slot, self._own = widget, slot, own
+        self._missed: tuple[Any, ...] | None = None
         signal.connect(self._emitted)
         widget.installEventFilter(self)
 
-    def _emitted(self, argument: Any) -> None:
-        if self._widget.isVisible():
-            self._slot(argument)
+    def _emitted(self, *arguments: Any) -> None:
+        if not self._own and arguments and getattr(arguments[0], "origin", None) is self._widget:
+            self._missed = None
+        elif self._widget.isVisible():
+            self._slot(*arguments)
         else:
-            self._missed = [argument]
+            self._missed = arguments
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Show and self._missed:
-            self._slot(self._missed.pop())
+        if self._missed is not None and event.type() == QEvent.Type.Show:
+            missed, self._missed = self._missed, None
+            self._slot(*missed)
         return False

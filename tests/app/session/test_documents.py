@@ -42,13 +42,13 @@ def beside(session: Session, qtbot: QtBot, path: Path) -> Document:
     """Opens a file beside what is open, and waits for its index."""
     with qtbot.waitSignal(session.opened):
         session.open_tab(request(path))
-    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED))
+    qtbot.waitUntil(lambda: session.index.state in (IndexState.LOADED, IndexState.FAILED))
     return session.document
 
 
 def names(session: Session) -> list[str]:
     """The names of the documents, in the order of their tabs."""
-    return [document.request.name for document in session.documents]
+    return [document.request.name for document in session.documents.all]
 
 
 # --- opening ---
@@ -56,21 +56,21 @@ def names(session: Session) -> list[str]:
 
 def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small: Path) -> None:
     assert two.open_tab(request(small), Span("", 72, 80)) is None
-    assert two.document is two.documents[0]
-    assert len(two.documents) == 2
+    assert two.document is two.documents.all[0]
+    assert len(two.documents.all) == 2
     assert two.selection.span == Span("", 72, 80)
 
 
 def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: QtBot, small: Path) -> None:
     shown = ["small.shard", "one.shard", "medium.shard", "legacy.shard"]
-    session.open_tabs([(request(small.with_name(name)), None) for name in shown])
-    qtbot.waitUntil(lambda: len(session.documents) == 4 and session.shard is not None)
+    session.documents.open_tabs([(request(small.with_name(name)), None) for name in shown])
+    qtbot.waitUntil(lambda: len(session.documents.all) == 4 and session.shard is not None)
     assert names(session) == shown
-    assert session.document is session.documents[0]
+    assert session.document is session.documents.all[0]
 
 
 def test_the_next_is_shown_where_the_first_of_several_is_gone(session: Session, qtbot: QtBot, small: Path) -> None:
-    session.open_tabs([(request(small.with_name("gone")), None), (request(small), None)])
+    session.documents.open_tabs([(request(small.with_name("gone")), None), (request(small), None)])
     qtbot.waitUntil(lambda: session.shard is not None)
     assert names(session) == ["small.shard"]
 
@@ -103,30 +103,30 @@ def test_none_of_several_requests_is_lost(
     monkeypatch.setattr(OpenRequest, "open", slow)
     for name, front in requests:
         session.open_tab(request(small.with_name(f"{name}.shard")), front=front)
-    qtbot.waitUntil(lambda: len(session.documents) == len(wanted) - 1)
+    qtbot.waitUntil(lambda: len(session.documents.all) == len(wanted) - 1)
     free.set()
-    qtbot.waitUntil(lambda: len(session.documents) == len(wanted))
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED)
+    qtbot.waitUntil(lambda: len(session.documents.all) == len(wanted))
+    qtbot.waitUntil(lambda: session.index.state is IndexState.LOADED)
     assert names(session) == wanted
     assert session.request.name == shown
 
 
 def test_a_file_behind_is_opened_but_not_announced(two: Session, qtbot: QtBot, small: Path) -> None:
     switched: list[bool] = []
-    two.opened.connect(lambda _: switched.append(two.switching))
+    two.opened.connect(lambda _: switched.append(two.documents.switching))
     two.open_tab(request(small.with_name("medium.shard")), front=False)
-    qtbot.waitUntil(lambda: len(two.documents) == 3)
+    qtbot.waitUntil(lambda: len(two.documents.all) == 3)
     assert two.request.name == "one.shard"
     assert switched == []
-    two.show(two.documents[2])
+    two.documents.show(two.documents.all[2])
     assert switched == [False]
-    qtbot.waitUntil(lambda: two.index_state is IndexState.LOADED)
+    qtbot.waitUntil(lambda: two.index.state is IndexState.LOADED)
 
 
 def test_nothing_comes_to_the_front_over_a_question(two: Session, qtbot: QtBot, small: Path) -> None:
-    two.may_show = lambda: False
+    two.documents.may_show = lambda: False
     two.open_tab(request(small.with_name("medium.shard")))
-    qtbot.waitUntil(lambda: len(two.documents) == 3)
+    qtbot.waitUntil(lambda: len(two.documents.all) == 3)
     assert two.request.name == "one.shard"
 
 
@@ -134,30 +134,41 @@ def test_nothing_comes_to_the_front_over_a_question(two: Session, qtbot: QtBot, 
 
 
 def test_everything_known_of_a_document_is_found_again(two: Session, qtbot: QtBot) -> None:
-    first, second = two.documents
-    two.show(first)
+    first, second = two.documents.all
+    two.documents.show(first)
     key = str(two.shard.objects.keys[0])
-    two.verify(Depth.INDEX)
-    qtbot.waitUntil(lambda: two.report is not None)
-    two.look_up(key)
-    qtbot.waitUntil(lambda: two.walk.steps > 2)
-    two.go_to_step(2)
+    two.verification.start(Depth.INDEX)
+    qtbot.waitUntil(lambda: two.verification.report is not None)
+    two.lookup.start(key)
+    qtbot.waitUntil(lambda: two.lookup.walk.steps > 2)
+    two.lookup.go_to_step(2)
     two.select_span(Span("", 72, 80))
     two.select_span(Span("", 4500, 4540))
     qtbot.waitUntil(lambda: two.selection.complete)
-    two.find_references()
-    qtbot.waitUntil(lambda: two.question is not None and two.question.references is not None)
-    report, question, highlights, arrows = two.report, two.question, two.highlights, two.arrows
-    two.show(second)
-    assert (two.report, two.question, two.walk.key, two.highlights, two.arrows) == (None, None, "", (), ())
-    assert not two.can_go_back
-    two.show(first)
-    assert two.report is report
-    assert two.question is question
-    assert (two.highlights, two.arrows) == (highlights, arrows)
-    assert (two.walk.key, two.walk.step) == (key, 2)
+    two.references.find()
+    qtbot.waitUntil(lambda: two.references.question is not None and two.references.question.references is not None)
+    report, question, highlights, arrows = (
+        two.verification.report,
+        two.references.question,
+        two.lookup.highlights,
+        two.lookup.arrows,
+    )
+    two.documents.show(second)
+    assert (
+        two.verification.report,
+        two.references.question,
+        two.lookup.walk.key,
+        two.lookup.highlights,
+        two.lookup.arrows,
+    ) == (None, None, "", (), ())
+    assert not two.selector.can_go_back
+    two.documents.show(first)
+    assert two.verification.report is report
+    assert two.references.question is question
+    assert (two.lookup.highlights, two.lookup.arrows) == (highlights, arrows)
+    assert (two.lookup.walk.key, two.lookup.walk.step) == (key, 2)
     assert two.selection.span == Span("", 4500, 4540)
-    two.back()
+    two.selector.back()
     assert two.selection.span == Span("", 72, 80)
 
 
@@ -174,21 +185,21 @@ def test_jobs_that_only_feed_the_screen_end_with_a_switch(two: Session, qtbot: Q
 
     two.ask(work, taken.append, key="screen")
     qtbot.waitUntil(started.is_set)
-    two.show(two.documents[0])
+    two.documents.show(two.documents.all[0])
     qtbot.waitUntil(lambda: not two.jobs.open_jobs)
-    two.show(two.documents[1])
+    two.documents.show(two.documents.all[1])
     assert taken == []
 
 
 def test_a_lookup_that_was_not_answered_is_answered_on_return(two: Session, qtbot: QtBot) -> None:
-    first, second = two.documents
-    two.show(first)
+    first, second = two.documents.all
+    two.documents.show(first)
     key = str(two.shard.objects.keys[0])
-    two.look_up(key)
-    two.show(second)
-    two.show(first)
-    qtbot.waitUntil(lambda: two.walk.steps > 0)
-    assert two.walk.key == key
+    two.lookup.start(key)
+    two.documents.show(second)
+    two.documents.show(first)
+    qtbot.waitUntil(lambda: two.lookup.walk.steps > 0)
+    assert two.lookup.walk.key == key
 
 
 def test_a_parked_file_that_changes_is_noticed_on_return(
@@ -200,12 +211,12 @@ def test_a_parked_file_that_changes_is_noticed_on_return(
     beside(session, qtbot, small)
     path.write_bytes(b"something else")
     os.utime(path, ns=(1, 1))
-    assert session.trouble is None
-    session.show(session.documents[0])
-    qtbot.waitUntil(lambda: session.trouble is not None)
-    session.show(session.documents[1])
-    assert session.trouble is None
-    assert session.documents[0].troubled
+    assert session.document.trouble is None
+    session.documents.show(session.documents.all[0])
+    qtbot.waitUntil(lambda: session.document.trouble is not None)
+    session.documents.show(session.documents.all[1])
+    assert session.document.trouble is None
+    assert session.documents.all[0].troubled
 
 
 # --- closing ---
@@ -213,56 +224,56 @@ def test_a_parked_file_that_changes_is_noticed_on_return(
 
 def test_closing_shows_the_tab_beside(two: Session, qtbot: QtBot, small: Path) -> None:
     beside(two, qtbot, small.with_name("medium.shard"))
-    two.show(two.documents[1])
+    two.documents.show(two.documents.all[1])
     two.close()
     assert two.request.name == "medium.shard"
     two.close()
     assert two.request.name == "small.shard"
     two.close()
     assert two.shard is None
-    assert two.documents == []
+    assert two.documents.all == []
 
 
 def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtBot) -> None:
-    gate, first, second = threading.Event(), *two.documents
-    two.show(first)
+    gate, first, second = threading.Event(), *two.documents.all
+    two.documents.show(first)
     shard, verify = two.shard, two.shard.verify
     shard.verify = lambda *given, **named: gate.wait(60) and verify(*given, **named)
-    two.verify(Depth.INDEX)
-    two.show(second)
-    two.close_document(first)
+    two.verification.start(Depth.INDEX)
+    two.documents.show(second)
+    two.documents.close_document(first)
     assert shard.source.read(0, 1) == b"S"
     gate.set()
     qtbot.waitUntil(lambda: not two.jobs.open_jobs)
     with pytest.raises(SourceError, match="closed"):
         shard.source.read(0, 1)
-    assert two.report is None
+    assert two.verification.report is None
 
 
 def test_a_closed_tab_is_reopened_with_its_selection(two: Session, qtbot: QtBot) -> None:
     two.select_span(Span("", 16, 24))
     two.close()
     two.close()
-    assert two.can_reopen
+    assert two.documents.can_reopen
     with qtbot.waitSignal(two.opened):
-        two.reopen()
+        two.documents.reopen()
     assert two.request.name == "small.shard"
     with qtbot.waitSignal(two.opened):
-        two.reopen()
+        two.documents.reopen()
     assert two.request.name == "one.shard"
     assert two.selection.span == Span("", 16, 24)
-    assert not two.can_reopen
+    assert not two.documents.can_reopen
 
 
 def test_a_result_for_a_closed_document_is_dropped(two: Session, qtbot: QtBot) -> None:
-    first, second = two.documents
-    two.show(first)
+    first, second = two.documents.all
+    two.documents.show(first)
     got: list[str] = []
-    dropped, kept = two.when_shown(got.append), two.when_shown(got.append, closed=True)
-    two.show(second)
+    dropped, kept = two.documents.when_shown(got.append), two.documents.when_shown(got.append, closed=True)
+    two.documents.show(second)
     dropped("parked")
     assert got == []
-    two.close_document(first)
+    two.documents.close_document(first)
     dropped("dropped")
     kept("kept")
     assert got == ["kept"]

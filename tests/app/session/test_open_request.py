@@ -65,7 +65,7 @@ def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path
 
 def test_a_failure_carries_the_request(session: Session, qtbot: QtBot, data: Path) -> None:
     request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), options={"spec": "[]"})
-    with qtbot.waitSignal(session.failed) as caught:
+    with qtbot.waitSignal(session.documents.failed) as caught:
         session.open(request)
     failure = caught.args[0]
     assert failure.request is request
@@ -86,7 +86,7 @@ def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path) -> None:
     jobs = Jobs()
     session = Session(jobs)
     open_in(session, qtbot, data / "bloscpack" / "meta_1.blp")
-    assert session.index_state is IndexState.LOADED
+    assert session.index.state is IndexState.LOADED
     read_first(session, qtbot)
     session.close()
     assert jobs.shutdown()

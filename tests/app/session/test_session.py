@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from shardcore import Depth, SourceChanged, SourceError, Span
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardscope.session.jobs import Jobs
-from shardscope.session.opened_shard import SourceWatch
+from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
+from shardscope.session.source_watch import SourceWatch
 from tests.app.conftest import open_in
 
 
@@ -40,7 +42,7 @@ def chosen(session: Session, qtbot: QtBot) -> None:
 
 def test_what_cannot_be_opened_leaves_what_is_open(opened: Session, qtbot: QtBot, tmp_path: Path) -> None:
     before = opened.shard
-    with qtbot.waitSignal(opened.failed) as caught:
+    with qtbot.waitSignal(opened.documents.failed) as caught:
         opened.open(str(tmp_path / "nothing.shard"))
     failure = caught.args[0]
     assert isinstance(failure.error, SourceError)
@@ -52,7 +54,7 @@ def test_the_latest_opening_wins(session: Session, qtbot: QtBot, small: Path) ->
     session.opened.connect(lambda shard: seen.append(shard.source.name))
     session.open(str(small.with_name("one.shard")))
     session.open(str(small))
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED)
+    qtbot.waitUntil(lambda: session.index.state is IndexState.LOADED)
     assert seen == ["small.shard"]
 
 
@@ -83,24 +85,53 @@ def test_back_and_forward(opened: Session, qtbot: QtBot) -> None:
     """Nearby offsets are one step of the history."""
     for start in (0, 5, 3000, 5000):
         opened.select_span(Span("", start, start + 1))
-    opened.back()
+    opened.selector.back()
     assert opened.selection.span == Span("", 3000, 3001)
-    opened.back()
+    opened.selector.back()
     assert opened.selection.span == Span("", 5, 6)
-    assert not opened.can_go_back
-    opened.forward()
+    assert not opened.selector.can_go_back
+    opened.selector.forward()
     assert opened.selection.span == Span("", 3000, 3001)
     opened.select_span(Span("", 40, 41))
-    assert not opened.can_go_forward
+    assert not opened.selector.can_go_forward
+
+
+def test_a_selection_is_announced_once(opened: Session, qtbot: QtBot) -> None:
+    """When it is resolved; of several in a row, only the last one."""
+    qtbot.waitUntil(lambda: not opened.jobs.open_jobs)
+    seen: list[Selection] = []
+    opened.selection_changed.connect(seen.append)
+    for start in (40, 700):
+        opened.select_span(Span("", start, start + 1))
+        assert opened.selection.span == Span("", start, start + 1)
+    opened.select_row(3)
+    assert seen == []
+    qtbot.waitUntil(lambda: not opened.jobs.open_jobs)
+    assert [(one.complete, one.row) for one in seen] == [(True, 3)]
+    assert seen == [opened.selection]
+
+
+def test_a_selection_that_takes_long_is_announced_before(opened: Session, qtbot: QtBot) -> None:
+    seen: list[Selection] = []
+    gate, path = threading.Event(), opened.shard.whole_path
+    opened.shard.whole_path = lambda *given: gate.wait(60) and path(*given)
+    opened.selection_changed.connect(seen.append)
+    opened.select_span(Span("", 700, 701), "view")
+    qtbot.waitUntil(lambda: bool(seen))
+    assert seen == [Selection(Span("", 700, 701))]
+    gate.set()
+    qtbot.waitUntil(lambda: len(seen) == 2)
+    assert seen[1].complete
+    assert seen[1].origin == "view"
 
 
 def test_verification_reports(opened: Session, qtbot: QtBot) -> None:
     jobs: list[object] = []
-    opened.verifying_changed.connect(jobs.append)
-    with qtbot.waitSignal(opened.findings_changed):
-        opened.verify(Depth.CONTENT)
-    assert opened.report.ok
-    assert opened.report.objects == 12
+    opened.verification.running_changed.connect(jobs.append)
+    with qtbot.waitSignal(opened.verification.changed):
+        opened.verification.start(Depth.CONTENT)
+    assert opened.verification.report.ok
+    assert opened.verification.report.objects == 12
     assert jobs[0] is not None
     assert jobs[-1] is None
 
@@ -112,12 +143,12 @@ def test_a_file_that_is_replaced_is_noticed(session: Session, qtbot: QtBot, smal
     session.select_span(Span("", 40, 48))
     chosen(session, qtbot)
     path.write_bytes(small.with_name("medium.shard").read_bytes())
-    with qtbot.waitSignal(session.source_trouble) as caught:
-        session.check_source()
+    with qtbot.waitSignal(session.watch.trouble_changed) as caught:
+        session.watch.check()
     assert isinstance(caught.args[0], SourceChanged)
     with qtbot.waitSignal(session.opened):
         session.reload()
-    assert session.trouble is None
+    assert session.document.trouble is None
     assert session.selection.span == Span("", 40, 48)
 
 
@@ -126,8 +157,8 @@ def test_a_file_that_vanishes_is_noticed(session: Session, qtbot: QtBot, small: 
     shutil.copy(small, path)
     open_in(session, qtbot, path)
     path.unlink()
-    with qtbot.waitSignal(session.source_trouble) as caught:
-        session.check_source()
+    with qtbot.waitSignal(session.watch.trouble_changed) as caught:
+        session.watch.check()
     assert "deleted" in str(caught.args[0])
     session.select_span(Span("", 700, 701))
     chosen(session, qtbot)
@@ -157,14 +188,14 @@ def test_back_after_a_lookup_leads_to_where_one_was(opened: Session, qtbot: QtBo
     for start in (32, 4465):
         opened.select_span(Span("", start, start + 8))
         chosen(opened, qtbot)
-    opened.look_up("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
-    qtbot.waitUntil(lambda: opened.walk.step == 0)
-    opened.go_to_step(8)
-    opened.back()
+    opened.lookup.start("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
+    qtbot.waitUntil(lambda: opened.lookup.walk.step == 0)
+    opened.lookup.go_to_step(8)
+    opened.selector.back()
     assert opened.selection.span == Span("", 4465, 4473)
-    opened.back()
+    opened.selector.back()
     assert opened.selection.span == Span("", 32, 40)
-    opened.forward()
+    opened.selector.forward()
     assert opened.selection.span == Span("", 4465, 4473)
 
 

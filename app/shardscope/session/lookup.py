@@ -1,0 +1,242 @@
+"""The parts of the session for a lookup, step by step, and for references, with what they highlight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Shard, ShardError, Span
+from shardcore.operations.cold_cost import ColdTrace, cold_trace
+from shardcore.operations.references import references_to
+from shardscope.session.documents import Documents
+from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
+from shardscope.session.jobs import Job, JobPriority
+from shardscope.session.lookup_steps import TraceWalk, trace_of_key
+from shardscope.session.selection import main_span
+from shardscope.session.selector import Selector
+
+
+class References(QObject):
+    """References to the selection of the current document."""
+
+    changed = Signal(object)
+    """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
+
+    def __init__(self, documents: Documents) -> None:
+        super().__init__(documents)
+        self._documents = documents
+        documents.closed.connect(lambda: self.changed.emit(None))
+
+    @property
+    def question(self) -> ReferenceQuery | None:
+        return self._documents.current.question
+
+    def find(self) -> None:
+        chosen = self._documents.current.selection
+        if self._documents.current.shard is None or chosen.is_file:
+            return
+        begun = ReferenceQuery(chosen.span or Span("", 0, 0))
+
+        def work(shard: Shard, _: Job) -> ReferenceQuery:
+            asked = chosen.span or main_span(shard.objects.ref(chosen.row or 0)) or begun.span
+            return ReferenceQuery(asked, references_to(shard, asked))
+
+        self._set(begun)
+        self._documents.ask(
+            work,
+            self._set,
+            failed=lambda error: self._set(replace(begun, error=error)),
+            key=("references", self),
+            priority=JobPriority.SCREEN,
+        )
+
+    def clear(self) -> None:
+        if self.question is not None:
+            self._set(None)
+
+    def _set(self, question: ReferenceQuery | None) -> None:
+        self._documents.current.question = question
+        self.changed.emit(question)
+
+    def announce(self) -> None:
+        question = self.question
+        # The job of a question without an answer was cancelled.
+        answered = question is not None and (question.references is not None or question.error is not None)
+        self._set(question if answered else None)
+
+
+class OpenQuestion(QObject):
+    changed = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.is_open = False
+        self.last_step: int | None = None
+
+    def ask(self, *, is_open: bool, last_step: int | None = None) -> None:
+        """Open or end the question; `last_step` is the last step of the lookup shown before the answer, None: all."""
+        now = is_open, last_step if is_open else None
+        if now != (self.is_open, self.last_step):
+            self.is_open, self.last_step = now
+            self.changed.emit()
+
+    def hides_step(self, number: int) -> bool:
+        return self.last_step is not None and number > self.last_step
+
+
+class Lookup(QObject):
+    """Lookup of a key in the current document, and its current step.
+
+    Attributes:
+        highlights: Bytes of the current step, or those that were pointed at.
+        arrows: From references to the bytes they point to.
+        open_question: Question of a lesson, which hides the steps that answer it.
+    """
+
+    walk_changed = Signal(object)
+    """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
+    step_changed = Signal(object)
+    """Carries the `TraceWalk`: another step of the same lookup is current."""
+    cost_changed = Signal(object)
+    """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
+    highlights_changed = Signal()
+
+    def __init__(self, documents: Documents, selector: Selector, references: References) -> None:
+        super().__init__(documents)
+        self._documents, self._selector, self._references = documents, selector, references
+        self.highlights: tuple[Highlight, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
+        self.open_question = OpenQuestion(self)
+        documents.closed.connect(self._refresh)
+        references.changed.connect(self._refresh)
+
+    @property
+    def walk(self) -> TraceWalk:
+        return self._documents.current.walk
+
+    def start(self, key: str, *, selects: bool = False) -> None:
+        """Look up a key and show its first step; with `selects`, also select the object."""
+
+        def begin() -> None:
+            self.go_to_step(0)
+            if selects:
+                self.select_found()
+
+        self._trace(key, begin)
+
+    def repeat(self, walk: TraceWalk) -> None:
+        """Repeat a lookup in the bytes open now; keeps the step and the selection."""
+
+        def stay() -> None:
+            if self.walk.steps:
+                self._set_step(min(max(walk.step, 0), self.walk.steps - 1))
+                self._refresh()
+
+        self._trace(walk.key, stay)
+
+    def _trace(self, key: str, then: Callable[[], None]) -> None:
+        if self._documents.current.shard is None or not key:
+            return
+
+        def failed(error: BaseException) -> None:
+            # The panel shows the error; a notice has the button of its remedy.
+            if not isinstance(error, ShardError) or error.remedy is not None:
+                self._documents.report_error(self.tr("Lookup failed"), error)
+            take(TraceWalk(key, error=error))
+
+        def take(walk: TraceWalk) -> None:
+            self._set_walk(walk)
+            then()
+
+        self._set_walk(TraceWalk(key))
+        self._refresh()
+        self._documents.ask(
+            lambda shard, _: trace_of_key(shard, key),
+            take,
+            failed=failed,
+            key=("trace", self),
+            priority=JobPriority.SCREEN,
+        )
+
+    def follow(self, walk: TraceWalk) -> None:
+        """Show a lookup that was made elsewhere, at its step."""
+        if self._documents.current.shard is not None:
+            self._set_walk(replace(walk, step=-1))
+            self.go_to_step(max(walk.step, 0))
+
+    def go_to_step(self, number: int) -> None:
+        if not 0 <= number < self.walk.steps or self.open_question.hides_step(number):
+            return
+        self._set_step(number)
+        walk = self.walk
+        if walk.span is not None:
+            self._selector.select_span(walk.span, walk, remember=False)
+        else:
+            # The previous selection does not belong to this step.
+            self._selector.select_nothing(walk)
+        self._documents.current.pointed = ()
+        self._references.clear()
+        self._refresh()
+
+    def select_found(self, origin: object = None) -> None:
+        ref = self.walk.trace.ref if self.walk.trace is not None else None
+        if ref is not None and ref.row >= 0:
+            self._selector.select_row(ref.row, origin)
+        elif ref is not None and ref.spans:
+            self._selector.select_span(ref.spans[0], origin)
+
+    def measure_cost(self) -> None:
+        before = self.walk
+        if before.trace is None or before.cold is not None:
+            return
+
+        def take(cold: ColdTrace | None, error: BaseException | None = None) -> None:
+            if self.walk.trace is before.trace:
+                self._documents.current.walk = replace(self.walk, cold=cold, cold_error=error)
+                self.cost_changed.emit(self.walk)
+
+        key = before.trace.key
+        self._documents.ask(
+            lambda shard, _: cold_trace(shard, key),
+            take,
+            failed=lambda error: take(None, error),
+            key=("cold", self),
+        )
+
+    def _set_walk(self, walk: TraceWalk) -> None:
+        self._documents.current.walk = walk
+        self.walk_changed.emit(walk)
+
+    def _set_step(self, number: int) -> None:
+        walk = self._documents.current.walk = replace(self.walk, step=number)
+        self.step_changed.emit(walk)
+
+    def announce(self) -> None:
+        """Announce the lookup of a document that is shown again; one that was cancelled begins again."""
+        self._documents.current.pointed = ()
+        self._refresh()
+        if self.walk.key:
+            self.walk_changed.emit(self.walk)
+            if self.walk.waits:
+                self.start(self.walk.key)
+            elif self.walk.step >= 0:
+                self.step_changed.emit(self.walk)
+
+    # --- what is highlighted ---
+
+    def point_at(self, spans: Sequence[Span]) -> None:
+        """Highlight bytes instead of those of the step; without any, those of the step again."""
+        self._documents.current.pointed = tuple(
+            Highlight(number, span) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1)
+        )
+        self._refresh()
+
+    def _refresh(self) -> None:
+        document = self._documents.current
+        before = self.highlights, self.arrows
+        self.highlights = document.pointed or document.walk.highlights
+        self.arrows = document.question.arrows if document.question is not None else ()
+        if before != (self.highlights, self.arrows):
+            self.highlights_changed.emit()

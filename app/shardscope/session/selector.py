@@ -1,0 +1,166 @@
+"""The part of the session that selects: each selection is resolved once, in a job, and announced once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from shardcore import Node, Span
+from shardscope.session.documents import Document, Documents
+from shardscope.session.error_messages import error_text
+from shardscope.session.selection import Selection, resolve
+
+LATE_MILLISECONDS = 150
+"""Time after which a selection is announced although it is not resolved."""
+
+
+class Selector(QObject):
+    """Selects bytes, nodes and objects of the current document, and goes back and forward.
+
+    The selection of the document changes at once; `changed` follows when it is resolved.
+    """
+
+    changed = Signal(object)
+    """Carries the complete `Selection`; an incomplete one if resolving it takes longer than 150 ms, and on closing."""
+    begun = Signal(object)
+    """Carries the incomplete `Selection` at once, for views of the bytes; others follow `changed`."""
+    history_changed = Signal()
+
+    def __init__(self, documents: Documents) -> None:
+        super().__init__(documents)
+        self._documents = documents
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(LATE_MILLISECONDS)
+        self._late.timeout.connect(lambda: self.changed.emit(self._document.selection))
+        documents.arrived.connect(self._arrive)
+        documents.closed.connect(self._closed)
+
+    @property
+    def _document(self) -> Document:
+        return self._documents.current
+
+    def _arrive(self, select: Span | None) -> None:
+        shard = self._document.shard
+        assert shard is not None
+        span = select or (shard.damage.span if shard.damage is not None else None)
+        if span is None:
+            self.select_nothing(self)
+            return
+        if shard.source is not None and not span.source:
+            # Findings may be past the end of the file, and a reloaded file may be shorter.
+            start = min(span.start, max(shard.source.size - 1, 0))
+            span = Span("", start, max(min(span.stop, shard.source.size), start))
+        self.select_span(span, self)
+
+    def _closed(self) -> None:
+        self.history_changed.emit()
+        # Hidden panels must not be shown a selection of the closed file.
+        self._announce(self._document.selection)
+
+    def announce(self) -> None:
+        """Announce the selection of a document that is shown again."""
+        self.history_changed.emit()
+        document = self._document
+        document.selection = chosen = replace(document.selection, origin=self)
+        if chosen.complete:
+            self.changed.emit(chosen)
+        elif not chosen.is_file:
+            self._resolve()
+
+    # --- selecting ---
+
+    def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
+        """Select bytes (an empty span is a position)."""
+        self._select(Selection(span, origin=origin), remember)
+
+    def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
+        listing = self._document.listing
+        if row >= 0 and (listing is None or row < len(listing)):
+            self._select(Selection(None, row, origin=origin), remember)
+
+    def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
+        if len(path) == 1:
+            self._select(Selection(None, None, path, complete=True, origin=origin), remember)
+        elif path:
+            self._select(Selection(path[-1].span, None, path, origin=origin), remember)
+
+    def select_nothing(self, origin: object = None) -> None:
+        self._select(Selection(complete=True, origin=origin), remember=False)
+
+    def back(self) -> None:
+        self._travel(-1)
+
+    def forward(self) -> None:
+        self._travel(1)
+
+    @property
+    def can_go_back(self) -> bool:
+        return self._document.history.can_go(-1)
+
+    @property
+    def can_go_forward(self) -> bool:
+        return self._document.history.can_go(1)
+
+    def _travel(self, step: int) -> None:
+        history = self._document.history
+        if history.can_go(step):
+            place = history.go(step)
+            self._select(replace(place, complete=place.is_file, origin=self), remember=False)
+
+    def _select(self, chosen: Selection, remember: bool) -> None:
+        document = self._document
+        if document.shard is None:
+            return
+        self._set(chosen)
+        if remember:
+            document.history.add(chosen)
+        else:
+            document.history.leave(chosen)
+        self.history_changed.emit()
+        if chosen.complete:
+            self._announce(chosen)
+        else:
+            self.begun.emit(chosen)
+            self._resolve()
+
+    def _set(self, chosen: Selection) -> None:
+        document = self._document
+        document.selection = chosen
+        if (span := chosen.span) is not None:
+            document.caret = Span(span.source, span.start, span.start)
+
+    def _announce(self, chosen: Selection) -> None:
+        self._late.stop()
+        self.changed.emit(chosen)
+
+    # --- resolving ---
+
+    def resolve_again(self) -> None:
+        """Resolve the selection again, since the index or typed bytes give other nodes."""
+        chosen = self._document.selection
+        if not chosen.is_file:
+            # The row is derived from the bytes, which stay selected.
+            row = None if chosen.span is not None and chosen.span.size else chosen.row
+            self._document.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
+            self._resolve()
+
+    def _resolve(self) -> None:
+        document = self._document
+        chosen = document.selection
+
+        def take(found: Selection) -> None:
+            if document.selection is chosen:
+                self._set(found)
+                document.history.complete(chosen, found)
+                self._announce(found)
+
+        if not self._late.isActive():
+            self._late.start()
+        self._documents.ask(
+            lambda shard, _: resolve(shard, chosen),
+            take,
+            failed=lambda error: take(replace(chosen, complete=True, error=error_text(error))),
+            key=("select", self),
+        )
