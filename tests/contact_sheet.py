@@ -185,7 +185,7 @@ def pictures(
             for one in dialogs():
                 one.close()
             made.sandbox_shell.sandbox.drop()
-            made.session.close_all()
+            made.session.documents.close_all()
             settle(made, 40)
         made.reset_zoom()
 

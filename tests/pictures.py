@@ -147,9 +147,9 @@ def remote(window: MainWindow) -> QWidget:
     with RangeServer({"/archive/small.shard": SAMPLES / SWH}) as server:
         window.open(f"{server.url}/archive/small.shard")
         settle(window)
-        window.session.look_up(SWH_KEY)
+        window.session.lookup.start(SWH_KEY)
         settle(window)
-        window.session.go_to_step(window.session.walk.steps - 1)
+        window.session.lookup.go_to_step(window.session.lookup.walk.steps - 1)
         window.show_part("transfers")
         settle(window)
         return window

@@ -59,7 +59,7 @@ class WindowUser:
         self.session = self.window.session
         self.sandbox = self.window.sandbox_shell.sandbox
         self.window.jobs.trouble.connect(self._trouble)
-        self.session.failed.connect(lambda failure: self.failures.append(str(failure.error)))
+        self.session.documents.failed.connect(lambda failure: self.failures.append(str(failure.error)))
         self.window.resize(1000, 640)
         self.window.show()
         self.rest()
@@ -157,19 +157,19 @@ class WindowUser:
         """Look up the key of the selected object, or another, and go through the steps."""
         ref = self.session.selection.ref
         key = ref.key if ref is not None and ref.key is not None and self.dice.random() < 0.8 else None
-        self.session.look_up(key or self.dice.choice(KEYS))
+        self.session.lookup.start(key or self.dice.choice(KEYS))
         self.rest()
-        for step in range(min(self.session.walk.steps, 6)):
-            self.session.go_to_step(step)
-        self.session.measure_cost()
+        for step in range(min(self.session.lookup.walk.steps, 6)):
+            self.session.lookup.go_to_step(step)
+        self.session.lookup.measure_cost()
 
     def refer(self) -> None:
         """Find the references to what is selected."""
-        self.session.find_references()
+        self.session.references.find()
 
     def verify(self) -> None:
         """Verify to a depth."""
-        self.session.verify(self.dice.choice(list(Depth)))
+        self.session.verification.start(self.dice.choice(list(Depth)))
 
     def search(self) -> None:
         """Search bytes, then the contents."""
@@ -200,7 +200,7 @@ class WindowUser:
 
     def travel(self) -> None:
         """Go back and forward."""
-        self.dice.choice((self.session.back, self.session.forward))()
+        self.dice.choice((self.session.selector.back, self.session.selector.forward))()
 
     def theme(self) -> None:
         """Choose another theme or zoom."""

@@ -77,7 +77,7 @@ def session(jobs: Jobs) -> Iterator[Session]:
     """A session with nothing open."""
     made = Session(jobs)
     yield made
-    made.close_all()
+    made.documents.close_all()
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def open_in(session: Session, qtbot: QtBot, path: Path) -> None:
     """Opens a sample and waits until its index is read."""
     with qtbot.waitSignal(session.opened):
         session.open(str(path))
-    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED))
+    qtbot.waitUntil(lambda: session.index.state in (IndexState.LOADED, IndexState.FAILED))
 
 
 def extract_to(actions: ObjectActions, folder: Path) -> Job | None:

@@ -115,8 +115,8 @@ def test_every_sample_in_the_window(window: MainWindow, qtbot: QtBot, sample: st
     window.panels.panel(StructureTree).expandToDepth(1)
     settle(window, REST)
     show_decoded(window, qtbot, shard)
-    window.session.verify(Depth.STRUCTURE)
-    qtbot.waitUntil(lambda: window.session.report is not None)
+    window.session.verification.start(Depth.STRUCTURE)
+    qtbot.waitUntil(lambda: window.session.verification.report is not None)
     settle(window, REST)
     assert not window.grab().isNull()
     assert window.session.shard is shard

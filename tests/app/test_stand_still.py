@@ -100,7 +100,7 @@ def test_held_reads_do_not_stop_the_window(
         held(lambda offset=offset: session.select_span(Span(name, offset, offset + 1)))
     held(lambda: session.select_row(0))
     held(lambda: window.panels.panel(StructureTree).expandToDepth(2))
-    held(lambda: session.look_up(key))
-    held(lambda: session.verify(Depth.STRUCTURE))
+    held(lambda: session.lookup.start(key))
+    held(lambda: session.verification.start(Depth.STRUCTURE))
     assert gate.late == []
     window.close()

@@ -69,7 +69,7 @@ class WindowMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         user = self.user
-        while user.session.documents:
+        while user.session.documents.all:
             user.sandbox.drop()
             user.session.close()
             user.rest()
@@ -122,7 +122,7 @@ class WindowMachine(RuleBasedStateMachine):
     def close(self, draw: Draw[Any]) -> None:
         wait = draw(st.booleans())
         if not wait:
-            self.user.session.verify(Depth.CONTENT)
+            self.user.session.verification.start(Depth.CONTENT)
         del self.tabs[self.user.session.document]
         self.user.sandbox.drop()
         self.user.session.close()
@@ -130,7 +130,7 @@ class WindowMachine(RuleBasedStateMachine):
 
     def switch_tab(self, draw: Draw[Any]) -> None:
         by = draw(st.sampled_from((1, -1)))
-        self.user.session.step(by)
+        self.user.session.documents.step(by)
         self.user.rest()
 
     def force_format(self, draw: Draw[Any]) -> None:
@@ -140,7 +140,7 @@ class WindowMachine(RuleBasedStateMachine):
     # --- looking ---
 
     def cancel(self, draw: Draw[Any]) -> None:
-        self.user.session.verify(Depth.CONTENT)
+        self.user.session.verification.start(Depth.CONTENT)
         self.user.window.stop_jobs()
         self.user.rest()
 
@@ -224,7 +224,7 @@ class WindowMachine(RuleBasedStateMachine):
     @invariant()
     def bytes_are_those_of_the_changes(self) -> None:
         session = self.user.session
-        assert set(session.documents) == set(self.tabs)
+        assert set(session.documents.all) == set(self.tabs)
         if self.has_file():
             assert session.shard.source is not None
             source = session.shard.source

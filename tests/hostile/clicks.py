@@ -182,7 +182,7 @@ def run(path: Path, keys: list[str], folder: Path) -> Iterator[Click]:
     window, session = clicker.window, clicker.window.session
     opened: list[object] = []
     session.opened.connect(opened.append)
-    session.failed.connect(opened.append)
+    session.documents.failed.connect(opened.append)
     yield clicker.click("open", lambda: window.open(str(path)), lambda: bool(opened))
     if session.shard is not None:
         yield from _tree(clicker)
@@ -194,9 +194,9 @@ def run(path: Path, keys: list[str], folder: Path) -> Iterator[Click]:
         for row in (0, 1, 1000):
             yield clicker.click(f"row {row}", partial(session.select_row, row))
         for key in keys:
-            yield clicker.click(f"look up {key[:20]!r}", partial(session.look_up, key))
+            yield clicker.click(f"look up {key[:20]!r}", partial(session.lookup.start, key))
         for depth in Depth:
-            yield clicker.click(f"verify {depth.value}", partial(session.verify, depth))
+            yield clicker.click(f"verify {depth.value}", partial(session.verification.start, depth))
     yield clicker.click("close", window.close)
 
 

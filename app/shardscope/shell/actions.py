@@ -24,18 +24,25 @@ class EnabledWhile:
 
 
 def _index_missing(session: Session) -> bool:
-    return session.shard is not None and session.index_state in (IndexState.NONE, IndexState.FAILED)
+    return session.shard is not None and session.index.state in (IndexState.NONE, IndexState.FAILED)
 
 
 # While one file replaces another, actions stay enabled: a disabled button would lose the keyboard.
 FILE_OPEN = EnabledWhile(
-    lambda session: session.shard is not None or session.replacing, lambda session: (session.opened, session.closed)
+    lambda session: session.shard is not None or session.documents.replacing,
+    lambda session: (session.opened, session.closed),
 )
-INDEX_MISSING = EnabledWhile(_index_missing, lambda session: (session.opened, session.closed, session.index_changed))
-CAN_GO_BACK = EnabledWhile(lambda session: session.can_go_back, lambda session: (session.history_changed,))
-CAN_GO_FORWARD = EnabledWhile(lambda session: session.can_go_forward, lambda session: (session.history_changed,))
-SEVERAL_TABS = EnabledWhile(lambda session: len(session.documents) > 1, lambda session: (session.documents_changed,))
-TAB_CLOSED = EnabledWhile(lambda session: session.can_reopen, lambda session: (session.documents_changed,))
+INDEX_MISSING = EnabledWhile(_index_missing, lambda session: (session.opened, session.closed, session.index.changed))
+CAN_GO_BACK = EnabledWhile(
+    lambda session: session.selector.can_go_back, lambda session: (session.selector.history_changed,)
+)
+CAN_GO_FORWARD = EnabledWhile(
+    lambda session: session.selector.can_go_forward, lambda session: (session.selector.history_changed,)
+)
+SEVERAL_TABS = EnabledWhile(
+    lambda session: len(session.documents.all) > 1, lambda session: (session.documents.changed,)
+)
+TAB_CLOSED = EnabledWhile(lambda session: session.documents.can_reopen, lambda session: (session.documents.changed,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,10 +170,10 @@ class StatusLine(QStatusBar):
         self._signs = 2
         self.addPermanentWidget(self.kind)
         session.message.connect(self.say_for_a_while)
-        session.opening.connect(lambda uri: self.say(self._opening_text(uri)))
-        session.ended.connect(self._ended)
+        session.documents.opening.connect(lambda uri: self.say(self._opening_text(uri)))
+        session.documents.ended.connect(self._ended)
         session.opened.connect(lambda _: self._show_shard())
-        session.closed.connect(lambda: None if session.replacing else self._show_shard())
+        session.closed.connect(lambda: None if session.documents.replacing else self._show_shard())
 
     def _opening_text(self, uri: str) -> str:
         return self.tr("Opening {0} …").format(uri)

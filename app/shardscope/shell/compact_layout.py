@@ -121,8 +121,8 @@ class CompactLayout(QObject):
             (self.line.back.clicked, lambda _: self._go(-1)),
             (self.line.next.clicked, lambda _: self._go(1)),
             (self.line.answer.clicked, lambda _: self._lesson.player.show_answer()),
-            (session.walk_changed, self._refresh),
-            (session.step_changed, self._refresh),
+            (session.lookup.walk_changed, self._refresh),
+            (session.lookup.step_changed, self._refresh),
             (self._lesson.player.changed, self._refresh),
         ):
             signal.connect(slot)
@@ -180,7 +180,7 @@ class CompactLayout(QObject):
 
     def _go(self, by: int) -> None:
         if self._walked == "trace":
-            self._session.go_to_step(self._session.walk.step + by)
+            self._session.lookup.go_to_step(self._session.lookup.walk.step + by)
         elif by < 0:
             self._lesson.back.click()
         else:
@@ -206,7 +206,7 @@ class CompactLayout(QObject):
         if not self._panels.lowered:
             self.words.hide()
             return
-        player, walk = self._lesson.player, self._session.walk
+        player, walk = self._lesson.player, self._session.lookup.walk
         if player.lesson is not None:
             stage = player.stage
             question = stage.question if stage is not None else None

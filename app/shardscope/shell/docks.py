@@ -643,7 +643,7 @@ class Centre(FixedSizeFrame):
 
     def _closed(self) -> None:
         self.notices.clear()
-        if not self._session.replacing:
+        if not self._session.documents.replacing:
             self.show_welcome()
 
     def show_welcome(self) -> None:

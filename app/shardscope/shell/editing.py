@@ -96,11 +96,11 @@ class EditShell(QObject):
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
         self.chip.setVisible(False)
-        self._leave = session.may_leave
-        session.may_leave = self._may_leave
-        session.add_unsaved(lambda: bool(self.typed.changes))
-        session.keep_view("permission", self.switch)
-        session.keep_view("typed", self.typed)
+        self._leave = session.documents.may_leave
+        session.documents.may_leave = self._may_leave
+        session.documents.add_unsaved(lambda: bool(self.typed.changes))
+        session.documents.keep_view("permission", self.switch)
+        session.documents.keep_view("typed", self.typed)
         self._connect()
         self._add_to_table(objects)
         self._update()
@@ -218,9 +218,9 @@ class EditShell(QObject):
 
     def _update(self) -> None:
         state, edits = self._bytes.state, self.edits
-        if self._window.isWindowModified() != self._session.unsaved:
-            self._window.setWindowModified(self._session.unsaved)
-            self._session.documents_changed.emit()
+        if self._window.isWindowModified() != self._session.documents.unsaved:
+            self._window.setWindowModified(self._session.documents.unsaved)
+            self._session.documents.changed.emit()
         state.set_edits(edits)
         while edits is not None and self._refused:
             self._notices.clear(self._refused.pop())

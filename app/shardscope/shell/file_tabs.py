@@ -90,15 +90,15 @@ class FileTabs(QTabBar):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.currentChanged.connect(self._chosen)
         self.tabMoved.connect(self._moved)
-        session.documents_changed.connect(self.refresh)
-        session.source_trouble.connect(lambda _: self.refresh())
-        session.index_changed.connect(lambda _: self.refresh())
+        session.documents.changed.connect(self.refresh)
+        session.watch.trouble_changed.connect(lambda _: self.refresh())
+        session.index.changed.connect(lambda _: self.refresh())
         self._soon = Debounce(self, self.refresh)
         session.jobs.added.connect(self._job_changed)
         session.jobs.changed.connect(self._job_changed)
 
     def refresh(self) -> None:
-        documents = self._session.documents
+        documents = self._session.documents.all
         blocked = self.blockSignals(True)
         for number in range(self.count() - 1, -1, -1):
             if self._shown[number] not in documents:
@@ -136,7 +136,7 @@ class FileTabs(QTabBar):
         elif document.mail and not running:
             sign = "● "
             notes.append(self.tr("New results"))
-        if document.unsaved or (document is self._session.document and self._session.unsaved):
+        if document.unsaved or (document is self._session.document and self._session.documents.unsaved):
             sign += "* "
             notes.append(self.tr("Unsaved changes"))
         text = sign + cut_middle(shown(title), LONGEST_TITLE).replace("&", "&&")
@@ -150,7 +150,7 @@ class FileTabs(QTabBar):
             button.setAccessibleName(self.tr("Close {0}").format(shown(title)))
 
     def _is_troubled(self, document: Document) -> bool:
-        now = self._session.trouble if document is self._session.document else None
+        now = self._session.document.trouble if document is self._session.document else None
         return now is not None or document.troubled
 
     def _job_changed(self, job: Job) -> None:
@@ -160,21 +160,21 @@ class FileTabs(QTabBar):
     def _close_button(self, document: Document) -> QToolButton:
         button = close_button(self, "closeFile", _CLOSE)
         button.setToolTip(self.tr("Close (Ctrl+W)"))
-        button.clicked.connect(lambda _: self._session.close_document(document))
+        button.clicked.connect(lambda _: self._session.documents.close_document(document))
         return button
 
     def _chosen(self, number: int) -> None:
         if 0 <= number < len(self._shown):
-            self._session.show(self._shown[number])
+            self._session.documents.show(self._shown[number])
 
     def _moved(self, start: int, stop: int) -> None:
         # Qt moved the tab already, with its button.
         self._shown.insert(stop, self._shown.pop(start))
-        self._session.move(start, stop)
+        self._session.documents.move(start, stop)
 
     def close_at(self, point: QPoint) -> None:
         if (number := self.tabAt(point)) >= 0:
-            self._session.close_document(self._shown[number])
+            self._session.documents.close_document(self._shown[number])
 
     def event(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.LayoutRequest:
@@ -206,18 +206,20 @@ class FileTabs(QTabBar):
         document, menu = self._shown[number], QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setAccessibleName(self.tr("Tab"))
-        menu.addAction(self.tr("&Close")).triggered.connect(lambda _=False: self._session.close_document(document))
+        menu.addAction(self.tr("&Close")).triggered.connect(
+            lambda _=False: self._session.documents.close_document(document)
+        )
         others = menu.addAction(self.tr("Close &others"))
         others.setEnabled(self.count() > 1)
         others.triggered.connect(lambda _=False: self._close_others(document))
         return menu
 
     def _close_others(self, kept: Document) -> None:
-        self._session.show(kept)
-        for document in list(self._session.documents):
+        self._session.documents.show(kept)
+        for document in list(self._session.documents.all):
             # One with unsaved changes stays: it is closed alone, after a question.
             if document is not kept and not document.unsaved:
-                self._session.close_document(document)
+                self._session.documents.close_document(document)
 
     def minimumTabSizeHint(self, index: int) -> QSize:
         wanted = self.tabSizeHint(index)
@@ -247,8 +249,8 @@ class FileTabBar(QToolBar):
         window.addToolBarBreak()
         window.addToolBar(self)
         session.opened.connect(lambda _: self._set_title())
-        session.closed.connect(lambda: None if session.replacing else self._set_title())
-        session.documents_changed.connect(self._refresh)
+        session.closed.connect(lambda: None if session.documents.replacing else self._set_title())
+        session.documents.changed.connect(self._refresh)
         self._set_title()
         self._refresh()
 
@@ -256,7 +258,7 @@ class FileTabBar(QToolBar):
         self.window().setWindowTitle(window_title(self._session))
 
     def _refresh(self) -> None:
-        several = len(self._session.documents) > 1
+        several = len(self._session.documents.all) > 1
         if several is not self._needed or several is self.isHidden():
             self._needed = several
             self.setVisible(several)
@@ -297,7 +299,7 @@ class TabMemory(QObject):
         if not self._settings.restores_tabs:
             return
         entries = []
-        for document in self._session.documents:
+        for document in self._session.documents.all:
             entry = _entry(document.request, self._place_in(document))
             if entry is not None:
                 entries.append({**entry, "current": document is self._session.document})
@@ -305,7 +307,7 @@ class TabMemory(QObject):
 
     def _place_in(self, document: Document) -> int:
         shown = document is self._session.document
-        chosen = self._session.selection if shown else document.state.get("selection")
+        chosen = self._session.selection if shown else (None if document.fresh else document.selection)
         span = chosen.span if isinstance(chosen, Selection) else document.select
         return span.start if span is not None and not span.source else 0
 
@@ -326,7 +328,7 @@ class TabMemory(QObject):
             gone = [entry["uri"] for entry, here in zip(entries, found, strict=True) if not here]
             kept = [entry for entry, here in zip(entries, found, strict=True) if here]
             current = next((n for n, entry in enumerate(kept) if entry.get("current")), 0)
-            self._session.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
+            self._session.documents.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
             if gone:
                 self._show_missing(gone)
 

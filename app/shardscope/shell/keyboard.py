@@ -59,8 +59,8 @@ class Keyboard(QObject):
             return True
         if event.key() != Qt.Key.Key_Escape:
             return False
-        if self._session.question is not None:
-            self._session.clear_question()
+        if self._session.references.question is not None:
+            self._session.references.clear()
         elif self._window.isFullScreen():
             toggle_full_screen(self._window)
         else:

@@ -241,11 +241,11 @@ class LectureScreen(QWidget):
         self.activateWindow()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._idle.start()
-        trace = self._session.walk.trace
+        trace = self._session.lookup.walk.trace
         if self._of_lesson:
             self._lesson_changed()
         else:
-            at = max(self._session.walk.step, 0) if trace is not None else 0
+            at = max(self._session.lookup.walk.step, 0) if trace is not None else 0
 
             def take(slides: tuple[Slide, ...]) -> None:
                 self._slides = slides
@@ -254,7 +254,7 @@ class LectureScreen(QWidget):
             self._ask(lambda shard: section_slides(shard) if trace is None else trace_slides(trace), trace, take)
 
     def _file_changed(self, opened: Shard | None = None) -> None:
-        if not self._of_lesson or (opened is None and not self._session.replacing):
+        if not self._of_lesson or (opened is None and not self._session.documents.replacing):
             self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -154,7 +154,7 @@ class MainWindow(QMainWindow):
             ("notices", self.notices),
             ("panels", self.panels),
         ):
-            session.keep_view(name, view)
+            session.documents.keep_view(name, view)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         self.changing = EditShell(session, self.hex, self.objects, sandbox.sandbox, notices, self.line, self)
         compare = self.comparing.show
@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
             (opening.opened, self.ways.show_guess),
             (opening.opened, self.ways.check_given),
             (session.opened, opening.announce),
-            (session.closed, lambda: None if session.replacing else self._enable(False)),
+            (session.closed, lambda: None if session.documents.replacing else self._enable(False)),
             (opening.recent_changed, welcome.refresh),
             (opening.recent_changed, self.places.refresh_recent),
             (welcome.open_requested, opening.ask_files),
@@ -280,7 +280,7 @@ class MainWindow(QMainWindow):
         self.tab_memory.save()
         self.appearance.save(self.hex)
         self.diffing.close()
-        self.session.close_all()
+        self.session.documents.close_all()
         self.jobs.shutdown()
         for drag in (self.drag_out, self.drag_nodes, self.panels.panel(PreviewPanel).drag):
             drag.close()
@@ -318,7 +318,7 @@ def _file_menu(w: MainWindow) -> Menu:
             MenuEntry("change", "Reopen with o&ptions…", w.ways.change, enabled=FILE_OPEN),
             MenuEntry("reload", "&Reload", session.reload, Key.Refresh, FILE_OPEN),
             MenuEntry("close", "&Close", session.close, ("Ctrl+W", "Ctrl+F4"), FILE_OPEN),
-            MenuEntry("reopen", "Reopen c&losed tab", session.reopen, "Ctrl+Shift+T", TAB_CLOSED),
+            MenuEntry("reopen", "Reopen c&losed tab", session.documents.reopen, "Ctrl+Shift+T", TAB_CLOSED),
             MenuEntry(
                 "restore_tabs",
                 "Restore &tabs at start",
@@ -396,12 +396,14 @@ def _go_menu(w: MainWindow) -> Menu:
         "&Go",
         [
             [bytes_.goto, bytes_.follow, bytes_.references, bytes_.inside],
-            MenuEntry("back", "&Back", session.back, "Alt+Left", CAN_GO_BACK),
-            MenuEntry("forward", "&Forward", session.forward, "Alt+Right", CAN_GO_FORWARD),
+            MenuEntry("back", "&Back", session.selector.back, "Alt+Left", CAN_GO_BACK),
+            MenuEntry("forward", "&Forward", session.selector.forward, "Alt+Right", CAN_GO_FORWARD),
             [bytes_.previous_note, bytes_.next_note],
             LINE,
-            MenuEntry("next_tab", "Ne&xt tab", partial(session.step, 1), "Ctrl+Tab", SEVERAL_TABS),
-            MenuEntry("previous_tab", "&Previous tab", partial(session.step, -1), "Ctrl+Shift+Tab", SEVERAL_TABS),
+            MenuEntry("next_tab", "Ne&xt tab", partial(session.documents.step, 1), "Ctrl+Tab", SEVERAL_TABS),
+            MenuEntry(
+                "previous_tab", "&Previous tab", partial(session.documents.step, -1), "Ctrl+Shift+Tab", SEVERAL_TABS
+            ),
             LINE,
             MenuEntry("filter", "F&ilter objects", w.links.to_filter, "Ctrl+L", FILE_OPEN),
             MenuEntry("trace_key", "&Look up key…", w.links.to_trace, "Ctrl+T", FILE_OPEN),
@@ -420,7 +422,7 @@ def _tools_menu(w: MainWindow) -> Menu:
             LINE,
             objects.trace,
             MenuEntry("find_key", "Find &key in folder…", w.finding.ask, "Ctrl+Shift+K"),
-            MenuEntry("load_index", "Load &index", session.want_index, enabled=INDEX_MISSING),
+            MenuEntry("load_index", "Load &index", session.index.want, enabled=INDEX_MISSING),
             MenuEntry("stop", "&Stop all jobs", w.stop_jobs, "Ctrl+."),
             LINE,
             Menu("Sand&box", _sandbox_rows(sandbox)),
@@ -442,7 +444,7 @@ def _sandbox_rows(sandbox: SandboxActions) -> list[Row]:
 def _verify(w: MainWindow, depth: Depth, keys: str) -> MenuEntry:
     def run() -> None:
         w.panels.show("findings")
-        w.session.verify(depth)
+        w.session.verification.start(depth)
 
     text = QCoreApplication.translate("WindowActions", "Verify &{0}").format(depth.value)
     return MenuEntry(f"verify {depth.value}", text, run, keys, FILE_OPEN)

@@ -393,7 +393,7 @@ class ExtractionNotices(QObject):
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
         """Apply a remedy to the extracted file, which may be in another tab."""
-        if self._session.show_shard(result.wanted.shard):
+        if self._session.documents.show_shard(result.wanted.shard):
             self._session.remedy_wanted.emit(remedy)
 
     def _open_folder(self, where: Path) -> None:

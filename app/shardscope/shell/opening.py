@@ -72,7 +72,7 @@ class FileOpener(QObject):
             self._add_entry(self.samples, sample.title, str(sample.path))
         self.samples.setEnabled(not self.samples.isEmpty())
         self._fill_recent()
-        session.may_show = self._may_show
+        session.documents.may_show = self._may_show
         session.tab_wanted.connect(session.open_tab)
 
     def open(
@@ -94,7 +94,9 @@ class FileOpener(QObject):
         if len(files) == 1:
             self.open(files[0][0], format, remote, files[0][1])
         else:
-            self._session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
+            self._session.documents.open_tabs(
+                [(OpenRequest(uri, format, remote=remote), place) for uri, place in files]
+            )
 
     def open_paths(self, paths: Sequence[str]) -> None:
         self.open_files([(path, None) for path in paths])
@@ -110,10 +112,12 @@ class FileOpener(QObject):
     def take_over(self, files: Sequence[Handover]) -> None:
         """Open the files of a second start of the program, and raise the window."""
         # While a dialog is open, its document stays shown; the files are opened in the background.
-        front = self._session.may_show()
+        front = self._session.documents.may_show()
         for one in files[: int(front)]:
             self.open(one.uri, one.format, None, one.select)
-        self._session.open_tabs([(OpenRequest(one.uri, one.format), one.select) for one in files[int(front) :]], -1)
+        self._session.documents.open_tabs(
+            [(OpenRequest(one.uri, one.format), one.select) for one in files[int(front) :]], -1
+        )
         states, window = Qt.WindowState, self._window
         window.setWindowState(window.windowState() & ~states.WindowMinimized | states.WindowActive)
         window.show()
@@ -127,7 +131,7 @@ class FileOpener(QObject):
 
     def announce(self, shard: Shard) -> None:
         """Emit `opened`; call it when all parts of the window show the shard."""
-        if self._session.switching:
+        if self._session.documents.switching:
             return
         if not is_fresh(self._session.uri):
             self._settings.add_recent(self._session.uri)
@@ -207,9 +211,9 @@ class ErrorNotices(QObject):
         self._salvage = salvage
         self._shown_damage: ShardError | None = None
         # If the user is asked, an error is only shown after a refusal.
-        session.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
-        session.declined.connect(self._failed)
-        session.source_trouble.connect(self._source_trouble)
+        session.documents.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
+        session.documents.declined.connect(self._failed)
+        session.watch.trouble_changed.connect(self._source_trouble)
         session.troubled.connect(self._troubled)
         session.member_damaged.connect(self._member_damaged)
         session.remedy_wanted.connect(self._mend)
@@ -217,7 +221,7 @@ class ErrorNotices(QObject):
         session.succeeded.connect(lambda text: notices.add_notice(text, NoticeTone.SUCCESS))
         opening.opened.connect(self._show_damage)
         # Loading the index may detect damage that opening did not.
-        session.index_changed.connect(lambda _: None if session.switching else self._show_damage())
+        session.index.changed.connect(lambda _: None if session.documents.switching else self._show_damage())
 
     def _troubled(self, text: str, remedy: Remedy | None) -> None:
         helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
@@ -359,9 +363,9 @@ class Quitting(QObject):
     def may_close(self) -> bool:
         """Return whether the window may be closed now; else the user is asked."""
         session = self._session
-        if not self._ends and (unsaved := session.unsaved_document) is not None:
-            session.show(unsaved)
-        if not session.may_leave(None, self._window.close):
+        if not self._ends and (unsaved := session.documents.unsaved_document) is not None:
+            session.documents.show(unsaved)
+        if not session.documents.may_leave(None, self._window.close):
             return False
         writing = [job for job in session.jobs.open_jobs if job.lasting and job.title and not job.state.ended]
         if self._ends or not writing or not self._window.isVisible():

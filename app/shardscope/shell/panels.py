@@ -74,7 +74,7 @@ class PanelLinks(QObject):
             (tree.extract_requested, self._extract_row),
             (docks.panel(PreviewPanel).look_up_requested, self.look_up_key),
             (docks.panel(Charts).filter_wanted, self._filter_objects),
-            (session.question_changed, self._question_changed),
+            (session.references.changed, self._question_changed),
             (actions.note.triggered, lambda _: notes.ask()),
             (actions.next_note.triggered, lambda _: notes.go()),
             (actions.previous_note.triggered, lambda _: notes.go(backward=True)),
@@ -100,7 +100,7 @@ class PanelLinks(QObject):
 
     def look_up_key(self, key: str) -> None:
         self._docks.show("trace")
-        self._session.look_up(key)
+        self._session.lookup.start(key)
 
     def look_up(self) -> None:
         """Look up the key in the address field; else the selected object; else show the key field."""

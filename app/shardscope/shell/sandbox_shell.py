@@ -52,14 +52,14 @@ class SandboxShell(QObject):
         assert isinstance(column, QVBoxLayout)
         column.insertWidget(1, self.banner)
         self.frame = SandboxFrame(self.sandbox, bytes_.view)
-        session.may_leave = self._may_leave
-        session.add_unsaved(lambda: self.sandbox.unsaved)
-        session.keep_view("sandbox", self.sandbox)
+        session.documents.may_leave = self._may_leave
+        session.documents.add_unsaved(lambda: self.sandbox.unsaved)
+        session.documents.keep_view("sandbox", self.sandbox)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
         self.sandbox.reopened.connect(self._return_to_place)
         session.opened.connect(lambda _: self._opened())
-        session.failed.connect(lambda _: setattr(self, "_again", ""))
+        session.documents.failed.connect(lambda _: setattr(self, "_again", ""))
         self.sandbox.saved.connect(self._saved)
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
@@ -92,7 +92,7 @@ class SandboxShell(QObject):
     def _keep_place(self) -> None:
         state = self._bytes.state
         self._top, self._saw_caret = max(state.visible_bytes[0], 0), state.caret_seen
-        walk, self._again = self._session.walk, self._session.request.uri
+        walk, self._again = self._session.lookup.walk, self._session.request.uri
         if walk.steps or walk.key != self._walk.key:
             self._walk = walk
 
@@ -106,7 +106,7 @@ class SandboxShell(QObject):
     def _opened(self) -> None:
         again, self._again = self._again, ""
         if again and again == self._session.request.uri:
-            self._session.look_up_again(self._walk)
+            self._session.lookup.repeat(self._walk)
 
     def _show_panel(self, _: bool) -> None:
         if self.sandbox.on or not self.sandbox.why_not:

@@ -67,7 +67,7 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
         raise ScreenshotError(f"--show must be one of {parts}")
     failures: list[OpenFailure] = []
-    window.session.failed.connect(failures.append)
+    window.session.documents.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
     window.show()
     if wanted.uri:
@@ -125,13 +125,13 @@ def png_of(image: QImage) -> bytes:
 def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
     session = window.session
     if wanted.verify is not None:
-        session.verify(wanted.verify)
+        session.verification.start(wanted.verify)
         settle(window)
         window.show_part("findings")
     if wanted.trace:
-        session.look_up(wanted.trace)
+        session.lookup.start(wanted.trace)
         settle(window)
-        session.go_to_step((wanted.step or session.walk.steps) - 1)
+        session.lookup.go_to_step((wanted.step or session.lookup.walk.steps) - 1)
         window.show_part("trace")
     if wanted.select is not None:
         source = session.shard.source if session.shard is not None else None
@@ -155,7 +155,7 @@ def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
         QTimer.singleShot(20, loop.quit)
         loop.exec()
         # Watching the file also uses jobs, so wait until none has been open for some time.
-        busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
+        busy = window.jobs.open_jobs or window.session.index.state is IndexState.LOADING
         quiet = 0 if busy else quiet + 20
         if time.monotonic() > until:
             raise ScreenshotError("jobs are still running after two minutes")

@@ -462,7 +462,7 @@ class ConnectTask(QObject):
         self._window = window
         self.agreeing = FetchQuestion(session, settings, window)
         self.connections = Connections(settings.connections)
-        session.reach = self.connections.connection_for
+        session.documents.reach = self.connections.connection_for
         session.opened.connect(self._opened)
 
     def ask(
@@ -505,7 +505,7 @@ class FetchQuestion(QObject):
         self._window = window
         self._question: QMessageBox | None = None
         session.costly.connect(self.ask)
-        session.untrusted.connect(self.ask_store)
+        session.documents.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)
 
     def ask(self, costly: CostlyRead) -> QMessageBox:

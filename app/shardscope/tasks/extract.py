@@ -329,12 +329,12 @@ class ExtractTask(QObject):
                 found.stopped = "" if found.cancelled else error_text(error)
                 found.lost = found.lost or source_lost(error)
                 if self.session.shard is wanted.shard:
-                    self.session.note_error(error)
+                    self.session.watch.note_error(error)
             elif found.failed and not found.files:
                 job.state = JobState.FAILED
             job.note = result.text
             if found.lost:
-                self.session.check_source()
+                self.session.watch.check()
                 job.note += "; " + self.tr("press Resume to extract the rest")
                 job.state, job.resume = JobState.BROKEN, partial(self._resume, job, result.rest)
             self.finished.emit(result)
@@ -354,7 +354,7 @@ class ExtractTask(QObject):
     def retry(self, result: Result) -> Job | None:
         """Extract the rest of a result in its tab; None if its shard is not open any more."""
         wanted = result.rest
-        if not self.session.show_shard(wanted.shard) and not wanted.afresh:
+        if not self.session.documents.show_shard(wanted.shard) and not wanted.afresh:
             self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
             return None
         return self.start(wanted)

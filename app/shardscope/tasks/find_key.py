@@ -114,7 +114,7 @@ class FindKeyDialog(TaskDialog):
     @property
     def _selected_key(self) -> str:
         ref = self.session.selection.ref
-        return (ref.key if ref is not None and ref.key else self.session.walk.key) or ""
+        return (ref.key if ref is not None and ref.key else self.session.lookup.walk.key) or ""
 
     @property
     def _folders(self) -> list[str]:
@@ -147,7 +147,7 @@ class FindKeyDialog(TaskDialog):
             self._job.cancel()
             return
         key, where = self.key.text().strip(), self.where.currentText().strip()
-        remote = self.session.reach(where) if is_address(where) else None
+        remote = self.session.documents.reach(where) if is_address(where) else None
         self._settings.add_searched_folder(where)
         self.model.top = where
         self.model.show_things([])
@@ -221,7 +221,7 @@ class FindKeyDialog(TaskDialog):
 
     def _open_hit(self, hit: KeyHit) -> None:
         span = main_span(hit.ref) if hit.ref is not None else None
-        self.session.tab_wanted.emit(OpenRequest(hit.path, remote=self.session.reach(hit.path)), span)
+        self.session.tab_wanted.emit(OpenRequest(hit.path, remote=self.session.documents.reach(hit.path)), span)
 
     def _open_menu(self, place: QPoint) -> None:
         index = self.table.indexAt(place)

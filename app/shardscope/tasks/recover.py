@@ -230,7 +230,7 @@ class RecoverTask(QObject):
         if self.sheet is sheet:
             self.sheet = None
             job = self._session.jobs.newest(("salvage", self))
-            if job is not None and not (self._writing and self._session.switching):
+            if job is not None and not (self._writing and self._session.documents.switching):
                 job.cancel()
 
 

@@ -189,7 +189,7 @@ class TaskDialog(QDialog):
                 take(result)
             else:
                 if self.of_file:
-                    self.session.note_error(error)
+                    self.session.watch.note_error(error)
                 (failed or self.show_error)(error)
 
         self._checks.add(kind)

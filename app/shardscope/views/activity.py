@@ -224,8 +224,8 @@ class Transfers(QSplitter):
             self.addWidget(part)
             self.setStretchFactor(number, share)
             part.setMinimumSize(1, 1)
-        session.request_log_changed.connect(self._request_log_changed)
-        self._request_log_changed(session.request_log)
+        session.documents.request_log_changed.connect(self._request_log_changed)
+        self._request_log_changed(session.documents.request_log)
 
     def _request_log_changed(self, request_log: RequestLog | None) -> None:
         self.request_log.setVisible(request_log is not None)

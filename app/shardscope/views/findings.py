@@ -137,10 +137,10 @@ class FindingsTable(QWidget):
         lay(QVBoxLayout(self), bar, line, self._body, self.detail)
         session.opened.connect(lambda _: self._show(None))
         session.closed.connect(lambda: self._show(None))
-        session.findings_changed.connect(self._show)
+        session.verification.changed.connect(self._show)
         session.notation_changed.connect(self.model.change)
         session.notation_changed.connect(self.detail.hide)
-        session.verifying_changed.connect(self._running)
+        session.verification.running_changed.connect(self._running)
         session.jobs.changed.connect(self._progress)
         self._show(None)
         self._running(None)
@@ -149,7 +149,7 @@ class FindingsTable(QWidget):
         button = QPushButton(depth.value.capitalize(), self)
         button.setToolTip(DEPTHS[depth])
         button.setAccessibleDescription(DEPTHS[depth])
-        button.clicked.connect(lambda: self._session.verify(depth))
+        button.clicked.connect(lambda: self._session.verification.start(depth))
         return button
 
     def _choose(self, row: int) -> None:
@@ -165,7 +165,7 @@ class FindingsTable(QWidget):
         span, key, session = finding.span, finding.key, self._session
         entries = [
             span is not None and (self.tr("&Select bytes"), lambda: session.select_span(span, self)),
-            key is not None and (self.tr("&Look up key"), lambda: session.look_up(key)),
+            key is not None and (self.tr("&Look up key"), lambda: session.lookup.start(key)),
             None,
             (self.tr("&Copy message"), lambda: copy_text(finding.message)),
             (self.tr("Copy c&ode"), lambda: copy_text(finding.code)),
@@ -176,8 +176,8 @@ class FindingsTable(QWidget):
         return context_menu(self.table, entries, "findings", session.say)
 
     def _retry(self) -> None:
-        if self._session.report is not None:
-            self._session.verify(self._session.report.depth)
+        if self._session.verification.report is not None:
+            self._session.verification.start(self._session.verification.report.depth)
 
     def _cancel(self) -> None:
         if self._job is not None:
@@ -194,7 +194,7 @@ class FindingsTable(QWidget):
             self.again.hide()
             self._body.show_table(False)
         elif self.state.text == self.tr("Running …"):
-            self._show(self._session.report)
+            self._show(self._session.verification.report)
 
     def _enable(self, idle: bool = True) -> None:
         for button in self.buttons.values():

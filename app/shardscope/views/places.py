@@ -286,7 +286,7 @@ class FolderBrowser(QObject):
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
         self._leave()
-        self._way = way if way is not None else self._session.reach(uri)
+        self._way = way if way is not None else self._session.documents.reach(uri)
         address = parse_address(uri)
         self.uri, self.problem, self.more = address.shown, "", True
         above = address.parent
@@ -430,7 +430,7 @@ class PlacesPanel(QWidget):
         self.list.customContextMenuRequested.connect(self._open_menu)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.index_changed.connect(lambda _: self._learn())
+        session.index.changed.connect(lambda _: self._learn())
         WhileVisible(session.selection_changed, self, self._follow)
         self._refill()
 
@@ -602,6 +602,7 @@ class PlacesPanel(QWidget):
             self._session.say(self.tr("Cannot read {0}: {1}").format(place.title, problem), failed=True)
         else:
             self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
+            self._follow(self._session.selection)
 
     def _open_menu(self, place: QPoint) -> None:
         index = self.list.indexAt(place)

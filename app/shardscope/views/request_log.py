@@ -374,10 +374,10 @@ class RequestLogPanel(QWidget):
         self._timer.setInterval(POLL_MILLISECONDS)
         self._timer.timeout.connect(self._poll)
         session.notation_changed.connect(self.model.change)
-        session.request_log_changed.connect(self._set_request_log)
+        session.documents.request_log_changed.connect(self._set_request_log)
         session.opened.connect(lambda _: self._known_better())
-        session.index_loaded.connect(self._known_better)
-        self._set_request_log(session.request_log)
+        session.index.loaded.connect(self._known_better)
+        self._set_request_log(session.documents.request_log)
 
     def _line(self, name: str) -> Elided:
         line = Elided(greedy=True, parent=self)

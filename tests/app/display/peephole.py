@@ -42,7 +42,7 @@ def state() -> dict[str, Any]:
         return {"title": ""}
     session = shown.session
     sandbox, player = shown.sandbox_shell.sandbox, shown.panels.panel(LessonPanel).player
-    span, walk = session.selection.span, session.walk
+    span, walk = session.selection.span, session.lookup.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
         "title": shown.windowTitle().replace("[*]", ""),

@@ -55,14 +55,14 @@ def _around(widget: QWidget | None) -> Iterator[QWidget]:
 
 def _walk(shown: MainWindow) -> State:
     session = shown.session
-    walk = session.walk
+    walk = session.lookup.walk
     lit = shown.tree.lit
     in_tree = {light.number for highlights in (*lit.ends.values(), *lit.ways.values()) for light in highlights}
     return {
         "step": walk.step,
         "steps": walk.steps,
-        "lights": [[one.span.source, one.span.start, one.span.stop] for one in session.highlights],
-        "numbers": [one.number for one in session.highlights],
+        "lights": [[one.span.source, one.span.start, one.span.stop] for one in session.lookup.highlights],
+        "numbers": [one.number for one in session.lookup.highlights],
         "in_bytes": [one.number for one in shown.hex.state.highlights],
         "in_strip": [one.number for one in shown.hex.overview.highlights],
         "in_tree": sorted(in_tree),
@@ -85,7 +85,7 @@ def _asked(shown: MainWindow) -> State:
     question = shown.panels.panel(Inspector).references
     return {
         "leads": len(question.links) if question.status.isVisible() else -1,
-        "arrows": len(shown.session.arrows),
+        "arrows": len(shown.session.lookup.arrows),
     }
 
 

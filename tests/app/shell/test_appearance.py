@@ -40,7 +40,7 @@ def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path)
         nodes = [index.data() for index in tree.selectionModel().selectedRows()]
         return [window.session.selection, selected, nodes, table.objects.row_of(table.objects.index(0, 1))]
 
-    before, parked = seen(), [document.views for document in window.session.documents[:2]]
+    before, parked = seen(), [document.views for document in window.session.documents.all[:2]]
     for change in (
         lambda: window.zoom(larger=True),
         lambda: window.set_theme("dark"),
@@ -50,7 +50,7 @@ def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path)
         change()
         settle(window, 60)
         assert seen() == before
-    assert all(document.views is views for document, views in zip(window.session.documents, parked, strict=False))
+    assert all(document.views is views for document, views in zip(window.session.documents.all, parked, strict=False))
 
 
 def test_an_offset_is_the_same_text_everywhere(
@@ -98,7 +98,7 @@ KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 def test_nothing_moves_by_itself(qapp: QApplication, qtbot: QtBot, settings: Settings, small: MainWindow) -> None:
     """No caret blinks, no menu fades, *Play* goes one step; and the choice holds at the next start."""
     trace, reduced = small.trace, small.actions_["reduced_motion"]
-    small.session.look_up(KEY)
+    small.session.lookup.start(KEY)
     qtbot.waitUntil(lambda: trace.trace is not None)
     settle(small, 40)
     blink = qapp.cursorFlashTime()
@@ -178,17 +178,17 @@ def test_a_drawing_has_room(small: MainWindow) -> None:
     window.show_part("trace", focus=True)
     window.resize(640, 420)
     settle(window, 20)
-    window.session.look_up(KEY)
+    window.session.lookup.start(KEY)
     window.hex.drawings.show()
     settle(window, 60)
     panel, giving, panels = window.hex.drawings.panel, window.giving_way, window.panels
     assert panel is not None
     assert panels.lowered
     assert window.focusWidget() in (giving.line.next, giving.toggle), "the keyboard of the panel stays with the step"
-    window.session.go_to_step(3)
+    window.session.lookup.go_to_step(3)
     assert giving.line.counter.text() == "4 of 11"
     giving.line.next.click()
-    assert window.session.walk.step == 4
+    assert window.session.lookup.walk.step == 4
     window.show_part("trace")
     assert panels.lowered, "the line tells the step"
     giving.toggle.click()

@@ -53,7 +53,7 @@ def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     yield one
     one.sandbox_shell.sandbox.drop()
     one.changing.typed.discard()
-    one.session.close_all()
+    one.session.documents.close_all()
     settle(one, 20)
 
 
@@ -212,7 +212,7 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     inspector, tabs = window.panels.panel(Inspector), window.file_tabs.tabs
     window.open(str(SAMPLE))
     until(lambda: tabs.count() == 2)
-    window.session.show(window.session.documents[0])
+    window.session.documents.show(window.session.documents.all[0])
     until(lambda: bool(window.changing.switch.edit_permission.verbs))
     window.changing.actions.allow.trigger()
     window.show_part("structure")
@@ -233,10 +233,10 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     assert caret.start == seed + 1, "typing goes on"
     at(window, seed)
     until(lambda: seen() == (9, "9", "9"))
-    window.session.show(window.session.documents[1])
+    window.session.documents.show(window.session.documents.all[1])
     settle(window, 20)
     assert [tabs.tabText(number)[:2] == "* " for number in range(2)] == [True, False]
-    window.session.show(window.session.documents[0])
+    window.session.documents.show(window.session.documents.all[0])
     at(window, seed)
     until(lambda: seen() == (9, "9", "9"))
     for _ in range(window.changing.typed.count):
@@ -244,7 +244,7 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     until(lambda: seen() == (7, "7", "7"))
     assert not window.isWindowModified()
     assert file.read_bytes() == before
-    window.session.close_document(window.session.documents[1])
+    window.session.documents.close_document(window.session.documents.all[1])
 
 
 @pytest.mark.thorough
@@ -256,7 +256,7 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     until(lambda: window.session.uri == str(SAMPLE))
     assert window.findChild(QMessageBox, "discardTyped") is None
     assert not window.changing.typed.changes
-    window.session.close_document(window.session.documents[0])
+    window.session.documents.close_document(window.session.documents.all[0])
     assert window.session.uri == str(file)
     box = window.findChild(QMessageBox, "discardTyped")
     box.reject()
@@ -266,7 +266,7 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     press(box, "Discard")
     until(lambda: window.session.uri == str(SAMPLE))
     assert not window.changing.typed.changes
-    assert len(window.session.documents) == 1
+    assert len(window.session.documents.all) == 1
 
 
 @pytest.mark.thorough

@@ -109,4 +109,4 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
     drag.to(QPoint(600, 400))
     drag.drop(middle(window, DropTarget.OPEN))
     qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
-    qtbot.waitUntil(lambda: [one.request.name for one in window.session.documents] == ["one.shard", "small.shard"])
+    qtbot.waitUntil(lambda: [one.request.name for one in window.session.documents.all] == ["one.shard", "small.shard"])

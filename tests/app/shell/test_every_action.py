@@ -127,8 +127,8 @@ def with_clipboard(window: MainWindow) -> None:
 def look_up(step: int) -> Prepare:
     return then(
         lambda window: window.show_part("trace"),
-        lambda window: window.session.look_up(next(key for key in window.session.shard.objects.keys[:5] if key)),
-        lambda window: window.session.go_to_step(step),
+        lambda window: window.session.lookup.start(next(key for key in window.session.shard.objects.keys[:5] if key)),
+        lambda window: window.session.lookup.go_to_step(step),
     )
 
 
@@ -290,23 +290,29 @@ SWH = (
     Row("Go > Next note", selects(72, 80), NOTED),
     Row("Go > Previous note", selects(72, 80), NOTED),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
-    Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
+    Row("Go > Find references", lambda window: window.session.references.question is not None, at(512, 513)),
     Row("Go > Open inside", lambda window: "Cannot open" in window.notices.text, at(512, 513)),
     Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), TWO_PLACES),
-    Row("Go > Forward", selects(4000, 4008), then(TWO_PLACES, lambda window: window.session.back())),
+    Row("Go > Forward", selects(4000, 4008), then(TWO_PLACES, lambda window: window.session.selector.back())),
     Row("Go > Filter objects", lambda window: window.focusWidget() is window.objects.filter),
     Row("Go > Look up key…", brings("trace"), away("trace")),
     *(Row(f"Panels > {panel.shown_title}", brings(panel.name), away(panel.name)) for panel in PANELS),
     *(
         Row(
             f"Tools > Verify {depth.value}",
-            lambda window, depth=depth: window.session.report is not None and window.session.report.depth is depth,
+            lambda window, depth=depth: (
+                window.session.verification.report is not None and window.session.verification.report.depth is depth
+            ),
         )
         for depth in Depth
     ),
     Row("Tools > Verify selected objects", lambda window: "sha256" in window.notices.text),
-    Row("Tools > Look up", lambda window: window.session.walk.steps, lambda window: window.session.look_up("")),
+    Row(
+        "Tools > Look up",
+        lambda window: window.session.lookup.walk.steps,
+        lambda window: window.session.lookup.start(""),
+    ),
     Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
     Row("Tools > Recover objects…", dialog("RecoverDialog")),
     Row("Learn > Missions…", brings("lessons"), away("lessons")),
@@ -324,16 +330,16 @@ SWH = (
         lambda window: window.objects.table.setFocus(),
     ),
     Row("Objects > Open inside", lambda window: "Cannot open" in window.notices.text),
-    Row("Objects > Find references", lambda window: window.session.question is not None),
+    Row("Objects > Find references", lambda window: window.session.references.question is not None),
     changing("Objects > Hide unused and deleted rows", lambda window: window.objects.filter.text()),
     Row(
         "Objects > Reset column widths",
         lambda window: window.objects.table.columnWidth(1) != 399,
         lambda window: window.objects.table.setColumnWidth(1, 399),
     ),
-    Row("Lookup > Next step", lambda window: window.session.walk.step == 1, look_up(0)),
-    Row("Lookup > Previous step", lambda window: window.session.walk.step == 0, look_up(1)),
-    Row("Lookup > Play", lambda window: window.session.walk.step > 0, look_up(0)),
+    Row("Lookup > Next step", lambda window: window.session.lookup.walk.step == 1, look_up(0)),
+    Row("Lookup > Previous step", lambda window: window.session.lookup.walk.step == 0, look_up(1)),
+    Row("Lookup > Play", lambda window: window.session.lookup.walk.step > 0, look_up(0)),
     Row("Lessons > Next", lesson_step(STEP + 1), lesson(STEP)),
     Row("Lessons > Back", lesson_step(STEP), lesson(STEP + 1)),
     changing("Edit > Allow changes to this file", lambda window: window.changing.switch.allowed),
@@ -381,7 +387,7 @@ OTHERS = {
 }
 """What only some files offer."""
 
-UNREAD = (Row("Tools > Load index", lambda window: window.session.index_state is IndexState.LOADED),)
+UNREAD = (Row("Tools > Load index", lambda window: window.session.index.state is IndexState.LOADED),)
 """The index is not read by itself."""
 
 SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)),)
@@ -453,13 +459,13 @@ def run(window: MainWindow, rows: Sequence[Row], reset: Prepare, qtbot: QtBot) -
 
 
 def shown_tab(window: MainWindow) -> int:
-    return window.session.documents.index(window.session.document)
+    return window.session.documents.all.index(window.session.document)
 
 
 TABS = (
     changing("Go > Next tab", shown_tab),
     changing("Go > Previous tab", shown_tab),
-    Row("File > Reopen closed tab", lambda window: len(window.session.documents) == 2, close_tab),
+    Row("File > Reopen closed tab", lambda window: len(window.session.documents.all) == 2, close_tab),
 )
 """Two files are open."""
 
@@ -508,7 +514,7 @@ def test_with_a_shard(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Pa
     def reset(window: MainWindow) -> None:
         QGuiApplication.clipboard().clear()
         window.notices.clear()
-        window.session.clear_question()
+        window.session.references.clear()
         at(35, 36)(window)
         window.objects.table.clearSelection()
         window.objects.table.selectRow(0)
@@ -545,7 +551,7 @@ def test_with_other_files(window: MainWindow, qtbot: QtBot, data: Path, tmp_path
 def test_with_an_index_that_is_not_read(
     window: MainWindow, qtbot: QtBot, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardscope.session.opened_shard.AUTO_INDEX_BYTES", -1)
+    monkeypatch.setattr("shardscope.session.index.AUTO_INDEX_BYTES", -1)
     open_(window, data / "neuroglancer" / "skeletons_murmur_gzip")
     run(window, UNREAD, lambda window: None, qtbot)
 

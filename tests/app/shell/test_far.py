@@ -41,7 +41,7 @@ def window(window: MainWindow) -> MainWindow:
 def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
     with qtbot.waitSignal(window.session.opened):
         window.open(where)
-    qtbot.waitUntil(lambda: window.session.index_state in (IndexState.LOADED, IndexState.FAILED))
+    qtbot.waitUntil(lambda: window.session.index.state in (IndexState.LOADED, IndexState.FAILED))
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +72,10 @@ def test_much_is_asked_for_first_when_it_is_far(
     size = path.stat().st_size
     costs: list[CostlyRead] = []
     window.session.costly.connect(costs.append)
-    monkeypatch.setattr(type(window.session).with_consent, "__kwdefaults__", {"much": 1000})
+    monkeypatch.setattr(type(window.session.documents).with_consent, "__kwdefaults__", {"much": 1000})
     opened(qtbot, window, str(path))
-    with qtbot.waitSignal(window.session.findings_changed):
-        window.session.verify(Depth.CONTENT)
+    with qtbot.waitSignal(window.session.verification.changed):
+        window.session.verification.start(Depth.CONTENT)
     window.hex.search.look_for("Text", "no such text")
     qtbot.waitUntil(lambda: not window.jobs.open_jobs)
     assert costs == []
@@ -85,14 +85,14 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert 0 < whole(shard) < size
     assert verifying(shard, Depth.STRUCTURE) == 0
     before = len(server.log)
-    window.session.verify(Depth.CONTENT)
+    window.session.verification.start(Depth.CONTENT)
     assert [one.size for one in costs] == [whole(shard)]
     box = asked(qtbot, window, "costly")
     assert box.text().startswith("Verifying the content fetches up to ")
     assert "100 Mbit/s" in box.informativeText()
     assert "$" in box.informativeText()
     box.reject()
-    assert window.session.report is None
+    assert window.session.verification.report is None
     assert len(server.log) == before
     window.hex.search.look_for("Text", "no such text")
     assert [one.what for one in costs] == ["Verifying the content", "Searching the whole file"]
@@ -100,7 +100,7 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert (costs[-1].what, costs[-1].size) == ("Scanning the file", size)
     sheet.close()
     assert len(server.log) == before
-    with qtbot.waitSignal(window.session.findings_changed):
+    with qtbot.waitSignal(window.session.verification.changed):
         costs[0].go()
     assert whole(shard) == 0
 
@@ -147,7 +147,7 @@ def test_a_file_that_changed_on_the_server(
 def test_what_broke_after_opening_has_the_button_that_helps(
     qtbot: QtBot, far: MainWindow, error: SourceError, button: str, sheet: bool
 ) -> None:
-    far.session._set_trouble(error)
+    far.session.watch.set_trouble(error)
     assert far.notices.button.text() == button
     if sheet:
         far.notices.button.click()
@@ -157,8 +157,8 @@ def test_what_broke_after_opening_has_the_button_that_helps(
     else:
         with qtbot.waitSignal(far.session.opened):
             far.notices.button.click()
-        assert far.session.trouble is None
-    far.session._set_trouble(None)
+        assert far.session.document.trouble is None
+    far.session.watch.set_trouble(None)
 
 
 @pytest.mark.thorough
@@ -171,7 +171,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
         window.open(address)
     settle(window)
     session, panel = window.session, window.objects
-    assert session.index_state is IndexState.NONE
+    assert session.index.state is IndexState.NONE
     assert server.log.sent < 1 << 20
     assert panel.load_button.isVisibleTo(panel)
     assert panel.load_button.text() == "Load index: 175 MiB"
@@ -194,13 +194,13 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert box.text() == "Reading the index fetches up to 175 MiB."
     box.reject()
     settle(window)
-    assert session.index_state is IndexState.NONE
+    assert session.index.state is IndexState.NONE
     assert server.log.sent < 1 << 20
     # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
-    monkeypatch.setattr("shardscope.session.opened_shard.MUCH", 80_000)
+    monkeypatch.setattr("shardscope.session.documents.MUCH", 80_000)
     large = des()[1]
     address = server.put("/large.des", large.files[large.target])
-    with qtbot.waitSignal(session.failed):
+    with qtbot.waitSignal(session.documents.failed):
         window.open(address)
     box = asked(qtbot, window, "costly")
     assert box.text().startswith("Opening large.des fetches up to ")
@@ -227,7 +227,7 @@ def test_an_extraction_goes_on_after_the_line_broke(
         options = RemoteOptions(retries=0, patience=0.5, threads=1)
         with qtbot.waitSignal(window.session.opened):
             window.session.open(OpenRequest(f"http://{proxy.host}/a.shard", remote=options))
-        qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
+        qtbot.waitUntil(lambda: window.session.index.state is IndexState.LOADED)
         shard = window.session.shard
         settle(window)
         proxy.faults = [Drop(when=after(len(proxy.log) + 1))]

@@ -60,20 +60,20 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     session.costly.connect(asked.append)
     with qtbot.waitSignal(session.opened, timeout=PATIENCE):
         session.open(request)
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: session.index.state is IndexState.LOADED, timeout=PATIENCE)
     shard = session.shard
     sample = next(one for one in resource_paths.main_samples() if one.format == shard.format)
 
     # Lookups, what a first reader pays, drawings, and what leads there.
     for one in reversed(sample.keys):
-        session.look_up(one.key)
-        qtbot.waitUntil(lambda: session.walk.trace is not None, timeout=PATIENCE)
-        for number in range(len(session.walk.trace.steps)):
-            session.go_to_step(number)
+        session.lookup.start(one.key)
+        qtbot.waitUntil(lambda: session.lookup.walk.trace is not None, timeout=PATIENCE)
+        for number in range(len(session.lookup.walk.trace.steps)):
+            session.lookup.go_to_step(number)
         idle()
         before = len(log)
         window.trace.costs.cold.click()
-        qtbot.waitUntil(lambda: session.walk.cold is not None, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: session.lookup.walk.cold is not None, timeout=PATIENCE)
         assert len(log) == before
         window.trace.costs.warm.click()
     trace_of_key = len(log)
@@ -81,12 +81,15 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     idle()
     panel = window.hex.drawings.panel
     assert panel.sketches
-    ref = session.walk.trace.ref
+    ref = session.lookup.walk.trace.ref
     session.select_span(ref.spans[0])
     idle()
-    session.find_references()
-    qtbot.waitUntil(lambda: session.question is not None and session.question.references is not None, timeout=PATIENCE)
-    assert session.question.references.found
+    session.references.find()
+    qtbot.waitUntil(
+        lambda: session.references.question is not None and session.references.question.references is not None,
+        timeout=PATIENCE,
+    )
+    assert session.references.question.references.found
 
     # Charts.
     window.show_part("charts")
@@ -115,7 +118,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         idle()
     sandbox = window.panels.panel(SandboxPanel).sandbox
     sandbox.switch(True)
-    qtbot.waitUntil(lambda: session.request.sandbox and session.index_state is IndexState.LOADED, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: session.request.sandbox and session.index.state is IndexState.LOADED, timeout=PATIENCE)
     sandbox.flip(0)
     idle()
     qtbot.waitUntil(lambda: sandbox.comparing is None and sandbox.impact is not None, timeout=PATIENCE)

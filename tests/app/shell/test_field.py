@@ -50,10 +50,10 @@ def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None
         settle(small, 40)
     field, state = small.hex.address.field, small.hex.state
     last = state.selection.span.start
-    small.session.back()
+    small.session.selector.back()
     settle(small, 40)
     assert int(field.text(), 0) == state.selection.span.start != last
-    small.session.forward()
+    small.session.selector.forward()
     settle(small, 40)
     assert int(field.text(), 0) == state.selection.span.start == last
 
@@ -69,12 +69,12 @@ def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
     assert small.session.selection.row == 3
     assert small.objects.table.selected_ranges().rows().tolist() == [3]
     assert small.objects.actions_.extract.isEnabled()
-    small.session.go_to_step(1)
+    small.session.lookup.go_to_step(1)
     settle(small, 40)
     assert small.objects.actions_.extract.isEnabled(), "its steps keep it selected"
-    small.session.look_up("0123456789")
+    small.session.lookup.start("0123456789")
     settle(small, 40)
-    assert small.session.walk.error is not None
+    assert small.session.lookup.walk.error is not None
 
 
 def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
@@ -87,8 +87,8 @@ def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -
     assert window.hex.state.selection.span.start == 1
     entry(window, "1")
     popup = window.hex.address.list
-    with qtbot.waitSignal(window.session.walk_changed):
+    with qtbot.waitSignal(window.session.lookup.walk_changed):
         popup.setCurrentIndex(popup.model().index(1, 0))
         QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
     settle(window, 40)
-    assert window.session.walk.key == "1"
+    assert window.session.lookup.walk.key == "1"

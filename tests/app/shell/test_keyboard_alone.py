@@ -95,13 +95,13 @@ def test_a_key_is_looked_up(window: MainWindow, hands: Hands) -> None:
     hands.press("Ctrl+T")
     hands.type(KEY)
     hands.press("Return")
-    trace = window.session.walk.trace
+    trace = window.session.lookup.walk.trace
     assert trace.outcome == "found"
     for number in range(1, len(trace.steps)):
         hands.press("Ctrl+Down")
-        assert window.session.walk.step == number
+        assert window.session.lookup.walk.step == number
     hands.press("Ctrl+Up")
-    assert window.session.walk.step == len(trace.steps) - 2
+    assert window.session.lookup.walk.step == len(trace.steps) - 2
 
 
 def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:

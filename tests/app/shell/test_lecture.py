@@ -48,11 +48,11 @@ def press(screen: LectureScreen, window: MainWindow, *names: str) -> None:
 @pytest.mark.thorough
 def test_a_lookup(shown: MainWindow, qtbot: QtBot) -> None:
     """Keys go through sentences and stages of each step; leaving, everything is as it was before."""
-    shown.session.look_up(KEY)
+    shown.session.lookup.start(KEY)
     settle(shown, 40)
-    shown.session.go_to_step(7)
+    shown.session.lookup.go_to_step(7)
     settle(shown, 40)
-    before = (shown.session.selection.span, shown.session.walk.step, bytes(shown.panels.state().data()))
+    before = (shown.session.selection.span, shown.session.lookup.walk.step, bytes(shown.panels.state().data()))
     screen = begun(shown)
     assert (screen.at, screen.counter.text()) == (7, "8 of 11 · The slot · What comes next?")
     assert screen.drawing.walk.stage == 0
@@ -70,7 +70,7 @@ def test_a_lookup(shown: MainWindow, qtbot: QtBot) -> None:
     assert all(part.isVisible() for part in (screen.sentence, screen.drawing, screen.bytes, screen.counter))
     with qtbot.waitSignal(screen.left):
         press(screen, shown, "leave")
-    assert (shown.session.selection.span, shown.session.walk.step, bytes(shown.panels.state().data())) == before
+    assert (shown.session.selection.span, shown.session.lookup.walk.step, bytes(shown.panels.state().data())) == before
     assert not any(action.isEnabled() for action in shown.lecturing.all.values())
 
 

@@ -77,7 +77,7 @@ def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> 
     qtbot.waitUntil(view.look_up.isEnabled)
     view.look_up.click()
     qtbot.waitUntil(lambda: window.panels.panel(TracePanel).isVisible())
-    qtbot.waitUntil(lambda: window.session.walk.trace is not None)
+    qtbot.waitUntil(lambda: window.session.lookup.walk.trace is not None)
     settle(window, 40)
 
 
@@ -101,7 +101,7 @@ def test_no_part_opens_as_a_window(window: MainWindow, qtbot: QtBot, data: Path)
     # No event filter on the application: Qt's own objects that it meets end after Python.
     connection = QGuiApplication.instance().focusWindowChanged.connect(lambda: changes.append(True))
     opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip", data / "swh" / "small.shard")
-    window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
+    window.session.lookup.start("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
     qtbot.waitUntil(lambda: bool(window.trace.cards))
     settle(window, 40)
     QObject.disconnect(connection)
@@ -143,7 +143,7 @@ def test_opening_selects_the_file(small: MainWindow, qtbot: QtBot) -> None:
         settle(small, 40)
         choose()
         assert is_file()
-        assert small.session.caret == Span("", 700, 700)
+        assert small.session.document.caret == Span("", 700, 700)
 
 
 @pytest.mark.thorough
@@ -204,7 +204,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
 
 
 def test_a_file_that_is_gone_cannot_be_opened(small: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    with qtbot.waitSignal(small.session.failed):
+    with qtbot.waitSignal(small.session.documents.failed):
         small.open(str(tmp_path / "nothing.shard"))
     assert small.notices.text == "Cannot open nothing.shard: no such file or directory."
     assert small.notices.button.text() == "Try again"
@@ -219,9 +219,9 @@ def test_a_file_that_shrinks_or_vanishes_offers_to_reload(
     shutil.copy(data / "swh" / "medium.shard", path)
     opened(window, qtbot, path)
     os.truncate(path, 1000)
-    with qtbot.waitSignal(window.session.source_trouble):
+    with qtbot.waitSignal(window.session.watch.trouble_changed):
         window.session.select_span(Span("", 300_000, 300_001))
-        window.session.check_source()
+        window.session.watch.check()
     assert window.notices.button.text() == "Reload"
     with qtbot.waitSignal(window.session.opened):
         window.notices.button.click()
@@ -229,9 +229,9 @@ def test_a_file_that_shrinks_or_vanishes_offers_to_reload(
     assert "Damaged" in window.notices.text
     assert window.hex.view.state.layout.size == 1000
     path.unlink()
-    with qtbot.waitSignal(window.session.source_trouble):
-        window.session.check_source()
-    with qtbot.waitSignal(window.session.failed):
+    with qtbot.waitSignal(window.session.watch.trouble_changed):
+        window.session.watch.check()
+    with qtbot.waitSignal(window.session.documents.failed):
         window.notices.button.click()
     assert window.session.shard is not None
 
@@ -263,7 +263,7 @@ def test_the_layout_is_remembered(qtbot: QtBot, settings: Settings, data: Path) 
 def test_closing_in_the_middle_of_work_is_quiet(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     window.open(str(data / "swh" / "medium.shard"))
     qtbot.waitUntil(lambda: window.session.shard is not None)
-    assert window.session.index_state in (IndexState.LOADING, IndexState.LOADED)
+    assert window.session.index.state in (IndexState.LOADING, IndexState.LOADED)
     window.session.select_span(Span("", 300_000, 300_001))
     window.close()
     assert window.jobs.open_jobs == ()

@@ -85,7 +85,7 @@ def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> N
     settle(window, 40)
     found |= {*unnamed(window)}
     window.hex.actions_.find.trigger()
-    window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
+    window.session.lookup.start("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
     settle(window, 40)
     for panel in window.panels.by_name:
         window.show_part(panel)

@@ -94,7 +94,7 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
     window.connecting.connections.remember("s3://private/k", way)
     window.open("s3://next/k")
     (sheet,) = window.findChildren(AddressDialog)
-    assert window.session.request_log is None
+    assert window.session.documents.request_log is None
     assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
     assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
     assert [sheet.endpoint.itemText(row) for row in range(2)] == ["Default (Amazon, Google)", lab]
@@ -186,7 +186,7 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     with qtbot.waitSignal(window.session.opened):
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
-    assert window.session.request_log.requests
+    assert window.session.documents.request_log.requests
 
 
 @pytest.mark.thorough
@@ -201,8 +201,8 @@ def test_no_secret_is_kept(
     address = f"{server.put('/small.shard', data / 'swh' / 'small.shard')}?{SIGNATURE}"
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
-    tape = window.session.request_log
-    with qtbot.waitSignal(window.session.failed):
+    tape = window.session.documents.request_log
+    with qtbot.waitSignal(window.session.documents.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
     seen = [
         (tmp_path / "settings.json").read_text(),
@@ -232,7 +232,7 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
     with FaultProxy(stored.host, [Refuse("AccessDenied")]) as shut:
         options = RemoteOptions(endpoint_url=shut.url, addressing="path", anonymous=True)
         request = OpenRequest("s3://shards/some/small.shard", remote=options)
-        with qtbot.waitSignal(window.session.failed):
+        with qtbot.waitSignal(window.session.documents.failed):
             window.session.open(request)
         assert window.notices.button.text() == "Choose a profile…"
         window.notices.button.click()
@@ -241,11 +241,11 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
         assert sheet.endpoint_url == shut.url
         sheet.reject()
         keys = RemoteOptions(endpoint_url=shut.url, addressing="path", access_key="a", secret_key="b")
-        with qtbot.waitSignal(window.session.failed):
+        with qtbot.waitSignal(window.session.documents.failed):
             window.session.open(request.with_remote(keys))
         assert window.notices.button.text() == "Try anonymous"
         shut.faults = ()
-    with qtbot.waitSignal(window.session.failed):
+    with qtbot.waitSignal(window.session.documents.failed):
         window.session.open(OpenRequest("s3://shards/none.shard", remote=signed(stored)))
     assert window.notices.button.text() == "Change the address…"
     assert "shardcore" not in window.notices.text

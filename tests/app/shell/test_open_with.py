@@ -160,7 +160,7 @@ def archive(tmp_path: Path) -> Path:
 def opened(qtbot: QtBot, session: Session, what: str | OpenRequest) -> None:
     with qtbot.waitSignal(session.opened):
         session.open(what)
-    qtbot.waitUntil(lambda: session.index_state is not IndexState.LOADING)
+    qtbot.waitUntil(lambda: session.index.state is not IndexState.LOADING)
 
 
 def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
@@ -182,11 +182,11 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
     session.select_span(Span("", 0, 1))
     qtbot.waitUntil(lambda: window.hex.breadcrumb.plain.startswith("archive.des › 2090 › model.safetensors › length"))
     assert window.settings.recent[0] == session.uri
-    shown = [document.request.title for document in session.documents]
+    shown = [document.request.title for document in session.documents.all]
     assert shown == ["archive.des", "archive.des › 2090", "archive.des › 2090 › model.safetensors"]
     with qtbot.waitSignal(session.opened):
         session.open_tab(OpenRequest(str(archive), inside=("2090",)))
-    assert len(session.documents) == 3
+    assert len(session.documents.all) == 3
 
 
 def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
@@ -263,6 +263,6 @@ def test_a_remote_object_opens_inside(qtbot: QtBot, window: MainWindow, archive:
         assert window.session.request == OpenRequest(
             f"{server.url}/archive.des", remote=window.session.request.remote, inside=("2090",)
         )
-        assert window.session.request_log is not None
+        assert window.session.documents.request_log is not None
         assert len(server.log) < 8
         window.session.close()

@@ -108,9 +108,9 @@ def proxy(session: Session, qtbot: QtBot, tmp_path: Path) -> Iterator[FaultProxy
     with RangeServer({"/a.des": tmp_path / "a.des"}) as server, FaultProxy(server.host) as made:
         with qtbot.waitSignal(session.opened):
             session.open(OpenRequest(f"{made.url}/a.des", remote=RemoteOptions()))
-        qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
+        qtbot.waitUntil(lambda: session.index.state is IndexState.LOADED and not session.jobs.open_jobs)
         yield made
-        session.close_all()
+        session.documents.close_all()
 
 
 def lose(proxy: FaultProxy, requests: int) -> None:
@@ -123,15 +123,15 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     table.show()
     session.costly.connect(lambda costly: costly.go())
     lose(proxy, 0)
-    session.verify(Depth.CONTENT)
-    qtbot.waitUntil(lambda: session.report is not None)
-    assert session.report.findings == ()
-    assert "of 8 objects" in session.report.stopped_after
+    session.verification.start(Depth.CONTENT)
+    qtbot.waitUntil(lambda: session.verification.report is not None)
+    assert session.verification.report.findings == ()
+    assert "of 8 objects" in session.verification.report.stopped_after
     assert table.state.text.startswith("Source unreachable. Stopped after")
     assert table.again.isVisible()
     proxy.faults = []
     table.again.click()
-    qtbot.waitUntil(lambda: session.report is not None and session.report.ok)
+    qtbot.waitUntil(lambda: session.verification.report is not None and session.verification.report.ok)
     assert not table.again.isVisible()
 
 
@@ -141,24 +141,24 @@ def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: Qt
         with shardcore.create(tmp_path / f"{number}.des", format="des") as writer:
             writer.add(f"key {number}", random.Random(number).randbytes(600_000))
     told: list[BaseException | None] = []
-    session.source_trouble.connect(told.append)
+    session.watch.trouble_changed.connect(told.append)
     session.costly.connect(lambda costly: costly.go())
     with StoreServer() as server, FaultProxy(server.host) as proxy:
         server.put_folder("/b/many", tmp_path)
         way = RemoteOptions(endpoint_url=proxy.url, anonymous=True, addressing="path")
         with qtbot.waitSignal(session.opened):
             session.open(OpenRequest("s3://b/many/", remote=way))
-        session.load_index()
-        qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
+        session.index.load()
+        qtbot.waitUntil(lambda: session.index.state is IndexState.LOADED and not session.jobs.open_jobs)
         lose(proxy, 0)
-        session.verify(Depth.CONTENT)
-        qtbot.waitUntil(lambda: session.report is not None and session.trouble is not None)
-        assert "the connection to the store broke while s3://b/many/" in str(session.trouble)
+        session.verification.start(Depth.CONTENT)
+        qtbot.waitUntil(lambda: session.verification.report is not None and session.document.trouble is not None)
+        assert "the connection to the store broke while s3://b/many/" in str(session.document.trouble)
         proxy.faults = []
-        session.verify(Depth.CONTENT)
-        qtbot.waitUntil(lambda: session.report is not None and session.report.ok)
-        assert (session.trouble, told[-1]) == (None, None)
-        session.close_all()
+        session.verification.start(Depth.CONTENT)
+        qtbot.waitUntil(lambda: session.verification.report is not None and session.verification.report.ok)
+        assert (session.document.trouble, told[-1]) == (None, None)
+        session.documents.close_all()
 
 
 def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:

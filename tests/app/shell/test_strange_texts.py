@@ -72,8 +72,8 @@ def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: P
     settle(window, 60)
     assert wrong(window) == []
     window.session.select_row(1)
-    window.session.look_up(f"{STRANGE}1")
-    window.session.verify(Depth.CONTENT)
+    window.session.lookup.start(f"{STRANGE}1")
+    window.session.verification.start(Depth.CONTENT)
     window.session.message.emit(f"Copied {STRANGE}")
     settle(window, 60)
     assert wrong(window) == []

@@ -104,7 +104,7 @@ def test_a_tab_is_dragged_to_another_place(two: MainWindow, qtbot: QtBot) -> Non
     qtbot.mouseRelease(bar(two), Qt.MouseButton.LeftButton, pos=stop - QPoint(10, 0))
     settle(two, 20)
     assert texts(two) == ["medium.shard", "small.shard"]
-    assert [one.request.name for one in two.session.documents] == ["medium.shard", "small.shard"]
+    assert [one.request.name for one in two.session.documents.all] == ["medium.shard", "small.shard"]
     assert two.windowTitle().startswith("medium.shard")
 
 
@@ -183,12 +183,12 @@ def test_a_tab_comes_back_as_it_was(two: MainWindow) -> None:
     settle(two, 20)
     rows = two.objects.model.rowCount()
     assert top > 0
-    two.session.step(1)
+    two.session.documents.step(1)
     settle(two, 20)
     assert (two.objects.filter.text(), two.objects.model.rowCount(), two.notices.text) == ("", 13, "")
     two.tree.collapse_all()
     two.show_part("inspector")
-    two.session.step(1)
+    two.session.documents.step(1)
     settle(two, 20)
     assert two.hex.state.visible_bytes[0] == top
     assert (two.objects.filter.text(), two.objects._view.order) == ("size:>100", "size")
@@ -211,7 +211,7 @@ def test_a_decoded_source_is_in_its_tab_again(window: MainWindow, qtbot: QtBot, 
     sources = [source.name for source in window.hex.tabs.sources]
     opened(window, qtbot, small)
     assert [source.name for source in window.hex.tabs.sources] == [""]
-    window.session.step(1)
+    window.session.documents.step(1)
     settle(window, 20)
     assert [source.name for source in window.hex.tabs.sources] == sources
 
@@ -230,10 +230,10 @@ def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
     changes = sandbox.changes
     # The file itself may be open beside it.
     assert texts(two)[1].endswith("medium.shard (sandbox)")
-    two.session.step(1)
+    two.session.documents.step(1)
     settle(two, 20)
     assert (sandbox.on, sandbox.changes) == (False, ())
-    assert two.session.unsaved_document is not None
+    assert two.session.documents.unsaved_document is not None
     two.close()
     assert two.isVisible(), "quitting asks about it"
     assert two.windowTitle().startswith("medium.shard")
@@ -244,7 +244,7 @@ def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
     sandbox.undo()
     qtbot.waitUntil(lambda: sandbox.count == 0)
     settle(two, 20)
-    assert two.session.unsaved_document is None
+    assert two.session.documents.unsaved_document is None
 
 
 @pytest.mark.thorough
@@ -259,11 +259,11 @@ def test_permission_to_change_belongs_to_its_file(
     switch.allow(True)
     typed.put([(3, b"!")])
     assert typed.count == 1
-    window.session.step(1)
+    window.session.documents.step(1)
     settle(window, 20)
     assert not switch.allowed
     assert typed.count == 0
-    window.session.step(1)
+    window.session.documents.step(1)
     qtbot.waitUntil(lambda: switch.allowed)
     assert typed.count == 1
     typed.discard()
@@ -277,16 +277,16 @@ def test_a_verification_behind_is_seen_on_its_tab_and_arrives_there(two: MainWin
     gate = threading.Event()
     shard, verify = two.session.shard, two.session.shard.verify
     shard.verify = lambda *given, **named: gate.wait(60) and verify(*given, **named)
-    two.session.verify(Depth.INDEX)
-    two.session.step(1)
+    two.session.verification.start(Depth.INDEX)
+    two.session.documents.step(1)
     qtbot.waitUntil(lambda: texts(two)[1] == "▶ medium.shard")
     gate.set()
     qtbot.waitUntil(lambda: texts(two)[1] == "● medium.shard")
-    assert two.session.report is None
-    two.session.step(1)
+    assert two.session.verification.report is None
+    two.session.documents.step(1)
     settle(two, 20)
     assert texts(two)[1] == "medium.shard"
-    assert two.session.report is not None
+    assert two.session.verification.report is not None
 
 
 # --- opening ---
@@ -303,7 +303,7 @@ def test_another_start_opens_its_files_here(two: MainWindow, qtbot: QtBot, small
 
 @pytest.mark.parametrize("ends", ["behind", "stopped"])
 def test_the_status_line_is_free_when_an_opening_ends(two: MainWindow, qtbot: QtBot, small: Path, ends: str) -> None:
-    two.session.may_show = lambda: False
+    two.session.documents.may_show = lambda: False
     two.open(str(small.with_name("one.shard")))
     assert "one.shard" in two.line.note.text()
     if ends == "stopped":
@@ -324,7 +324,7 @@ def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, sm
     gone = tmp_path / "gone.shard"
     shutil.copy(small, gone)
     opened(two, qtbot, gone)
-    two.session.step(-1)
+    two.session.documents.step(-1)
     settle(two, 20)
     two.session.select_span(Span("", 0x48, 0x50))
     two.actions_["restore_tabs"].trigger()
@@ -334,9 +334,9 @@ def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, sm
     qtbot.addWidget(other)
     other.show()
     other.tab_memory.restore()
-    qtbot.waitUntil(lambda: len(other.session.documents) == 2 and other.session.shard is not None)
+    qtbot.waitUntil(lambda: len(other.session.documents.all) == 2 and other.session.shard is not None)
     settle(other, 20)
-    assert [one.request.name for one in other.session.documents] == ["small.shard", "medium.shard"]
+    assert [one.request.name for one in other.session.documents.all] == ["small.shard", "medium.shard"]
     assert other.session.request.name == "medium.shard"
     assert other.session.selection.span.start == 0x48
     assert "gone.shard" in other.notices.text
@@ -348,10 +348,10 @@ def test_no_secret_is_written_down(two: MainWindow, settings: Settings) -> None:
     login = OpenRequest("https://user:SECRET@host/a.shard")
     option = OpenRequest("/a/b.shard", options={"xorbs": "https://user:SECRET@host/x", "deleted": True})
     for number, request in enumerate((signed, login, option)):
-        two.session.documents.append(Document(request, number=number))
+        two.session.documents.all.append(Document(request, number=number))
     two.actions_["restore_tabs"].setChecked(True)
     two.tab_memory.save()
-    del two.session.documents[2:]
+    del two.session.documents.all[2:]
     assert "SECRET" not in json.dumps(settings.tabs)
     assert settings.tabs[-1]["options"] == {"deleted": True}
     assert len(settings.tabs) == 3
@@ -371,4 +371,4 @@ def test_settings_that_others_wrote_are_passed_over(
     settings.tabs = [entry | {"uri": "/" + "a" * 5000}, entry | {"uri": str(small)}]
     window.tab_memory.restore()
     qtbot.waitUntil(lambda: window.session.shard is not None)
-    assert [one.request.uri for one in window.session.documents] == [str(small)]
+    assert [one.request.uri for one in window.session.documents.all] == [str(small)]

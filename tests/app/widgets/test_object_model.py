@@ -49,7 +49,7 @@ def many(session: Session, qtbot: QtBot, data: Path) -> Many:
 
     def make(count: int) -> tuple[ObjectModel, ManyObjects]:
         objects, model = ManyObjects(count), ObjectModel(session)
-        session.listing = objects
+        session.document.listing = objects
         model.load()
         return model, objects
 

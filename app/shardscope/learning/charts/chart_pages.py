@@ -190,8 +190,8 @@ class ChartPages(QWidget):
         self._build()
         session.opened.connect(self._forget)
         session.closed.connect(self._forget)
-        session.index_loaded.connect(self._forget_counts)
-        session.index_changed.connect(lambda _: self._show())
+        session.index.loaded.connect(self._forget_counts)
+        session.index.changed.connect(lambda _: self._show())
         session.notation_changed.connect(self._show)
 
     def _build(self) -> None:
@@ -383,7 +383,7 @@ class ChartPages(QWidget):
         elif found is not None and found.cost:
             text = self.tr("Read and count ({0})").format(size_text(found.cost))
         elif found is not None and found.why and self.kind is not ChartKind.LOAD and shard and not shard.loaded:
-            loading = self._session.index_state is IndexState.LOADING
+            loading = self._session.index.state is IndexState.LOADING
             text = self.tr("The index is being read …") if loading else self.tr("Load index")
         self.more.setText(text)
         self.more.setEnabled(not loading)
@@ -420,7 +420,7 @@ class ChartPages(QWidget):
         elif found.cost:
             self._session.with_consent(found.why.partition(":")[0], found.cost, agreed)
         else:
-            self._session.want_index()
+            self._session.index.want()
 
     def _target(self, first: int, last: int) -> BinTarget | None:
         found, chart = self.found, self.chart

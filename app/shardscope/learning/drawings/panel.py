@@ -296,7 +296,7 @@ class DrawingPanel(QWidget):
         self.setFocusProxy(self.view)
         bar = PlaybackBar(self.view.walk)
         boxed(QVBoxLayout(self), self.tabs, self.controls, self.notice, bar, (self.view, 1), spacing=0)
-        question = session.open_question
+        question = session.lookup.open_question
         for signal, slot in (
             (self.tabs.currentChanged, self._tab_changed),
             (self.controls.changed, self.set_value),
@@ -313,7 +313,8 @@ class DrawingPanel(QWidget):
             (session.notation_changed, self._show_drawing),
         ):
             signal.connect(slot)
-        WhileVisible(session.selection_changed, self, self._selected)
+        WhileVisible(session.selector.begun, self, lambda _: self.highlight_spans(()), own=True)
+        WhileVisible(session.selection_changed, self, self._selected, own=True)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
@@ -480,7 +481,7 @@ class DrawingPanel(QWidget):
     def _pointed(self, number: int) -> None:
         item = self.item(number)
         spans = item.spans if item is not None else ()
-        self._session.point_at(spans)
+        self._session.lookup.point_at(spans)
         self.highlight_spans(spans)
 
     def _chosen(self, number: int) -> None:

@@ -71,7 +71,7 @@ class LessonPlayer(QObject):
         self._old: list[TemporaryDirectory[str]] = []
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.failed.connect(self._not_opened)
+        session.documents.failed.connect(self._not_opened)
         self.changed.connect(self._update_open_question)
 
     # --- going ---
@@ -194,7 +194,7 @@ class LessonPlayer(QObject):
             return  # the next step is being prepared, and may have a question
         stage = None if self.astray or self.solved else self.stage
         last = stage.last_step if stage is not None else None
-        self._session.open_question.ask(is_open=stage is not None and stage.waits, last_step=last)
+        self._session.lookup.open_question.ask(is_open=stage is not None and stage.waits, last_step=last)
 
     # --- answering ---
 
@@ -247,7 +247,11 @@ class LessonPlayer(QObject):
         return question is not None and question.kind is kind and not self.solved
 
     def _selected(self, selection: Selection) -> None:
-        ours = selection.origin is self or isinstance(selection.origin, TraceWalk) or selection.origin is self._session
+        ours = (
+            selection.origin is self
+            or isinstance(selection.origin, TraceWalk)
+            or selection.origin is self._session.selector
+        )
         if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
             self.chosen, self.verdict = selection, None
             self.changed.emit()
@@ -312,8 +316,8 @@ class LessonPlayer(QObject):
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 
     def _open(self, place: str) -> None:
-        if self._document in self._session.documents:
-            self._session.show(self._document)
+        if self._document in self._session.documents.all:
+            self._session.documents.show(self._document)
             if self._session.request.uri == place:
                 return
         elif self._session.shard is not None:
@@ -328,7 +332,7 @@ class LessonPlayer(QObject):
         if self.lesson is None:
             return
         # The same file with other bytes: the code that changed them keeps the selection.
-        again = self._session.switching or (self.stage is not None and not self.astray)
+        again = self._session.documents.switching or (self.stage is not None and not self.astray)
         self.stage, self.verdict = None, None
         if self._session.request.uri == self._place(self.lesson, self.number):
             self.astray, self._document = "", self._session.document
@@ -344,7 +348,7 @@ class LessonPlayer(QObject):
             self._failed(failure.error)
 
     def _closed(self) -> None:
-        if self._session.replacing:
+        if self._session.documents.replacing:
             return
         ended = self.lesson is not None
         self._end()
@@ -372,8 +376,8 @@ class LessonPlayer(QObject):
             self.stage, self.trouble = stage, stage.missing
             self._update_open_question()
             trace = stage.scene.trace
-            if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
-                self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
+            if stage.before >= 0 and trace is not None and self._session.lookup.walk.key != trace.key:
+                self._session.lookup.follow(TraceWalk(trace.key, trace, step=stage.before))
             if not any(shown.kind is Show.DRAWING for shown in stage.shown):
                 self.wanted.emit(StepTarget(Show.DRAWING))
             self._show(stage.shown, stage, again=again)
@@ -386,17 +390,17 @@ class LessonPlayer(QObject):
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
     def _show(self, targets: Sequence[StepTarget], stage: LessonStage, *, again: bool = False) -> None:
-        trace, walked = stage.scene.trace, self._session.walk.trace
+        trace, walked = stage.scene.trace, self._session.lookup.walk.trace
         drawings = any(shown.kind is Show.DRAWING for shown in targets)
         if drawings and trace is not None and (walked is None or walked.key != trace.key):
-            self._session.walk_along(TraceWalk(trace.key, trace))
+            self._session.lookup.follow(TraceWalk(trace.key, trace))
         for shown in () if again else targets:
             if shown.kind is Show.NODE:
                 self._session.select_node(shown.path, self)
             elif shown.kind is Show.BYTES and shown.span is not None:
                 self._session.select_span(shown.span, self)
             elif shown.kind is Show.STEP and trace is not None:
-                self._session.walk_along(TraceWalk(trace.key, trace, step=shown.step))
+                self._session.lookup.follow(TraceWalk(trace.key, trace, step=shown.step))
             else:
                 self.wanted.emit(shown)
 

@@ -273,7 +273,7 @@ class SandboxPanel(QWidget):
         self.place, self.bits, self.report, self.news = Elided(), BitRow(), ReportTree(), WrapText()
         self.bits.flipped.connect(self.sandbox.flip)
         self.report.place_chosen.connect(self._session.select_span)
-        self.report.key_chosen.connect(self._session.look_up)
+        self.report.key_chosen.connect(self._session.lookup.start)
         self.report.setMinimumHeight(130)
         cut, cut_rest, self.stop = QPushButton(), QPushButton(), QPushButton()
         press(cut, self.actions_.cut, self.tr("Cut the selection"))

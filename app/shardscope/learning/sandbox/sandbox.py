@@ -70,7 +70,7 @@ class Sandbox(QObject):
         self._listens = False
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.failed.connect(self._not_opened)
+        session.documents.failed.connect(self._not_opened)
 
     # --- what there is ---
 
@@ -254,7 +254,7 @@ class Sandbox(QObject):
     def _opened(self, shard: Shard) -> None:
         self._listen(isinstance(shard, DataSet))
         self._member = self.member
-        if self._session.switching:
+        if self._session.documents.switching:
             return
         request = self._session.request
         was = self.on
@@ -292,7 +292,7 @@ class Sandbox(QObject):
             self.changed.emit()
 
     def _closed(self) -> None:
-        if not self._session.replacing:
+        if not self._session.documents.replacing:
             self._listen(False)
             self._forget()
 
@@ -353,7 +353,7 @@ class Sandbox(QObject):
                 return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            self._session.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
+            self._session.verification.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
 
         request = self._session.request.with_changes((), self._expects)
 
@@ -402,7 +402,7 @@ class Sandbox(QObject):
             priority=JobPriority.SCAN,
             lasting=True,
             title=self.tr("Record the objects of the file"),
-            done=self._session.when_shown(done),
+            done=self._session.documents.when_shown(done),
         )
         self.compared.emit()
 

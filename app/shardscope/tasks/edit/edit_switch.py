@@ -44,7 +44,7 @@ class EditSwitch(QObject):
         self.edit_permission = EditPermission()
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.failed.connect(self._failed)
+        session.documents.failed.connect(self._failed)
 
     def allow(self, allowed: bool) -> None:
         allowed = allowed and not self.edit_permission.why_not

@@ -354,7 +354,7 @@ class Editor(QObject):
         self.sheet: EditDialog | None = None
         self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
         session.opened.connect(self._opened)
-        session.failed.connect(lambda _: setattr(self, "_after", None))
+        session.documents.failed.connect(lambda _: setattr(self, "_after", None))
 
     # --- dialogs ---
 
@@ -451,7 +451,7 @@ class Editor(QObject):
     ) -> Job:
         """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
-        session.hold_watch(held=True)
+        session.watch.hold(held=True)
 
         def done(_: None, error: BaseException | None) -> None:
             here = session.shard is shard
@@ -465,12 +465,12 @@ class Editor(QObject):
                 self._after = None
             elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
-                session.hold_watch(held=False)
+                session.watch.hold(held=False)
                 self._emit_news()
             else:
                 self._reload(uri)
 
-        title, home = what[:1].upper() + what[1:], session.when_shown(done, closed=True)
+        title, home = what[:1].upper() + what[1:], session.documents.when_shown(done, closed=True)
         return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=home)
 
     def _reload(self, uri: str) -> None:

@@ -617,7 +617,9 @@ class CompareShards(QObject):
         for action in self._tab_actions:
             self.menu.removeAction(action)
             action.deleteLater()
-        others = [one for one in self._session.documents if one is not self._session.document and one.shard is not None]
+        others = [
+            one for one in self._session.documents.all if one is not self._session.document and one.shard is not None
+        ]
         self._tabs.setVisible(bool(others))
         self._tab_actions = [
             self._add(one.request.name.replace("&", "&&"), "", partial(self.compare, one.request)) for one in others

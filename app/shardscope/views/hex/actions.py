@@ -83,7 +83,7 @@ class HexActions:
         self.next_note = act(self.tr("Ne&xt note"), None, "F4")
         self.previous_note = act(self.tr("Previo&us note"), None, "Shift+F4")
         self.follow = act(self.tr("Follow &pointer"), self.follow_pointer)
-        self.references = act(self.tr("Find &references"), session.find_references, "Ctrl+Shift+W")
+        self.references = act(self.tr("Find &references"), session.references.find, "Ctrl+Shift+W")
         self.decoded = act(self.tr("Show &decoded bytes"), self.toggle_decoded, "Ctrl+D")
         self.inside = act(self.tr("Open &inside"), self._open_inside, "Ctrl+Shift+I")
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")

@@ -186,19 +186,20 @@ class HexPanel(QWidget):
             (self.breadcrumb.chosen, session.select_span),
             (self.breadcrumb.file_chosen, session.select_nothing),
             (self.address.chosen, lambda offset: session.select_span(self._byte(offset))),
-            (self.address.key_chosen, lambda key: session.look_up(key, selects=True)),
+            (self.address.key_chosen, lambda key: session.lookup.start(key, selects=True)),
             (self.address.left, self.view.setFocus),
             (self.search.left, self.view.setFocus),
-            (self.pages.troubled, session.note_error),
+            (self.pages.troubled, session.watch.note_error),
             (session.opened, self._opened),
             (session.closed, self._closed),
-            (session.index_loaded, self._index_loaded),
-            (session.findings_changed, self._findings_changed),
-            (session.highlights_changed, self._highlights_changed),
+            (session.index.loaded, self._index_loaded),
+            (session.verification.changed, self._findings_changed),
+            (session.lookup.highlights_changed, self._highlights_changed),
             (session.notation_changed, self._notation_changed),
             (session.notes.changed, self._notes_changed),
         ):
             signal.connect(slot)
+        WhileVisible(session.selector.begun, self, self._session_selected, own=True)
         WhileVisible(session.selection_changed, self, self._session_selected)
 
     def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
@@ -228,7 +229,7 @@ class HexPanel(QWidget):
         self.pages.use(shard)
         self.tabs.clear()
         self.address.clear()
-        if not session.request.changes and not session.switching:
+        if not session.request.changes and not session.documents.switching:
             # An edit in the sandbox opens the file again: the focus stays on the bit buttons.
             self.view.setFocus()
         self.search.forget()
@@ -238,7 +239,7 @@ class HexPanel(QWidget):
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
             self.naming.learn()
-        if isinstance(shard, DataSet) and not session.switching and (members := listed_members(shard)):
+        if isinstance(shard, DataSet) and not session.documents.switching and (members := listed_members(shard)):
             first = members[0]
             start = Span(str(SourceName(first.name)), 0, min(first.size, 1))
             session.select_span(start, self.view, remember=False)
@@ -322,7 +323,7 @@ class HexPanel(QWidget):
     def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
         self.state.set_source(source.name, source.size, source.sections)
         self.overview.set_source(source.name, source.size, source.sections)
-        self._findings_changed(self._session.report)
+        self._findings_changed(self._session.verification.report)
         self._notes_changed()
         if source.span is not None and chosen:
             self.state.select(source.span, reveal=False)
@@ -348,7 +349,7 @@ class HexPanel(QWidget):
 
     def _highlights_changed(self) -> None:
         """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
-        highlights, arrows = self._session.highlights, self._session.arrows
+        highlights, arrows = self._session.lookup.highlights, self._session.lookup.arrows
         self.state.set_highlights(highlights, arrows)
         self.overview.set_highlights(highlights, arrows)
         if not highlights or not highlights[0].hollow or self._session.selection.span is not None:

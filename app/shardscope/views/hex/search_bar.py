@@ -436,7 +436,7 @@ class SearchBar(QWidget):
         if patterns := self._patterns():
             self.history.add(self._entry())
             begin = partial(self._begin_contents, patterns)
-            self._session.with_index(self.tr("Searching the contents"), begin)
+            self._session.index.with_consent(self.tr("Searching the contents"), begin)
 
     def _begin_contents(self, patterns: tuple[Pattern, ...]) -> None:
         if self._contents.contents and tuple(self._contents.patterns) == patterns:

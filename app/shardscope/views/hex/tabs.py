@@ -208,15 +208,15 @@ class DrawingPlace(QObject):
         tabs.drawing_chosen.connect(self.show)
         tabs.chosen.connect(lambda _: self.hide())
         session.closed.connect(self._closed)
-        session.index_loaded.connect(self._learn)
-        session.walk_changed.connect(self._walk_changed)
-        session.step_changed.connect(self._step_changed)
+        session.index.loaded.connect(self._learn)
+        session.lookup.walk_changed.connect(self._walk_changed)
+        session.lookup.step_changed.connect(self._step_changed)
 
     # --- what there is to see ---
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        step = _step_drawing(self._session.walk)
+        step = _step_drawing(self._session.lookup.walk)
         return (*self._sketches, step) if step is not None else self._sketches
 
     @property
@@ -246,7 +246,7 @@ class DrawingPlace(QObject):
 
     def _closed(self) -> None:
         # While a file is replaced, the same one may be opened again; `opened` checks that.
-        if not self._session.replacing:
+        if not self._session.documents.replacing:
             self._to_front, self._uri = False, ""
             self._forget()
 
@@ -259,13 +259,13 @@ class DrawingPlace(QObject):
 
     def _learn(self, *_: object) -> None:
         """Find the available drawings in a job; deferred while a lookup runs."""
-        if self._session.walk.waits:
+        if self._session.lookup.walk.waits:
             return
-        trace, key = self._session.walk.trace, self._key
+        trace, key = self._session.lookup.walk.trace, self._key
 
         def take(sketches: tuple[Sketch, ...]) -> None:
             self._learning = False
-            if not self._session.walk.waits:
+            if not self._session.lookup.walk.waits:
                 self._sketches, self._known = sketches, True
                 self._refresh()
 
@@ -289,7 +289,7 @@ class DrawingPlace(QObject):
 
     def _follow(self, selection: Selection) -> None:
         """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
-        ref, trace = selection.ref, self._session.walk.trace
+        ref, trace = selection.ref, self._session.lookup.walk.trace
         by_control = any(control.follows for sketch in self._sketches for control in sketch.controls)
         if not selection.complete or ref is None or ref.key is None or by_control:
             return

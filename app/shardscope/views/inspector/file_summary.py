@@ -146,7 +146,7 @@ class FileSummary(QWidget):
         self.setObjectName("fileSummary")
         self._session = session
         self.form = DetailsPage("fileDetails", self.tr("Details of the file"))
-        self.form.followed.connect(lambda _: session.want_index())
+        self.form.followed.connect(lambda _: session.index.want())
         self.picture = QLabel()
         self.picture.setAccessibleName(self.tr("Slice of the array"))
         self.buttons = QWidget()

@@ -281,11 +281,11 @@ class Inspector(QScrollArea):
         self._bytes = _Bytes()
         self._build()
         session.closed.connect(self._show_selection)
-        WhileVisible(session.selection_changed, self, self._show_selection)
+        WhileVisible(session.selection_changed, self, self._show_selection, own=True)
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index_changed, self, self._index_changed)
+        WhileVisible(session.index.changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
-        session.question_changed.connect(self._show_references)
+        session.references.changed.connect(self._show_references)
         session.notation_changed.connect(self._show)
         self._show_selection()
 
@@ -296,8 +296,8 @@ class Inspector(QScrollArea):
         self.page = DetailsPage("inspectorDetails", self.tr("Details"))
         self.page.followed.connect(self._follow)
         self.references = ReferencesForm()
-        self.references.ask.clicked.connect(self._session.find_references)
-        self.references.clear.clicked.connect(self._session.clear_question)
+        self.references.ask.clicked.connect(self._session.references.find)
+        self.references.clear.clicked.connect(self._session.references.clear)
         self.references.followed.connect(self._follow)
         self.numbers_title = plain_label(bold=True, wrap=True)
         self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
@@ -354,7 +354,7 @@ class Inspector(QScrollArea):
             return
         self._path = () if selection.is_file else selection.path
         self._node = _with_elsewhere(self._path)
-        self._caret = self._session.caret or (Span("", 0, 0) if shard.source is not None else None)
+        self._caret = self._session.document.caret or (Span("", 0, 0) if shard.source is not None else None)
         self._trouble = ""
         if selection.complete and not self._ask():
             self._show()

@@ -143,7 +143,7 @@ class ObjectActions(QObject):
     def _find_references(self) -> None:
         if (row := self._table.selected_ranges().first) is not None:
             self._session.select_row(row)
-            self._session.find_references()
+            self._session.references.find()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
         if not len(chosen):

@@ -314,7 +314,7 @@ class DragOut(QObject):
         QToolTip.hideText()
         if isinstance(error, Cancelled):
             return
-        self._session.note_error(error)
+        self._session.watch.note_error(error)
         if report:
             self._session.report_error(self.tr("Cannot create the files"), error)
 

@@ -170,7 +170,7 @@ def why_none(session: Session) -> str | None:
             IndexState.LOADING: "Reading the index …",
             IndexState.FAILED: "Cannot read the objects.",
         }
-        return words.get(session.index_state, "Load the index to see the objects.")
+        return words.get(session.index.state, "Load the index to see the objects.")
     if shard.damage is not None and not len(session.listing):
         why = "is not a shard" if isinstance(shard.damage, NotAShard) else "is damaged"
         return f"No objects: this file {why}."
@@ -244,7 +244,7 @@ class ObjectPanel(QWidget):
         self._lay_out()
         self._connect()
         self._reload()
-        if session.index_state is IndexState.LOADED:
+        if session.index.state is IndexState.LOADED:
             self._rows_known()
 
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
@@ -279,12 +279,12 @@ class ObjectPanel(QWidget):
         for signal, slot in (
             (session.opened, lambda _: self._reload()),
             (session.closed, self._reload),
-            (session.index_loaded, self._rows_known),
-            (session.index_changed, self._index_changed),
+            (session.index.loaded, self._rows_known),
+            (session.index.changed, self._index_changed),
             (session.notation_changed, self._update),
             # Also while hidden: extracting and looking up act on the selected rows.
             (session.selection_changed, self._follow),
-            (session.switched, self._return_to_top),
+            (session.documents.switched, self._return_to_top),
             (session.jobs.changed, lambda job: self._update() if job is self._looking else None),
             (table.rows_chosen, lambda row: session.select_row(row, self)),
             (table.row_opened, self._open_row),
@@ -299,7 +299,7 @@ class ObjectPanel(QWidget):
             (self.filter.file_dropped, self.seek),
             (self.hide_unused.triggered, self._hide),
             (self.chips.chosen, lambda name, value: self.show_only(toggled(self.filter.text(), name, value))),
-            (self.load_button.clicked, lambda _: session.want_index()),
+            (self.load_button.clicked, lambda _: session.index.want()),
         ):
             signal.connect(slot)
         self.filter.installEventFilter(self)
@@ -317,7 +317,7 @@ class ObjectPanel(QWidget):
         self.model.largest = 0
         self.chips.show_census(None)
         shard = self._session.shard
-        ready = shard is not None and (shard.loaded or self._session.reads_index_at_once)
+        ready = shard is not None and (shard.loaded or self._session.index.loads_at_once)
         self.columns.expect(counted=ready)
         self.model.load()
         source = shard.source if shard is not None else None
@@ -420,7 +420,7 @@ class ObjectPanel(QWidget):
                 IndexState.LOADED: self.tr("There are too many rows to sort by this column."),
             }
             else_ = self.tr("Load the index before sorting.")
-            self._session.message.emit(states.get(self._session.index_state, else_))
+            self._session.message.emit(states.get(self._session.index.state, else_))
             self._show_order()
             return
         descending = order == self._view.order and not self._view.descending
@@ -447,13 +447,13 @@ class ObjectPanel(QWidget):
             self._say(error_text(error), view)
             if isinstance(error, NeedsAllRows) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
-                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
+                self._session.index.with_consent(self.tr("Filtering and sorting"), partial(find, whole=True))
 
         def find(*, whole: bool) -> None:
             if self._view is not view:
                 return
             if whole and self._session.listing is None:
-                self._session.load_index()
+                self._session.index.load()
             heavy = bool(view.text) and self._total > MANY_ROWS
             self._session.ask(
                 lambda shard, job: rows_of(shard, view, job.progress, whole=whole),
@@ -512,7 +512,7 @@ class ObjectPanel(QWidget):
 
         if self._session.shard is not None:
             # Unless a key matches, all objects are searched.
-            self._session.with_index(self.tr("Searching for {0}").format(path.name), find)
+            self._session.index.with_consent(self.tr("Searching for {0}").format(path.name), find)
 
     def _show_note(self, note: str) -> None:
         self._note = note
@@ -599,7 +599,7 @@ class ObjectPanel(QWidget):
             )
 
         if self.model.total:
-            self._session.with_index(self.tr("Searching for a key"), find)
+            self._session.index.with_consent(self.tr("Searching for a key"), find)
 
     def _turn(self, step: int) -> None:
         first, last = self.model.block
@@ -612,18 +612,18 @@ class ObjectPanel(QWidget):
     @property
     def _large_ahead(self) -> bool:
         far = self._session.request.is_remote
-        return far and self._session.index_ahead > 0 and not self._session.reads_index_at_once
+        return far and self._session.index.bytes_ahead > 0 and not self._session.index.loads_at_once
 
     @property
     def _total(self) -> int:
         return len(self._session.listing) if self._session.listing is not None else 0
 
     def _update(self) -> None:
-        total, state = self._total, self._session.index_state
+        total, state = self._total, self._session.index.state
         self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
         words = self.tr("Load index")
         if self._large_ahead:
-            words = self.tr("Load index: {0}").format(size_text(self._session.index_ahead))
+            words = self.tr("Load index: {0}").format(size_text(self._session.index.bytes_ahead))
         self.load_button.setText(words)
         first, last = self.model.block
         paged = last - first < self.model.total

@@ -626,7 +626,7 @@ class PreviewPanel(QWidget):
 
     def _point(self, start: int, stop: int) -> None:
         span = self._span_of(start, stop)
-        self._session.point_at([span] if span is not None else [])
+        self._session.lookup.point_at([span] if span is not None else [])
 
     def _choose_bytes(self, start: int, stop: int) -> None:
         if (span := self._span_of(start, stop)) is not None:

@@ -490,7 +490,7 @@ class SceneView(ContentView):
 
     def _point(self, thing: int) -> None:
         span = self._span_of(thing)
-        self.session.point_at([span] if span is not None else [])
+        self.session.lookup.point_at([span] if span is not None else [])
         self._show_thing(thing if thing >= 0 else self.canvas.mark)
 
     def _choose(self, thing: int) -> None:

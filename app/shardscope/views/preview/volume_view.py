@@ -487,12 +487,12 @@ class VolumeView(QWidget):
         """Highlight the bytes of the voxel under the pointer, except in remote shards, which would send requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
-            self._session.point_at([])
+            self._session.lookup.point_at([])
             return
 
         def take(place: ElementLocation) -> None:
             if self._pointed == index:
-                self._session.point_at([place.span] if place.span is not None else [])
+                self._session.lookup.point_at([place.span] if place.span is not None else [])
 
         self._session.ask(lambda _shard, _job: found.grid.locate(index), take, key=("volume point", self))
 

@@ -240,12 +240,12 @@ class StructureTree(QTreeView):
             (self.clicked, self._clicked),
             (session.opened, self._opened),
             (session.closed, self.nodes.load),
-            (session.index_loaded, self._index_loaded),
-            (session.highlights_changed, self._highlights_changed),
+            (session.index.loaded, self._index_loaded),
+            (session.lookup.highlights_changed, self._highlights_changed),
             (session.notes.changed, self._notes_changed),
         ):
             signal.connect(slot)
-        WhileVisible(session.selection_changed, self, self._follow)
+        WhileVisible(session.selection_changed, self, self._follow, own=True)
         self._size_columns()
 
     def _build(self) -> None:
@@ -304,10 +304,10 @@ class StructureTree(QTreeView):
         return "\n".join(f"{FLAG} {text}" for text in texts[:_MAX_LISTED])
 
     def _highlights_changed(self) -> None:
-        highlights = self.session.highlights
+        highlights = self.session.lookup.highlights
 
         def take(lit: HighlightedNodes) -> None:
-            if self.session.highlights == highlights:
+            if self.session.lookup.highlights == highlights:
                 self.lit = lit
                 self.viewport().update()
 
@@ -441,7 +441,7 @@ class StructureTree(QTreeView):
 
         def find() -> None:
             session.select_node(path)
-            session.find_references()
+            session.references.find()
 
         def add(text: str, act: Callable[[], object], enabled: bool = True) -> None:
             menu.addAction(text, act).setEnabled(enabled)
@@ -505,7 +505,7 @@ class StructureTree(QTreeView):
     def _opened(self, _: object) -> None:
         self._stay()
         self._size_columns()
-        if self._expanded[0] != self.session.uri or self.session.switching:
+        if self._expanded[0] != self.session.uri or self.session.documents.switching:
             self._expanded = (self.session.uri, set())
         self.nodes.only_differing = False
         self.differs.setChecked(False)
@@ -568,7 +568,7 @@ class StructureTree(QTreeView):
     # --- following the selection and changing it ---
 
     def _follow(self, selection: Selection) -> None:
-        if not self.session.switching and selection.origin is not self.session:
+        if not self.session.documents.switching and selection.origin is not self.session.selector:
             self._stay()
         if selection.origin is self or not selection.complete:
             return

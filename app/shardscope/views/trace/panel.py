@@ -238,11 +238,11 @@ class TracePanel(QWidget):
         for signal, slot in (
             (session.opened, self.clear),
             (session.closed, self.clear),
-            (session.walk_changed, self._walk_changed),
-            (session.step_changed, self._step_changed),
-            (session.open_question.changed, self._show_again),
+            (session.lookup.walk_changed, self._walk_changed),
+            (session.lookup.step_changed, self._step_changed),
+            (session.lookup.open_question.changed, self._show_again),
             (session.notation_changed, self._show_again),
-            (session.cost_changed, self._show_costs),
+            (session.lookup.cost_changed, self._show_costs),
         ):
             signal.connect(slot)
         WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
@@ -250,7 +250,7 @@ class TracePanel(QWidget):
 
     @property
     def current(self) -> int:
-        return self._session.walk.step
+        return self._session.lookup.walk.step
 
     # --- what others call ---
 
@@ -282,11 +282,11 @@ class TracePanel(QWidget):
 
     def _look_up(self) -> None:
         text, key = self._filled
-        self._session.look_up(key if self.field.text() == text else self.field.text())
+        self._session.lookup.start(key if self.field.text() == text else self.field.text())
 
     def _look_up_offered(self, key: str) -> None:
         self._fill(key)
-        self._session.look_up(key)
+        self._session.lookup.start(key)
 
     def _walk_changed(self, walk: TraceWalk) -> None:
         self.timer.stop()
@@ -300,7 +300,7 @@ class TracePanel(QWidget):
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
-            if self._session.open_question.hides_step(len(walk.trace.steps) - 1):
+            if self._session.lookup.open_question.hides_step(len(walk.trace.steps) - 1):
                 self.band.show_outcome(None)  # the outcome is part of the question
             else:
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
@@ -310,7 +310,7 @@ class TracePanel(QWidget):
         self._compare_key()
 
     def _show_again(self) -> None:
-        walk = self._session.walk
+        walk = self._session.lookup.walk
         if walk.trace is not None:
             self._walk_changed(walk)
             self._step_changed(walk)
@@ -329,7 +329,7 @@ class TracePanel(QWidget):
             discard(card)
         self.cards = []
         for number, step in enumerate(trace.steps if trace is not None else ()):
-            card = StepCard(number + 1, step, hidden=self._session.open_question.hides_step(number))
+            card = StepCard(number + 1, step, hidden=self._session.lookup.open_question.hides_step(number))
             card.chosen.connect(lambda number=number: self._choose(number))
             card.followed.connect(lambda span: self._session.select_span(span, self, remember=False))
             card.installEventFilter(self)
@@ -347,10 +347,10 @@ class TracePanel(QWidget):
 
     def _show_costs(self, *_: object) -> None:
         """Show the costs of all steps; the cold cost is measured when it is first requested."""
-        walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
+        walk, wanted = self._session.lookup.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
-            self._session.measure_cost()
+            self._session.lookup.measure_cost()
         failed = sentence(error_text(walk.cold_error)) if wanted and walk.cold_error is not None else ""
         self.costs.show_cold(cold, failed)
         for number, card in enumerate(self.cards):
@@ -373,7 +373,7 @@ class TracePanel(QWidget):
 
     def _compare_key(self, *_: object) -> None:
         # For a prefix, the trace contains the complete key.
-        walk, text = self._session.walk, self.field.text()
+        walk, text = self._session.lookup.walk, self.field.text()
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
         self.band.set_current(text.strip() in keys or (text == self._filled[0] and self._filled[1] in keys))
 
@@ -381,7 +381,7 @@ class TracePanel(QWidget):
 
     def _choose(self, number: int) -> None:
         self.timer.stop()
-        self._session.go_to_step(number)
+        self._session.lookup.go_to_step(number)
 
     def _back(self) -> None:
         self._choose(self.current - 1)
@@ -395,7 +395,7 @@ class TracePanel(QWidget):
         elif playback.reduced():
             self._on()
         else:
-            self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
+            self._session.lookup.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self._pace()
             self.timer.start()
         self._update_controls()
@@ -410,7 +410,7 @@ class TracePanel(QWidget):
             self._update_controls()
             return
         self._pace()
-        self._session.go_to_step(self.current + 1)
+        self._session.lookup.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()
             self._update_controls()
@@ -427,7 +427,7 @@ class TracePanel(QWidget):
     def _update_controls(self) -> None:
         count, playing = len(self.cards), self.timer.isActive()
         self.previous_step.setEnabled(self.current > 0)
-        hidden = self._session.open_question.hides_step(self.current + 1)
+        hidden = self._session.lookup.open_question.hides_step(self.current + 1)
         self.next_step.setEnabled(0 <= self.current < count - 1 and not hidden)
         self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)
@@ -440,7 +440,7 @@ class TracePanel(QWidget):
 
     def _build(self) -> None:
         self.band = OutcomeBand()
-        self.band.show_object.clicked.connect(lambda _: self._session.select_found(self))
+        self.band.show_object.clicked.connect(lambda _: self._session.lookup.select_found(self))
         self.costs = CostSwitch()
         self.costs.hide()
         self.costs.cold_wanted.connect(self._show_costs)

@@ -115,7 +115,7 @@ class SuggestedKeys(QWidget):
         self._column.addWidget(self._box)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.index_changed.connect(lambda _: self._look_for_first())
+        session.index.changed.connect(lambda _: self._look_for_first())
         self._closed()
         if session.shard is not None:
             self._opened(session.shard)

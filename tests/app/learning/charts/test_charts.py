@@ -108,7 +108,7 @@ def test_far_files_are_not_fetched_for_charts(
     charts: Charts, session: Session, qtbot: QtBot, server: RangeServer, data: Path
 ) -> None:
     """Of a remote file nothing is fetched for a chart."""
-    with qtbot.waitSignal(session.index_loaded):
+    with qtbot.waitSignal(session.index.loaded):
         session.open(server.put("/medium.shard", data / "swh/medium.shard"))
     before = len(server.log)
     pages = shown(charts, qtbot)

@@ -49,7 +49,7 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     """Pointing lights bytes, a click selects them, a double click goes to them; selected bytes frame their item."""
     view = panel.view
     qtbot.mouseMove(view.viewport(), view.place_of(HEAD))
-    assert [light.span for light in session.highlights] == [Span("", 0, 8)]
+    assert [light.span for light in session.lookup.highlights] == [Span("", 0, 8)]
     assert [light.span for light in bytes_.state.highlights] == [Span("", 0, 8)]
     assert set(view.lit) == {HEAD}
     with qtbot.waitSignal(panel.item_chosen) as chosen:
@@ -67,7 +67,7 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     qtbot.mouseDClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
     assert not panel.isVisible()
     assert session.selection.span == Span("", 8, 16)
-    assert session.highlights == ()
+    assert session.lookup.highlights == ()
 
 
 def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
@@ -151,13 +151,13 @@ def test_lookup_and_steps(qtbot: QtBot, session: Session, bytes_: HexPanel, pane
     with qtbot.waitSignal(bytes_.drawings.remembered_changed) as told:
         panel.choose("tape")
     assert told.args == [{"swh": "tape"}]
-    session.look_up(key)
+    session.lookup.start(key)
     qtbot.waitUntil(lambda: len(panel.sketches) >= 6)
     assert panel.name == "tape"
     assert [sketch.name for sketch in panel.sketches][:3] == ["played", "parking", "bits"]
-    steps = session.walk.trace.steps
+    steps = session.lookup.walk.trace.steps
     drawn = next(n for n, step in enumerate(steps) if step.drawing is not None)
-    session.go_to_step(drawn)
+    session.lookup.go_to_step(drawn)
     panel.choose(STEP)
     assert panel.drawing == steps[drawn].drawing
     bytes_.drawings.show("played", {"n_bits": "3", "order": "size"}, "tail")

@@ -36,7 +36,7 @@ def test_drawn(qtbot: QtBot, session: Session, hexes: HexPanel, sample: Sample) 
     settled(qtbot, session)
     for key in ("", *(one.key for one in sample.keys)):
         if key:
-            session.look_up(key)
+            session.lookup.start(key)
             settled(qtbot, session)
         for sketch in hexes.drawings.sketches:
             drawn = show(qtbot, session, hexes, sketch.name)
@@ -76,7 +76,7 @@ def test_a_drawing_without_a_control_for_objects_follows_the_selected_one(
     assert first != second
     session.select_row(1)
     qtbot.waitUntil(lambda: panel.drawing == first)
-    session.look_up(str(shard.objects.ref(2).key))
+    session.lookup.start(str(shard.objects.ref(2).key))
     qtbot.waitUntil(lambda: panel.drawing == second)
     session.select_row(1)
     qtbot.waitUntil(lambda: panel.drawing == first)
@@ -108,7 +108,7 @@ def test_another_lookup_begins_with_what_it_says(qtbot: QtBot, session: Session,
         ("a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda", 55),
         ("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 5),
     ):
-        session.look_up(key)
+        session.lookup.start(key)
         settled(qtbot, session)
         assert (panel.drawing.what_if, slider().value()) == (False, displacement)
         assert not panel.notice.isVisible()
@@ -122,8 +122,8 @@ def test_a_shared_chunk_lights_every_use(qtbot: QtBot, session: Session, hexes: 
     drawn = show(qtbot, session, hexes, "ribbons")
     number = next(n for n, item in enumerate(drawn.drawing.items) if item.text == "0 ×2")
     drawn.view.go_to_item(number)
-    assert [light.span for light in session.highlights] == list(drawn.drawing.items[number].spans)
-    assert len(session.highlights) == 3
+    assert [light.span for light in session.lookup.highlights] == list(drawn.drawing.items[number].spans)
+    assert len(session.lookup.highlights) == 3
     drawn.set_value("file", 3)
     settled(qtbot, session)
     assert next(item.text for item in drawn.drawing.items if item.here) == "ced5…"

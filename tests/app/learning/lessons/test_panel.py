@@ -120,12 +120,12 @@ def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: Qt
     """Who goes on with a lesson finds the lookup that it was about; each mission that has one begins with it."""
     (lesson,) = (one for one in lessons() if one.name == "swh-2-find-a-key")
     start(panel, qtbot, lesson, 5)
-    assert session.walk.key == sample_key(lesson)
-    assert session.walk.trace.steps[session.walk.step].title == "The displacement"
+    assert session.lookup.walk.key == sample_key(lesson)
+    assert session.lookup.walk.trace.steps[session.lookup.walk.step].title == "The displacement"
     for mission in missions():
         if mission.steps[0].lookup:
             start(panel, qtbot, mission)
-            assert session.walk.step == 0, mission.name
+            assert session.lookup.walk.step == 0, mission.name
 
 
 def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
@@ -246,7 +246,7 @@ def test_every_kind_of_step(panel: LessonPanel, session: Session, settings: Sett
     told("→ ")
     assert not box.check.isEnabled()
     lookup = player.stage.scene.key
-    assert session.walk.key == lookup, "what is drawn is the lookup of the lesson"
+    assert session.lookup.walk.key == lookup, "what is drawn is the lookup of the lesson"
     panel.another.click()
     qtbot.waitUntil(lambda: player.stage is not None and session.request.uri != str(made))
     step(panel, qtbot, 5)
@@ -267,9 +267,9 @@ def test_a_lesson_whose_file_is_not_opened(panel: LessonPanel, session: Session,
     """You were asked whether changes may be dropped, and cancelled: the lesson does not wait for its file."""
 
     def refused(format: str) -> str:
-        allowed, session.may_leave = session.may_leave, lambda _, __: False
+        allowed, session.documents.may_leave = session.documents.may_leave, lambda _, __: False
         panel.player.start(next(one for one in lessons() if one.sample and one.format == format))
-        session.may_leave = allowed
+        session.documents.may_leave = allowed
         assert panel.on.isVisibleTo(panel)
         assert "Looking" not in panel.text.text()
         return panel.trouble.text().replace("\\", "")

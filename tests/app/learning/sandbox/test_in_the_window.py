@@ -66,7 +66,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     break_safely(one, file)
     yield one
     one.sandbox_shell.sandbox.drop()
-    one.session.close_all()
+    one.session.documents.close_all()
     settle(one, 20)
 
 
@@ -130,7 +130,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert not sandbox_shell.banner.isVisible()
     assert extract.isEnabled()
     assert docks() == before
-    one.session.close_all()
+    one.session.documents.close_all()
     settle(one, 20)
 
 
@@ -173,7 +173,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
     until(lambda: session.uri == str(other))
     settle(own, 20)
     assert not own.sandbox_shell.sandbox.on
-    session.close_document(session.documents[0])
+    session.documents.close_document(session.documents.all[0])
     assert len(sandbox.changes) == 1
     next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Discard").click()
     until(lambda: session.uri == str(other))
@@ -213,7 +213,7 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     settle(one, 20)
     assert (one.session.uri, one.session.selection.span) == (str(folder / "1.shard"), Span("", 5, 7))
     sandbox.drop()
-    one.session.close_all()
+    one.session.documents.close_all()
     settle(one, 20)
 
 
@@ -236,7 +236,7 @@ def test_bytes_are_changed_in_memory_and_the_report_tells_who_noticed(own: MainW
     assert after(panel.bits.keys[3].click) == {"wrong": 1, "same": 11}
     tops = [panel.report.topLevelItem(number).text(0) for number in range(panel.report.topLevelItemCount())]
     assert tops[0] == "Detected by: content"
-    assert [finding.code for finding in session.report.findings] == ["swh.content-hash"]
+    assert [finding.code for finding in session.verification.report.findings] == ["swh.content-hash"]
     assert own.hex.state.sandboxed.new == ((1500, 1501),)
     assert "sandbox" in own.hex.overview.tip_at(own.hex.overview.x_of(1500))
     assert session.selection.span == Span("", 1500, 1501)
@@ -291,9 +291,9 @@ def test_what_is_intact_is_extracted_and_the_drawing_follows_the_bytes(own: Main
     changed(own, own.sandbox_shell.sandbox.start_over)
 
     session, drawings = own.session, own.hex.drawings
-    session.look_up("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-    until(lambda: session.walk.trace is not None)
-    session.go_to_step(2)
+    session.lookup.start("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    until(lambda: session.lookup.walk.trace is not None)
+    session.lookup.go_to_step(2)
     drawings.show("parking")
 
     def drawn(title: str) -> bool:
@@ -304,7 +304,7 @@ def test_what_is_intact_is_extracted_and_the_drawing_follows_the_bytes(own: Main
     select(own, 5052, 5053)
     changed(own, lambda: own.sandbox_shell.sandbox.flip(0))
     until(lambda: drawn("The key e3b0… belongs in slot 3, but is not stored there"))
-    assert (session.walk.trace.outcome, session.walk.step) == (DAMAGED, 2)
+    assert (session.lookup.walk.trace.outcome, session.lookup.walk.step) == (DAMAGED, 2)
     assert session.selection.span == Span("", 5052, 5053)
     changed(own, own.sandbox_shell.actions.undo.trigger)
     until(lambda: drawn("Why the key e3b0… is in slot 1"))

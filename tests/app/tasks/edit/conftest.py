@@ -26,5 +26,5 @@ def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def window(one: MainWindow) -> Iterator[MainWindow]:
     """The window; what was opened is closed afterwards."""
     yield one
-    one.session.close_all()
+    one.session.documents.close_all()
     settle(one, 20)

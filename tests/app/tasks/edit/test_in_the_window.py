@@ -174,9 +174,9 @@ def test_an_edit_is_what_the_command_line_makes(
     apply(window, sheet)
     assert run([case.verb, str(other), *given, "--yes"]) == 0
     assert path.read_bytes() == other.read_bytes() != before
-    window.session.check_source()
+    window.session.watch.check()
     settle(window, 40)
-    assert window.session.trouble is None
+    assert window.session.document.trouble is None
     assert window.changing.switch.allowed
     assert "was changed" in window.notices.text
     assert window.notices.button.text() == "Undo"
@@ -233,7 +233,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_pat
     assert path.read_bytes().endswith(b"more")
     assert not journal_of(path).exists()
     assert "changed by another program" in window.notices.text
-    assert window.session.trouble is not None
+    assert window.session.document.trouble is not None
 
 
 def interrupted(path: Path, *, magic: bool) -> bytes:

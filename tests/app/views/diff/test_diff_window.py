@@ -188,8 +188,8 @@ def test_the_action_compares_what_is_open_also_while_other_tabs_are_shown(
     assert comparing.menu.isEnabled()
     window = comparing.compare_path(str(second))
     session.open_tab(OpenRequest(str(second)))
-    qtbot.waitUntil(lambda: len(session.documents) == 2)
-    session.close_all()
+    qtbot.waitUntil(lambda: len(session.documents.all) == 2)
+    session.documents.close_all()
     settle()
     assert window.compared is not None
     assert window.objects.rowCount() > 0

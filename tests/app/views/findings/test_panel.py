@@ -29,7 +29,7 @@ def findings(qtbot: QtBot, session: Session) -> FindingsTable:
     """A table with one finding of each severity."""
     made = visible(qtbot, FindingsTable(session), 700, 300)
     findings = tuple(Finding(severity, "a.b", Span("", 8, 16), LONG, key="k" * 80) for severity in Severity)
-    session.findings_changed.emit(Report(Depth.INDEX, 1, findings))
+    session.verification.changed.emit(Report(Depth.INDEX, 1, findings))
     return made
 
 

@@ -147,9 +147,9 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
     path = tmp_path / "damaged.shard"
     path.write_bytes(raw)
     open_in(session, qtbot, path)
-    with qtbot.waitSignal(session.findings_changed):
-        session.verify(Depth.CONTENT)
-    place = next(f.span for f in session.report.findings if f.span is not None)
+    with qtbot.waitSignal(session.verification.changed):
+        session.verification.start(Depth.CONTENT)
+    place = next(f.span for f in session.verification.report.findings if f.span is not None)
     assert panel.view.state.marks.at(place.start)
     assert panel.overview.tip_at(panel.overview.x_of(place.start)).count("⚠")
 
@@ -199,6 +199,6 @@ def test_a_file_that_shrinks(qtbot: QtBot, session: Session, panel: HexPanel, da
     size = session.shard.source.size
     os.truncate(path, 600)
     panel.pages.use(session.shard)
-    with qtbot.waitSignal(session.source_trouble):
+    with qtbot.waitSignal(session.watch.trouble_changed):
         session.select_span(Span("", size - 1, size))
     qtbot.waitUntil(lambda: panel.pages.state("", (size - 1) // PAGE) is PageState.FAILED)

@@ -190,7 +190,7 @@ def _segment(session: Session, qtbot: QtBot, path: Path) -> None:
 
 
 def test_counting_on_request(session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardscope.session.opened_shard.AUTO_INDEX_BYTES", 0)
+    monkeypatch.setattr("shardscope.session.index.AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
         session.open(str(resource_paths.resources() / "samples/des/archive"))
     settle(session, qtbot)

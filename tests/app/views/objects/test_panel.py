@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardscope.session import opened_shard
+from shardscope.session import index
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.model import ObjectModel
@@ -99,7 +99,7 @@ def test_a_dropped_file_is_sought(qtbot: QtBot, small: ObjectPanel, tmp_path: Pa
 
 
 def test_selecting_a_million_rows_reads_none(qtbot: QtBot, small: ObjectPanel, monkeypatch: pytest.MonkeyPatch) -> None:
-    small._session.listing = ManyObjects(1_000_000)
+    small._session.document.listing = ManyObjects(1_000_000)
     small.model.load()
     small.grab()
     calls: list[None] = []
@@ -120,15 +120,15 @@ def test_the_object_that_is_looked_up_stays_selected(qtbot: QtBot, session: Sess
     keys = session.shard.objects.keys
     session.select_row(1)
     qtbot.waitUntil(lambda: selected(small) == [1])
-    session.look_up(keys[1])
-    qtbot.waitUntil(lambda: session.walk.step == 0)
-    for step in range(session.walk.steps):
-        session.go_to_step(step)
+    session.lookup.start(keys[1])
+    qtbot.waitUntil(lambda: session.lookup.walk.step == 0)
+    for step in range(session.lookup.walk.steps):
+        session.lookup.go_to_step(step)
         qtbot.waitUntil(lambda: session.selection.complete)
         assert selected(small) == [1], step
         assert small.actions_.extract.isEnabled(), step
-    session.look_up(keys[2])
-    qtbot.waitUntil(lambda: session.walk.key == keys[2] and session.walk.step == 0)
+    session.lookup.start(keys[2])
+    qtbot.waitUntil(lambda: session.lookup.walk.key == keys[2] and session.lookup.walk.step == 0)
     qtbot.waitUntil(lambda: session.selection.complete and not small.table.selected_count())
 
 
@@ -158,13 +158,13 @@ def test_a_filter_before_the_index_is_read(
     qtbot: QtBot, session: Session, panel: ObjectPanel, data: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """Rows of a filter typed before the index was read are shown with their keys."""
-    monkeypatch.setattr(opened_shard, "AUTO_INDEX_BYTES", 0)
+    monkeypatch.setattr(index, "AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
         session.open(str(data / "neuroglancer" / "skeletons_murmur_gzip"))
     assert panel.model.rowCount() == 0
     panel.filter.setText("15*")
     if first == "index":
-        session.load_index()
+        session.index.load()
     panel._apply_now()
     qtbot.waitUntil(lambda: panel.model.rowCount() > 0 and not session.jobs.open_jobs)
     qtbot.waitUntil(lambda: str(panel.model.index(0, 1).data()).startswith("15"))

@@ -133,7 +133,7 @@ def test_folders_of_a_bucket(
     way = RemoteOptions(endpoint_url=s3.endpoint, addressing="path", access_key=s3.key, secret_key=s3.secret)
     with qtbot.waitSignal(session.opened):
         session.open(OpenRequest("s3://shards/walk/a/small.shard", remote=way))
-    session.reach = lambda _: way
+    session.documents.reach = lambda _: way
     qtbot.waitUntil(lambda: titles(places) == [UP, "small.shard"])
     assert places.model.here == "s3://shards/walk/a/small.shard"
     places._go(places.model.index(0))
@@ -165,7 +165,7 @@ def test_a_million_names(
             yield [Entry(f"{number:04}-{one:03}", 10, False) for one in range(1000)]
 
     monkeypatch.setattr(RemoteFolder, "pages", many)
-    session.reach = lambda _: RemoteOptions(anonymous=True)
+    session.documents.reach = lambda _: RemoteOptions(anonymous=True)
     places.browsing.go("s3://shards/many/")
     qtbot.waitUntil(lambda: places.model.rowCount() == 1001)
     assert pages == [0]

@@ -86,5 +86,5 @@ class PreviewRig:
 
     def highlighted(self) -> bytes:
         """The bytes that are highlighted."""
-        (light,) = self.session.highlights
+        (light,) = self.session.lookup.highlights
         return self.session.shard.bytes_of(light.span.source).read(light.span.start, light.span.stop)

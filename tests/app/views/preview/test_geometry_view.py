@@ -91,9 +91,9 @@ def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, pa
     place = view.canvas.place_of(3).toPoint()
     qtbot.mouseMove(view.canvas, QPoint(1, 1))
     qtbot.mouseMove(view.canvas, place)
-    qtbot.waitUntil(lambda: bool(session.highlights))
+    qtbot.waitUntil(lambda: bool(session.lookup.highlights))
     span = found.fragment_span(view.canvas.thing_at(QPointF(place)))
-    assert session.highlights[0].span == span
+    assert session.lookup.highlights[0].span == span
     assert view.value.text().startswith("Fragment 3 · cell ")
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)

@@ -43,7 +43,7 @@ def test_a_line_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -
     text.lines.pointed.emit(3)
     assert rig.highlighted() == b"def main():\n"
     text.lines.pointed.emit(-1)
-    assert not session.highlights
+    assert not session.lookup.highlights
     text.lines.chosen.emit(3)
     assert rig.selected() == b"def main():\n"
     span = session.selection.span
@@ -56,8 +56,8 @@ def test_the_preview_is_that_of_the_selection(rig: PreviewRig, session: Session,
     for key in ("main.py", "empty"):
         rig.show(key)
         assert rig.panel.title.text().startswith(f"{key} · ")
-        session.look_up(key)
-        qtbot.waitUntil(lambda key=key: session.walk.key == key and session.walk.step == 0)
+        session.lookup.start(key)
+        qtbot.waitUntil(lambda key=key: session.lookup.walk.key == key and session.lookup.walk.step == 0)
         qtbot.waitUntil(lambda: session.selection.complete)
         assert rig.panel.shown is not None, "a step of its lookup"
         session.select_span(Span("", 0, 1))
@@ -82,7 +82,7 @@ def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBo
     place = array.plane.place_of(1, 2)
     qtbot.mouseMove(array.plane, QPoint(1, 1))
     qtbot.mouseMove(array.plane, place)
-    qtbot.waitUntil(lambda: bool(session.highlights))
+    qtbot.waitUntil(lambda: bool(session.lookup.highlights))
     assert array.zoom_bar.text.text() == "[2, 1, 3] = 48"
     qtbot.mouseClick(array.plane, Qt.MouseButton.LeftButton, pos=place)
     assert rig.selected() == struct.pack("<H", 48)

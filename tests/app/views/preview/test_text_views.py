@@ -189,7 +189,7 @@ def test_a_cell_has_its_bytes(rig: PreviewRig) -> None:
     view.table.entered.emit(view.rows.index(1, 2))
     assert rig.highlighted() == b'"x, ""y"""'
     view.table.entered.emit(view.rows.index(0, 2))
-    assert not rig.session.highlights
+    assert not rig.session.lookup.highlights
     view.table.clicked.emit(view.rows.index(3, 1))
     assert rig.selected() == b"1000"
     span = rig.session.selection.span

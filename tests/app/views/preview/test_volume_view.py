@@ -139,10 +139,10 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     filled(view, qtbot)
     qtbot.mouseMove(view.plane, QPoint(1, 1))
     qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
-    qtbot.waitUntil(lambda: bool(session.highlights))
-    assert session.highlights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
+    qtbot.waitUntil(lambda: bool(session.lookup.highlights))
+    assert session.lookup.highlights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
     view.plane.pointed.emit(-1, -1)
-    qtbot.waitUntil(lambda: not session.highlights)
+    qtbot.waitUntil(lambda: not session.lookup.highlights)
     click(view, qtbot, 13, 2)
     assert selected_bytes(session) == array[13, 2, 1].tobytes()
     told = {name: text.text() for name, text in view.facts.items()}
@@ -157,9 +157,12 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     assert expected.items() <= told.items()
     with qtbot.waitSignal(view.look_up_requested) as wanted:
         view.look_up.click()
-    session.look_up(wanted.args[0])
-    qtbot.waitUntil(lambda: session.walk.trace is not None)
-    assert (session.walk.trace.outcome, session.walk.trace.key) == ("found", told["Key"].partition(" ")[0])
+    session.lookup.start(wanted.args[0])
+    qtbot.waitUntil(lambda: session.lookup.walk.trace is not None)
+    assert (session.lookup.walk.trace.outcome, session.lookup.walk.trace.key) == (
+        "found",
+        told["Key"].partition(" ")[0],
+    )
 
 
 def test_selected_bytes_mark_their_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:

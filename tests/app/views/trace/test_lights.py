@@ -38,13 +38,13 @@ class Desk:
 
     def walk(self, key: str, step: int = 0) -> None:
         """Looks a key up, and goes to a step."""
-        self.session.look_up(key)
-        self.qtbot.waitUntil(lambda: self.session.walk.key == key and self.session.walk.trace is not None)
+        self.session.lookup.start(key)
+        self.qtbot.waitUntil(lambda: self.session.lookup.walk.key == key and self.session.lookup.walk.trace is not None)
         self.step(step)
 
     def step(self, number: int) -> None:
         """Goes to a step, and waits until its selection is complete."""
-        self.session.go_to_step(number)
+        self.session.lookup.go_to_step(number)
         self.qtbot.waitUntil(lambda: self.session.selection.complete)
 
 
@@ -67,9 +67,9 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     open_in(desk.session, qtbot, data / "swh/small.shard")
     desk.walk(KEY, 5)
     spans = (Span("", 5044, 5048), Span("", 5040, 5041), Span("", 5048, 5049))
-    assert desk.session.highlights == tuple(Highlight(number, span) for number, span in enumerate(spans, 1))
+    assert desk.session.lookup.highlights == tuple(Highlight(number, span) for number, span in enumerate(spans, 1))
     assert desk.session.selection.span == spans[0]
-    assert desk.hex.state.scene(focused=False).highlights == desk.session.highlights
+    assert desk.hex.state.scene(focused=False).highlights == desk.session.lookup.highlights
     qtbot.waitUntil(lambda: bool(desk.tree.lit.ends))
     numbers = {name: [light.number for light in highlights] for (name, _), highlights in desk.tree.lit.ends.items()}
     assert numbers == {"entry 0": [1], "unary bits": [2], "low bits": [3]}
@@ -78,20 +78,20 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     assert desk.tree.lit.at(root, expanded=True) == []
 
     desk.step(3)
-    assert desk.session.highlights == (Highlight(1, Span("", 5008, 5012), hollow=True),)
+    assert desk.session.lookup.highlights == (Highlight(1, Span("", 5008, 5012), hollow=True),)
     assert desk.session.selection.span is None
     assert desk.hex.state.selection.span.size == 1
     qtbot.waitUntil(desk.inspector.file.isVisible)
     desk.session.close()
-    assert desk.session.highlights == ()
+    assert desk.session.lookup.highlights == ()
 
 
 def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "neuroglancer/skeletons_murmur_gzip/0.shard")
     desk.walk("1", 3)
-    assert [light.hollow for light in desk.session.highlights] == [True, True]
+    assert [light.hollow for light in desk.session.lookup.highlights] == [True, True]
     qtbot.waitUntil(lambda: desk.hex.state.name == "info")
-    lit = desk.session.highlights[0].span
+    lit = desk.session.lookup.highlights[0].span
     start, stop = desk.hex.state.visible_bytes
     assert start <= lit.start < stop
 
@@ -99,10 +99,10 @@ def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot, data: Path) -> N
 def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot, data: Path) -> None:
     open_in(desk.session, qtbot, data / "des/tiny.des")
     desk.walk("a", 0)
-    desk.step(desk.session.walk.steps - 1)
+    desk.step(desk.session.lookup.walk.steps - 1)
     payload = desk.session.selection.span
     desk.walk("not there")
-    for number in range(desk.session.walk.steps):
+    for number in range(desk.session.lookup.walk.steps):
         desk.step(number)
         assert desk.session.selection.span != payload
         assert desk.session.selection.ref is None
@@ -114,8 +114,8 @@ def test_what_a_first_reader_pays(desk: Desk, qtbot: QtBot, data: Path) -> None:
     desk.walk(str(desk.session.shard.objects.keys[5]))
     costs = desk.trace.costs
     qtbot.mouseClick(costs.cold, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: desk.session.walk.cold is not None)
-    cold = desk.session.walk.cold
+    qtbot.waitUntil(lambda: desk.session.lookup.walk.cold is not None)
+    cold = desk.session.lookup.walk.cold
     for title, cost in (("Opening", cold.opening), ("Total", cold.total)):
         assert f"{title}: {cost.requests} requests" in costs.summary.text
     texts = [card.cost.text for card in desk.trace.cards]
@@ -133,12 +133,14 @@ def test_who_leads_here(desk: Desk, qtbot: QtBot, data: Path) -> None:
     qtbot.waitUntil(lambda: bool(desk.inspector.references.links))
     wanted = references_to(desk.session.shard, Span("", 4945, 4946))
     assert len(desk.inspector.references.links) == len(wanted.found) == 2
-    assert [arrow.start for arrow in desk.session.arrows] == [lead.span for lead in wanted.found]
+    assert [arrow.start for arrow in desk.session.lookup.arrows] == [lead.span for lead in wanted.found]
     desk.inspector.references.links[-1].clicked.emit()
     assert desk.session.selection.span == wanted.found[-1].span
-    desk.session.clear_question()
-    assert (desk.session.arrows, desk.inspector.references.links) == ((), [])
+    desk.session.references.clear()
+    assert (desk.session.lookup.arrows, desk.inspector.references.links) == ((), [])
     desk.session.select_row(0)
-    desk.session.find_references()
-    qtbot.waitUntil(lambda: desk.session.question is not None and desk.session.question.references is not None)
-    assert desk.session.question.span == desk.session.shard.objects.ref(0).spans[0]
+    desk.session.references.find()
+    qtbot.waitUntil(
+        lambda: desk.session.references.question is not None and desk.session.references.question.references is not None
+    )
+    assert desk.session.references.question.span == desk.session.shard.objects.ref(0).spans[0]

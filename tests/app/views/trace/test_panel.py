@@ -98,7 +98,7 @@ def test_a_prefix_is_looked_up_as_the_one_key_it_stands_for(panel: TracePanel, s
 
 def test_newest_wins(panel: TracePanel, qtbot: QtBot) -> None:
     for key in (ABSENT, KEY):
-        panel._session.look_up(key)
+        panel._session.lookup.start(key)
     qtbot.waitUntil(lambda: panel.trace is not None)
     assert panel.trace.key == KEY
     qtbot.waitUntil(lambda: not panel._session.jobs.open_jobs)
@@ -109,13 +109,13 @@ def test_steps_light_their_bytes(panel: TracePanel, session: Session, qtbot: QtB
     session.select_span(Span("", 600, 601))
     shown = trace(panel, qtbot, KEY)
     for number, step in enumerate(shown.steps):
-        panel._session.go_to_step(number)
+        panel._session.lookup.go_to_step(number)
         if any(span.size for span in step.spans):
             assert session.selection.span in step.spans
-            assert session.selection.origin is session.walk
-    session.back()
+            assert session.selection.origin is session.lookup.walk
+    session.selector.back()
     assert session.selection.span == Span("", 600, 601)
-    assert not session.can_go_back
+    assert not session.selector.can_go_back
 
 
 def test_play(panel: TracePanel, qtbot: QtBot) -> None:

@@ -109,7 +109,7 @@ def test_the_log_of_a_remote_shard(
     assert "about $0 · " in panel.spent.text()
     assert settings.price == "No charge"
     assert panel.notes.isHidden()
-    session.request_log.note("example.org is slow")
+    session.documents.request_log.note("example.org is slow")
     qtbot.waitUntil(panel.notes.isVisible)
     assert panel.notes.text() == "example.org is slow"
     session.close()
@@ -120,7 +120,7 @@ def test_the_log_of_a_remote_shard(
 def test_the_log_of_what_cannot_be_opened(
     qtbot: QtBot, session: Session, shown: Transfers, server: RangeServer
 ) -> None:
-    with qtbot.waitSignal(session.failed):
+    with qtbot.waitSignal(session.documents.failed):
         session.open(f"{server.url}/nothing.shard?X-Amz-Signature=secret")
     qtbot.waitUntil(lambda: shown.request_log.model.rowCount() >= 1)
     assert shown.request_log.model.index(0, ANSWER).data() == "✖ 404"
