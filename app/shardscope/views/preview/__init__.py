@@ -130,7 +130,6 @@ class ContentView(QWidget):
 
 
 def view_class(name: str) -> type[ContentView]:
-    """Return the class of a view by its name, as in `Content.views`."""
     found: type[ContentView] = getattr(import_module(f"{__name__}.{name}_view"), f"{name.title()}View")
     return found
 

@@ -8,13 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import Span
+from shardcore.operations.content import KINDS
 from shardscope.session.session import Session
+from shardscope.views.preview import view_class
 from shardscope.views.preview.array_view import ArrayView
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.table_view import TableView
 from shardscope.views.preview.text_view import TextView
+from tests.app.conftest import open_in
 from tests.app.views.preview.preview_rig import PreviewRig, npy, tensors
 
 SCRIPT = b"import os\n\n\ndef main():\n    return 1\n"
@@ -110,3 +116,25 @@ def test_nothing_is_read_while_hidden(rig: PreviewRig, session: Session, qtbot: 
     session.close()
     assert rig.panel.shown is None
     assert rig.panel.pages.currentWidget() is rig.panel.empty
+
+
+def test_nothing_is_built_before_it_is_visible(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "x.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("main.py", SCRIPT)
+    panel = PreviewPanel(session)
+    qtbot.addWidget(panel)
+    open_in(session, qtbot, path)
+    session.select_row(0)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert panel.findChildren(QWidget) == [panel.handle]
+    panel.show()
+    qtbot.waitUntil(lambda: panel.shown is not None)
+    assert isinstance(panel.view, TextView)
+
+
+def test_every_kind_has_its_views() -> None:
+    geometry = shardcore.MeshContent, shardcore.SkeletonContent, shardcore.AnnotationsContent
+    text = shardcore.JsonContent, shardcore.TableContent, shardcore.BytesContent
+    names = {name for kind in (*KINDS, *geometry, *text) for name in kind.views}
+    assert {view_class(name).label for name in names} == {"Array", "Picture", "3D", "Tree", "Table", "Text"}
