@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 
-from PySide6.QtCore import Qt
-from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QAbstractItemModelTester, QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.session.session import Session
 from shardscope.views.activity import TransferModel, percent
-from shardscope.views.findings import FindingModel
+from shardscope.views.findings import FindingModel, FindingsTable
 from shardscope.widgets.table import THING_ROLE
+from tests.app.conftest import visible
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 
@@ -31,6 +33,23 @@ def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
     assert model.index(1, 0).data(THING_ROLE) is findings[2]
     model.set_report(None)
     assert model.rowCount() == 0
+
+
+def test_a_table_is_sorted_by_its_headers(qtbot: QtBot, session: Session) -> None:
+    """A selected finding stays selected, and a third click restores the order."""
+    findings = tuple(Finding(Severity.ERROR, "x.error", Span("", at, at + 1), f"at {at}") for at in (30, 10, 20))
+    panel = visible(qtbot, FindingsTable(session), 700, 300)
+    QAbstractItemModelTester(panel.model, FATAL)
+    session.findings_changed.emit(Report(Depth.INDEX, 3, findings))
+    panel.table.setCurrentIndex(panel.model.index(0, 0))
+    header, shown = panel.table.horizontalHeader(), []
+    for _ in range(3):
+        place = header.sectionViewportPosition(2) + 10
+        QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place, 8))
+        shown.append([finding.span.start for finding in panel.model.things])
+        (row,) = panel.table.selectionModel().selectedRows()
+        assert panel.model.finding(row) is findings[0]
+    assert shown == [[10, 20, 30], [30, 20, 10], [30, 10, 20]]
 
 
 def test_jobs_with_a_title_are_listed(qtbot: QtBot, jobs: Jobs) -> None:

@@ -400,7 +400,7 @@ class ObjectTable(QTableView):
         return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
-        return len(self.selected_ranges()) if self.selectionModel().hasSelection() else 0
+        return sum(map(len, selected_places(self)))
 
     def visible_places(self) -> range:
         first = self.rowAt(0)
