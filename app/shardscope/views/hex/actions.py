@@ -396,7 +396,6 @@ class RowChoice(QObject):
         return dialog
 
     def fit_record(self) -> None:
-        """Set the width to the size of the record at the caret."""
         size, start = record_of(self.path, self._state.name) or (DEFAULT, 0)
         rows = self._state.layout
         if rows.width != size or rows.column_of(start) != 0:

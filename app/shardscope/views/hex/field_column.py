@@ -161,7 +161,6 @@ class FieldColumn(QObject):
     # --- lines ---
 
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
-        """Fit the column into a viewport of a width."""
         room = width - grid.width - grid.margin
         self.shown = self.wanted and room >= type_.px(LEAST)
         self._source, self._room, self._font = source, room, QFont(font)

@@ -720,7 +720,6 @@ class HexGrid:
             painter.fillRect(QRectF(edges[cell], y, edges[stop] - edges[cell], height), brush)
 
     def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
-        """Draw the outline of bytes `[start, stop)`: a closed line, or two open ones if the rows do not touch."""
         blocks = self.blocks(start, stop, rows, beyond=1)
         header, high = self.header, self.row
         for edges in self.edges.values():

@@ -187,7 +187,6 @@ class RowGlyphs:
         painter.drawText(start, text)
 
     def _placed(self, kind: str, face: _Face, rows: int) -> list[QPointF]:
-        """Return the positions of the characters of some rows; they are computed once."""
         grid, lefts, known = self._grid, self._lefts[kind], self._places[kind]
         if len(known) < rows * len(lefts):
             down = grid.header + (grid.letter_y if face is self._small else grid.text_y) + face.rise
@@ -703,7 +702,6 @@ class HexPainter:
                 paint_flag(painter, area, self.palette.text, self.palette.base)
 
     def _numbers(self, painter: QPainter, scene: HexScene) -> None:
-        """Paint the numbers of highlights beside their first bytes, one below the other where they overlap."""
         grid = self.grid
         painter.setFont(badge_font(grid.font))
         taken: list[QRectF] = []

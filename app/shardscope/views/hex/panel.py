@@ -375,7 +375,6 @@ class HexPanel(QWidget):
         self.full_width_changed.emit()
 
     def _view_moved(self) -> None:
-        """Show in overview and legend what is on the screen."""
         state = self.state
         self.overview.set_view(*state.visible_bytes)
         self.overview.set_fetched(self._fetched())

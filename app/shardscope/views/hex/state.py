@@ -455,7 +455,6 @@ class HexState(QObject):
     # --- the pointer ---
 
     def hover_at(self, offset: int | None) -> None:
-        """Mark the run at a byte under the pointer."""
         self.set_hover(run_at(self.pages, self.name, offset) if offset is not None else None)
 
     def set_hover(self, run: Range | None) -> None:

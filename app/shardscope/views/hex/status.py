@@ -125,7 +125,6 @@ class Breadcrumb(QLabel):
         return QSize(0, super().minimumSizeHint().height())
 
     def _show(self) -> None:
-        """Show the links that fit: the first ones and the last ones."""
         colours, metrics = theme.of(self), QFontMetricsF(self.font())
         gap, count = metrics.horizontalAdvance(_ARROW), len(self._names)
         widths = [metrics.horizontalAdvance(name) + gap for name in self._cut]
