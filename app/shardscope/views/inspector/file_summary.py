@@ -109,8 +109,8 @@ def _parts(shard: Shard) -> Iterator[DetailRow]:
         yield _title(plural(len(members), "shard").capitalize())
         for member in members[:MOST_PARTS]:
             span = Span(str(SourceName(member.name)), 0, max(member.size, 0))
-            share = None, span.size / max(total, 1)
-            yield DetailRow(size_text(span.size), cut_middle(member.name), link=span, share=share)
+            share = span.size / max(total, 1)
+            yield DetailRow(size_text(span.size), cut_middle(member.name), link=span, share=(None, share))
         yield from _left_out(len(members))
     first = str(SourceName(members[0].name)) if members else ""
     try:
@@ -126,8 +126,8 @@ def _parts(shard: Shard) -> Iterator[DetailRow]:
     for one in sections[:MOST_PARTS]:
         name = one.name if one.role.value in one.name.split() else f"{one.name} · {one.role.value}"
         figures = f"{size_text(one.size)} · {share_text(one.size, total)}"
-        link, share = Span(first, one.start, one.stop), (one.role, one.size / max(total, 1))
-        yield DetailRow(figures, name, link=link, tip=one.doc, share=share)
+        span, share = Span(first, one.start, one.stop), one.size / max(total, 1)
+        yield DetailRow(figures, name, link=span, tip=one.doc, share=(one.role, share))
     yield from _left_out(len(sections))
 
 

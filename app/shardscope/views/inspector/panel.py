@@ -86,7 +86,7 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
 class Numbers(QTableWidget):
     def __init__(self) -> None:
         self._rows = number_rows(None)
-        self._own = ""
+        self._own, self._cells = "", list[list[QTableWidgetItem]]()
         super().__init__(len(self._rows), 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
@@ -110,9 +110,10 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
+        self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         for number, row in enumerate(self._rows):
-            for column, text in enumerate(row):
-                self.setItem(number, column, QTableWidgetItem(text))
+            for column, item in enumerate(self._cells[number]):
+                self.setItem(number, column, item)
             if not row[2]:
                 self.setSpan(number, 1, 1, 2)
         self._set_fonts()
@@ -126,7 +127,7 @@ class Numbers(QTableWidget):
         for number, row in enumerate(rows):
             for column in (1, 2):
                 if (text := row[column]) != self._rows[number][column]:
-                    item = self.item(number, column)
+                    item = self._cells[number][column]
                     # Break GUIDs at hyphens; Qt does not break before a digit.
                     item.setText(text.replace("-", f"-{_BREAK}"))
                     item.setToolTip(tip(text) if "<" in text else text)
@@ -142,7 +143,7 @@ class Numbers(QTableWidget):
             for column in range(3):
                 font = value_font if column else self.font()
                 font.setBold(is_own and column in (0, 2 if big and in_big else 1))
-                self.item(number, column).setFont(font)
+                self._cells[number][column].setFont(font)
             self.setRowHeight(number, line * (1 + (name in _TWO_LINES)) + 4)
             height += self.rowHeight(number)
         self.setFixedHeight(height)
@@ -169,7 +170,7 @@ class Numbers(QTableWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and self.rowCount():
+        if event.type() == QEvent.Type.FontChange and self._cells:
             self._set_fonts()
 
     def _menu(self, point: QPoint) -> None:

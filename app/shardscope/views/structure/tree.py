@@ -111,7 +111,6 @@ class CellDelegate(QStyledItemDelegate):
         # Without `super`, which requests ten roles of each cell.
         tree, column = self._tree, index.column()
         node, text = tree.nodes.node(index), tree.nodes.texts(index)[column]
-        option.index = index
         option.displayAlignment = LEFT if column < OFFSET else RIGHT
         option.features |= QStyleOptionViewItem.ViewItemFeature.HasDisplay
         colour = tree.colours.text if column in (0, VALUE) else tree.colours.muted

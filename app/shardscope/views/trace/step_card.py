@@ -159,7 +159,8 @@ class StepRanges(QWidget):
         grid.setColumnStretch(1, 1)
         highlights = highlights_of(step)
         if step.computed:
-            grid.addWidget(WrapText(f"{COMPUTED}; it uses" if highlights else COMPUTED, tone="muted"), 0, 0, 1, 2)
+            text = f"{COMPUTED}; it uses" if highlights else COMPUTED
+            grid.addWidget(WrapText(text, tone="muted"), 0, 0, 1, 2)
         for highlight in highlights:
             span, row = highlight.span, highlight.number
             link = WrapText(span_words(span, LONGEST_NAME), link=True)
