@@ -267,7 +267,6 @@ class TaskDialog(QDialog):
             self.setGeometry(place)
 
     def show_form(self) -> None:
-        """Show the form again."""
         if self.pages.currentIndex():
             self.pages.setCurrentIndex(0)
             self.resize(self._form_size)
