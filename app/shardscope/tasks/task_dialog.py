@@ -242,9 +242,14 @@ class TaskDialog(QDialog):
         """Make room for the form, up to the size of the window."""
         column, around = self._column, self.parentWidget()
         column.activate()
-        width = max(self.width(), column.totalMinimumSize().width())
-        tall = column.totalHeightForWidth(width) if column.hasHeightForWidth() else column.totalSizeHint().height()
-        wish = max(tall + self._foot.totalSizeHint().height(), 0 if shrink else self.height())
+        # Before a dialog is shown, its size is that at 100 %.
+        zoom = 1.0 if self.isVisible() else fonts.zoom()
+        width = max(self.width(), column.totalMinimumSize().width() if self.isVisible() else 0)
+        if column.hasHeightForWidth():
+            tall = column.totalHeightForWidth(round(width * zoom))
+        else:
+            tall = column.totalSizeHint().height()
+        wish = max(round((tall + self._foot.totalSizeHint().height()) / zoom), 0 if shrink else self.height())
         self.resize(width, min(wish, max(around.window().height() - 40, 320) if around is not None else wish))
 
     def raise_to(self, focus: QWidget) -> None:
@@ -267,7 +272,6 @@ class TaskDialog(QDialog):
             self.setGeometry(place)
 
     def show_form(self) -> None:
-        """Show the form again."""
         if self.pages.currentIndex():
             self.pages.setCurrentIndex(0)
             self.resize(self._form_size)

@@ -44,8 +44,9 @@ class RekeyDialog(TaskDialog):
         title = plain_label(title_of(REKEY), size=LARGE)
         help_ = plain_label(QCoreApplication.translate("Verbs", REKEY.help), wrap=True)
         self.lay_out([title, help_, self.form], "rekeyArea", self.tr("Options and target"))
-        self.form.changed.connect(self.refresh)
-        self.target.textChanged.connect(self.refresh)
+        for changed in (self.form.changed, self.target.textChanged):
+            changed.connect(lambda *_: self.show_message(""))
+            changed.connect(self.refresh)
         self.resize(620, self.sizeHint().height())
         self.refresh()
         next(iter(self.fields.values())).setFocus()
