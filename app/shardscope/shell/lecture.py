@@ -473,6 +473,7 @@ class LectureScreen(QWidget):
             state = self.bytes.state
             if (state.name, state.layout.size) != (name, about[0]):
                 state.set_source(name, *about)
+                self._fit()  # the offsets of a larger source are wider
             state.select(here[0])
             state.scroll_to(here[0].start)
             several = enumerate(here, 1) if len(here) > 1 else ()
@@ -512,8 +513,9 @@ class LectureScreen(QWidget):
         drawing.least, drawing.scrolled, drawing.most = least, least * _READABLE, size.height() / 330
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
-        if (wide := state.grid.width + state.grid.cell) > room.width():
-            state.set_zoom(state.zoom * room.width() / wide)
+        # The grid has whole pixels, so that its width does not follow the zoom exactly.
+        while state.grid.width + state.grid.cell > room.width() and state.zoom > fonts.ZOOMS[0]:
+            state.set_zoom(state.zoom * 0.97)
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
     def _text_heights(self, pixels: float, width: int) -> list[int]:
