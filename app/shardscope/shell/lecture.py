@@ -29,6 +29,7 @@ from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.drawing_request import DrawingRequest
 from shardscope.learning.lessons.player import LessonPlayer
+from shardscope.learning.parts import boxed, made
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
@@ -155,9 +156,7 @@ class LectureScreen(QWidget):
         parent: QWidget,
     ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
-        self.setObjectName("lectureScreen")
-        self.setWindowTitle(self.tr("Lecture"))
-        self.setAccessibleName(self.tr("Lecture"))
+        made(self, "lectureScreen", windowTitle=self.tr("Lecture"), accessibleName=self.tr("Lecture"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAutoFillBackground(True)
@@ -199,33 +198,22 @@ class LectureScreen(QWidget):
         self.drawing = self.drawings.view
         self.drawing.fits = True
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.bytes = HexView(self._pages, self)
-        self.bytes.setObjectName("lectureBytes")
+        self.bytes = made(HexView(self._pages, self), "lectureBytes")
         self.bytes.set_column(False)
         self.bytes.state.set_row_width(16)
         self.bytes.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
-        self.counter = QLabel()
-        self.counter.setObjectName("lectureCounter")
-        self.counter.setTextFormat(Qt.TextFormat.PlainText)
-        column = self._column = QVBoxLayout(self)
-        column.addWidget(self.sentence)
-        column.addWidget(self.choices)
-        column.addWidget(self.drawings, 1)
-        column.addStretch(0)
-        column.addWidget(self.bytes)
-        column.addWidget(self.counter, 0, Qt.AlignmentFlag.AlignRight)
+        self.counter = made(QLabel(), "lectureCounter", textFormat=Qt.TextFormat.PlainText)
+        counter = self.counter, 0, Qt.AlignmentFlag.AlignRight
+        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, counter
+        self._column = boxed(QVBoxLayout(self), *column)
         self.overlay: _Overlay = _Overlay(self)
 
     def _label(self, name: str, spoken: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(name)
-        label.setAccessibleName(spoken)
-        label.setTextFormat(Qt.TextFormat.MarkdownText)
+        label = made(QLabel(), name, accessibleName=spoken, wordWrap=True, textFormat=Qt.TextFormat.MarkdownText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return label
 
