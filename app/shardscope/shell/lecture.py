@@ -29,6 +29,7 @@ from shardcore.teaching.lessons.lesson_step import LessonStage
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.drawing_request import DrawingRequest
 from shardscope.learning.lessons.player import LessonPlayer
+from shardscope.learning.parts import boxed, made
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_messages import error_text
@@ -155,9 +156,7 @@ class LectureScreen(QWidget):
         parent: QWidget,
     ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
-        self.setObjectName("lectureScreen")
-        self.setWindowTitle(self.tr("Lecture"))
-        self.setAccessibleName(self.tr("Lecture"))
+        made(self, "lectureScreen", windowTitle=self.tr("Lecture"), accessibleName=self.tr("Lecture"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAutoFillBackground(True)
@@ -199,33 +198,22 @@ class LectureScreen(QWidget):
         self.drawing = self.drawings.view
         self.drawing.fits = True
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.bytes = HexView(self._pages, self)
-        self.bytes.setObjectName("lectureBytes")
+        self.bytes = made(HexView(self._pages, self), "lectureBytes")
         self.bytes.set_column(False)
         self.bytes.state.set_row_width(16)
         self.bytes.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.bytes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for view in (self.drawing, self.bytes):
             view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its keys are those of the lecture
-        self.counter = QLabel()
-        self.counter.setObjectName("lectureCounter")
-        self.counter.setTextFormat(Qt.TextFormat.PlainText)
-        column = self._column = QVBoxLayout(self)
-        column.addWidget(self.sentence)
-        column.addWidget(self.choices)
-        column.addWidget(self.drawings, 1)
-        column.addStretch(0)
-        column.addWidget(self.bytes)
-        column.addWidget(self.counter, 0, Qt.AlignmentFlag.AlignRight)
+        self.counter = made(QLabel(), "lectureCounter", textFormat=Qt.TextFormat.PlainText)
+        counter = self.counter, 0, Qt.AlignmentFlag.AlignRight
+        column = self.sentence, self.choices, (self.drawings, 1), 0, self.bytes, counter
+        self._column = boxed(QVBoxLayout(self), *column)
         self.overlay: _Overlay = _Overlay(self)
 
     def _label(self, name: str, spoken: str) -> QLabel:
-        label = QLabel()
-        label.setObjectName(name)
-        label.setAccessibleName(spoken)
-        label.setTextFormat(Qt.TextFormat.MarkdownText)
+        label = made(QLabel(), name, accessibleName=spoken, wordWrap=True, textFormat=Qt.TextFormat.MarkdownText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return label
 
@@ -473,6 +461,7 @@ class LectureScreen(QWidget):
             state = self.bytes.state
             if (state.name, state.layout.size) != (name, about[0]):
                 state.set_source(name, *about)
+                self._fit()  # the offsets of a larger source are wider
             state.select(here[0])
             state.scroll_to(here[0].start)
             several = enumerate(here, 1) if len(here) > 1 else ()
@@ -512,8 +501,9 @@ class LectureScreen(QWidget):
         drawing.least, drawing.scrolled, drawing.most = least, least * _READABLE, size.height() / 330
         state = self.bytes.state
         state.set_zoom(size.height() / _BYTES / fonts.NORMAL)
-        if (wide := state.grid.width + state.grid.cell) > room.width():
-            state.set_zoom(state.zoom * room.width() / wide)
+        # The grid has whole pixels, so that its width does not follow the zoom exactly.
+        while state.grid.width + state.grid.cell > room.width() and state.zoom > fonts.ZOOMS[0]:
+            state.set_zoom(state.zoom * 0.97)
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
     def _text_heights(self, pixels: float, width: int) -> list[int]:

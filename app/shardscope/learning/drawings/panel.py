@@ -486,9 +486,9 @@ class DrawingPanel(QWidget):
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)
-        if item is not None and item.spans:
-            self._session.select_span(item.spans[0], self)
         if item is not None:
+            if item.spans:
+                self._session.select_span(item.spans[0], self)
             self.item_chosen.emit(item)
 
     def _activated(self, number: int) -> None:

@@ -54,15 +54,16 @@ class StagePlayback(QObject):
         return self.stages[self.stage - 1] if 0 < self.stage <= len(self.stages) else ""
 
     def begin(self, stages: tuple[str, ...]) -> None:
-        if stages != self.stages:
-            self.stages, self.playing = stages, False
-            self._set(0 if self.held else len(stages), 1.0)
+        self._restart(stages, self.held)
 
     def hold(self, held: bool) -> None:
         """Stay before the first stage if `held`, else show all stages again."""
-        if held != self.held:
-            self.held, self.playing = held, False
-            self._set(0 if held else len(self.stages), 1.0)
+        self._restart(self.stages, held)
+
+    def _restart(self, stages: tuple[str, ...], held: bool) -> None:
+        if (stages, held) != (self.stages, self.held):
+            self.stages, self.held, self.playing = stages, held, False
+            self._set(0 if held else len(stages), 1.0)
 
     def go(self, stage: int) -> None:
         """Go to a stage; the next one appears gradually, unless motion is reduced."""

@@ -141,9 +141,8 @@ class ShortcutDialog(QDialog):
                 item.setHidden(not all(word in whole for word in words))
             head.setHidden(all(item.isHidden() for item in items))
         found = self.shown()
-        self.note.setText(
-            self.tr("Return runs the selected action · Esc closes") if found else self.tr("No matching shortcuts")
-        )
+        runs, none = self.tr("Return runs the selected action · Esc closes"), self.tr("No matching shortcuts")
+        self.note.setText(runs if found else none)
         if words and found:
             self.list.setCurrentItem(found[0])
         else:

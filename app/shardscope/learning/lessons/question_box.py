@@ -38,7 +38,7 @@ class QuestionBox(QWidget):
         made(self, "lessonQuestion", accessibleName=self.tr("Question"))
         self._kind = Answer.NUMBER
         self._chosen: Given | None = None
-        self._right = False
+        self._is_typed, self._right = True, False
         self.prompt, self.where, self.selected = Prose(bold=True), Prose(tone="muted"), Elided()
         self.hints = made(Prose(tone="muted"), "lessonHints")
         self.verdict = made(Prose(), "lessonVerdict")
@@ -66,7 +66,8 @@ class QuestionBox(QWidget):
                 Answer.MENDED: self.tr("*Check* examines the open bytes, including changes in the sandbox."),
             }.get(question.kind, "")
         )
-        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
+        self._is_typed = question.kind in (Answer.NUMBER, Answer.TEXT)
+        self.field.setVisible(self._is_typed)
         self.selected.setVisible(question.kind in (Answer.NODE, Answer.ITEM))
         self.choose(None)
         self.field.clear()
@@ -104,8 +105,7 @@ class QuestionBox(QWidget):
             self.field.selectAll()
         self.field.setReadOnly(right)
         self._choices.setEnabled(not right)
-        ready = self._is_typed() or self._chosen is not None
-        self.check.setEnabled(not right and ready)
+        self.check.setEnabled(not right and (self._is_typed or self._chosen is not None))
 
     def show_hints(self, hints: tuple[str, ...]) -> None:
         self.hints.set_text("\n\n".join(hints))
@@ -123,9 +123,6 @@ class QuestionBox(QWidget):
         elif self._choices.isVisible() and self._group.buttons():
             self._group.buttons()[0].setFocus()
 
-    def _is_typed(self) -> bool:
-        return self._kind in (Answer.NUMBER, Answer.TEXT)
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # The field handles Return itself.
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self._right:
@@ -136,7 +133,7 @@ class QuestionBox(QWidget):
     def _typed(self) -> None:
         if self._right:
             return
-        if not self._is_typed():
+        if not self._is_typed:
             if self._chosen is not None:
                 self.given.emit(self._chosen)
         elif self.field.text().strip():
