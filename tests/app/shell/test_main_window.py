@@ -254,7 +254,7 @@ def test_the_layout_is_remembered(qtbot: QtBot, settings: Settings, data: Path) 
     opened(second, qtbot, data / "swh" / "small.shard")
     assert not second.panels.by_name["inspector"].isVisible()
     assert second.panels.by_name["structure"].isVisible()
-    second.default_layout()
+    second.actions_["default_layout"].trigger()
     assert second.panels.by_name["inspector"].isVisible()
     second.close()
 
