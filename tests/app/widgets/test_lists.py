@@ -40,7 +40,7 @@ def test_a_table_is_sorted_by_its_headers(qtbot: QtBot, session: Session) -> Non
     findings = tuple(Finding(Severity.ERROR, "x.error", Span("", at, at + 1), f"at {at}") for at in (30, 10, 20))
     panel = visible(qtbot, FindingsTable(session), 700, 300)
     QAbstractItemModelTester(panel.model, FATAL)
-    session.findings_changed.emit(Report(Depth.INDEX, 3, findings))
+    session.verification.changed.emit(Report(Depth.INDEX, 3, findings))
     panel.table.setCurrentIndex(panel.model.index(0, 0))
     header, shown = panel.table.horizontalHeader(), []
     for _ in range(3):
