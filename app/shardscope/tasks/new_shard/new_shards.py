@@ -53,7 +53,7 @@ FULL = QSize(1240, 790)
 """Size of the dialog in pixels, limited to the window."""
 
 OWN = ("skip_unreadable", "manifest", "report", "keys", "plan", "force")
-"""Settings of `Pack` and `Convert` that have a place of their own in the dialog."""
+"""Settings of `Pack` and `Convert` that have a place of their own, or none: a plan, the manifest of a conversion."""
 
 RULES = {
     KeyChoice.AS_IS.value: "Keep",
