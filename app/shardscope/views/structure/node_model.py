@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
@@ -57,6 +57,19 @@ _ROLES = frozenset({_DISPLAY, _TOOL_TIP, _SPOKEN, NODE_ROLE})
 
 Index = QModelIndex | QPersistentModelIndex
 Texts = tuple[str, str, str, str, str]
+
+
+class ShownRow(NamedTuple):
+    """What is painted of one node; `section` is the role of the section with its bytes."""
+
+    texts: Texts
+    error: bool = False
+    differs: bool = False
+    section: SectionRole | None = None
+
+
+NOT_LOADED = ShownRow(("…", "", "", "", ""))
+
 
 T = TypeVar("T")
 
@@ -164,7 +177,7 @@ class _Opened:
     sections: dict[int, Sequence[SectionRole | None]] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)
-    texts: dict[int, Texts] = field(default_factory=dict)
+    shown: dict[int, ShownRow] = field(default_factory=dict)
 
 
 class NodeModel(QAbstractItemModel):
@@ -187,7 +200,7 @@ class NodeModel(QAbstractItemModel):
     def _write_again(self) -> None:
         self.layoutAboutToBeChanged.emit()
         for entry in self._open:
-            entry.texts.clear()
+            entry.shown.clear()
         self.layoutChanged.emit()
 
     # --- filling ---
@@ -333,26 +346,30 @@ class NodeModel(QAbstractItemModel):
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)
         return page[index.row() % PAGE] if page is not None and index.row() % PAGE < len(page) else None
 
-    def section(self, index: Index) -> SectionRole | None:
-        """Return the role of the section with a node's bytes; None outside sections."""
-        if not index.isValid():
-            return None
-        page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
-        return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
-
-    def texts(self, index: Index) -> Texts:
-        """Return the texts of all columns; a node that is not loaded is requested and shown as an ellipsis."""
+    def row(self, index: Index) -> ShownRow:
+        """Return what is shown of a node; a node that is not loaded is requested and shown as an ellipsis."""
         entry, row = self._open[index.internalId()], index.row()
-        if (found := entry.texts.get(row)) is not None:
+        if (found := entry.shown.get(row)) is not None:
             return found
         node = self.node(index)
         if node is None:
             self._fetch(index.internalId(), row // PAGE)
-            return "…", "", "", "", ""
-        entry.texts[row] = found = self._texts(index, node)
+            return NOT_LOADED
+        page = entry.sections.get(row // PAGE, ())
+        section = page[row % PAGE] if row % PAGE < len(page) else None
+        kind = section.value if section is not None and entry.parent == 0 else ""
+        found = ShownRow(self._texts(index, node, kind), bool(node.error), node.differs is not None, section)
+        entry.shown[row] = found
         return found
 
-    def _texts(self, index: Index, node: Node) -> Texts:
+    def depth(self, index: Index) -> int:
+        """Return the number of nodes above a node."""
+        found, number = 0, self._open[index.internalId()].parent
+        while number >= 0:
+            found, number = found + 1, self._open[number].parent
+        return found
+
+    def _texts(self, index: Index, node: Node, section: str) -> Texts:
         name, value = node_name(node) if index.internalId() else short_name(node.name), grouped_value(node)
         name, value = shown(name), shown(value)
         kind = node.type or ("bits" if node.bits is not None else "text" if isinstance(node.value, str) else "")
@@ -361,18 +378,15 @@ class NodeModel(QAbstractItemModel):
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
             # Data sets and groups of their files have no bytes.
             return name, "", value, "", ""
-        top = self._open[index.internalId()].parent == 0
-        if not kind and top and (role := self.section(index)) is not None:
-            kind = role.value
-        return name, kind, value, offset_words(node.span.start), f"{node.span.size:,}"
+        return name, kind or section, value, offset_words(node.span.start), f"{node.span.size:,}"
 
     # --- overrides ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        number = self._entry(parent)
-        if number is None or not 0 <= row < (self._open[number].count or 0) or not 0 <= column < len(COLUMNS):
+        number = self._open[parent.internalId()].opened.get(parent.row()) if parent.isValid() else 0
+        if not self._open or number is None or not 0 <= column < len(COLUMNS):
             return QModelIndex()
-        return self.createIndex(row, column, number)
+        return self.createIndex(row, column, number) if 0 <= row < (self._open[number].count or 0) else QModelIndex()
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
         entry = self._open[index.internalId()] if index.isValid() else None
@@ -414,14 +428,14 @@ class NodeModel(QAbstractItemModel):
         if role not in _ROLES or not index.isValid():
             return None
         if role == _DISPLAY:
-            return self.texts(index)[index.column()]
+            return self.row(index).texts[index.column()]
         node = self.node(index)
         if role == NODE_ROLE or node is None:
             return node
         if role == _TOOL_TIP:
             return tip(_tip_of(node))
         differs = ", differs from the specification" if node.differs and not index.column() else ""
-        return f"{self.texts(index)[index.column()]}{', damaged' if node.error else ''}{differs}"
+        return f"{self.row(index).texts[index.column()]}{', damaged' if node.error else ''}{differs}"
 
 
 def _tip_of(node: Node) -> str:

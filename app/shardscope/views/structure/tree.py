@@ -110,23 +110,27 @@ class CellDelegate(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         # Without `super`, which requests ten roles of each cell.
         tree, column = self._tree, index.column()
-        node, text = tree.nodes.node(index), tree.nodes.texts(index)[column]
+        row = tree.nodes.row(index)
+        text = row.texts[column]
         option.displayAlignment = LEFT if column < OFFSET else RIGHT
         option.features |= QStyleOptionViewItem.ViewItemFeature.HasDisplay
         colour = tree.colours.text if column in (0, VALUE) else tree.colours.muted
-        if node is not None and node.error:
+        if row.error:
             colour = tree.colours.error
             text = f"✖ {text}" if column == 0 else text
         option.palette.setColor(option.palette.ColorRole.Text, colour)
         room = option.rect.width() - _EDGE
         if column == 0:
-            if node is not None and node.differs is not None:
-                text += " ≠"
+            text = f"{text} ≠" if row.differs else text
             # Reserve room for the bar that `paint` draws.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
-            room = option.rect.width() - BAR - _BESIDE - tree.marks_width(index)
-        option.text = cut_text(option.fontMetrics, text, max(room, 0)) if column in (0, VALUE) else text
+            room = option.rect.width() - BAR - _BESIDE
+            if tree.lit.ends or tree.noted.ends:
+                room -= tree.marks_width(index)
+        if column in (0, VALUE) and option.fontMetrics.horizontalAdvance(text) > room:
+            text = cut_text(option.fontMetrics, text, max(room, 0))
+        option.text = text
 
 
 class NameDelegate(CellDelegate):
@@ -137,7 +141,7 @@ class NameDelegate(CellDelegate):
         tree = self._tree
         if tree.lit.ends or tree.noted.ends:
             self._paint_marks(painter, option, index)
-        if (bar := tree.bar_colours(tree.nodes.section(index))) is not None:
+        if (bar := tree.bars.get(tree.nodes.row(index).section)) is not None:
             height = option.fontMetrics.height()
             area = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
             painter.fillRect(area, bar[0])
@@ -216,7 +220,8 @@ class StructureTree(QTreeView):
         self.nodes = NodeModel(session, self)
         self.lit, self.noted = HighlightedNodes(), HighlightedNodes()
         self.colours = theme.of(self)
-        self._bars: dict[tuple[str, SectionRole], tuple[QColor, QColor]] = {}
+        self.bars: dict[SectionRole | None, tuple[QColor, QColor]] = {}
+        """Edge and tint of the bar of each section; empty until the first painting."""
         self._seen, self._longest, self._heads = [0] * len(COLUMNS), 0, list[int]()
         self._sizing, self._by_hand = False, dict[int, int]()
         self._size_soon = Debounce(self, self._size_columns)
@@ -278,19 +283,8 @@ class StructureTree(QTreeView):
 
     # --- colours and marks ---
 
-    def bar_colours(self, role: SectionRole | None) -> tuple[QColor, QColor] | None:
-        """Return edge and tint of a section."""
-        if role is None:
-            return None
-        at = self.colours.name, role
-        if at not in self._bars:
-            self._bars[at] = self.colours.edge(role), self.colours.section(role)
-        return self._bars[at]
-
     def marks_width(self, index: Index) -> int:
         """Return the width in pixels of the numbers and the flag right of a name."""
-        if not self.lit.ends and not self.noted.ends:
-            return 0
         highlights, font = self.lit.at(self.nodes.node(index), expanded=self.isExpanded(index)), badge_font(self.font())
         width = int(sum(badge_size(highlight.number, font).width() + 1 for highlight in highlights))
         return width + (FLAG_SPACE if self.notes_at(index) else 0)
@@ -338,7 +332,9 @@ class StructureTree(QTreeView):
         return super().viewportEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        self.colours = theme.of(self)
+        if (colours := theme.of(self)) is not self.colours or not self.bars:
+            self.colours = colours
+            self.bars = {role: (colours.edge(role), colours.section(role)) for role in SectionRole}
         super().paintEvent(event)
 
     # --- widths of the columns ---
@@ -364,15 +360,17 @@ class StructureTree(QTreeView):
             self._heads = [header.sectionSizeHint(column) for column in range(len(COLUMNS))]
             self._heads[0] += self.differs.sizeHint().width() + 6
         seen = [max(old, head) for old, head in zip(self._seen, self._heads, strict=True)]
-        index, bottom = self.indexAt(QPoint(0, 0)), self.viewport().height()
-        while index.isValid() and (place := self.visualRect(index)).top() < bottom:
-            texts = self.nodes.texts(index)
+        # By pixels: `visualRect` and `indexBelow` search the parents of each row.
+        height, y = max(self.visualRect(self.indexAt(QPoint(0, 0))).height(), 1), 0
+        while y < self.viewport().height() and (index := self.indexAt(QPoint(0, y))).isValid():
+            texts = self.nodes.row(index).texts
+            left = (self.nodes.depth(index) + 1) * self.indentation() + BAR + _BESIDE
             for column, text in enumerate(texts):
                 width = metrics.horizontalAdvance(text) + _EDGE
-                seen[column] = max(seen[column], width if column else place.left() + BAR + _BESIDE + width)
+                seen[column] = max(seen[column], width if column else left + width)
             if _NUMBER.fullmatch(texts[VALUE]):
                 self._longest = max(self._longest, metrics.horizontalAdvance(texts[VALUE]) + 2 * _EDGE)
-            index = self.indexBelow(index)
+            y += height
         self._seen = seen
 
     def _size_columns(self) -> None:
