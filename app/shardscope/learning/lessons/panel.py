@@ -137,13 +137,11 @@ class LessonPanel(QWidget):
         return found
 
     def teach(self) -> None:
-        if self.player.lesson is None:
-            self._fill_list()
+        self._fill_list()
         self.setFocus()
 
     def show_missions(self) -> None:
-        if self.player.lesson is not None:
-            self.player.leave()
+        self.player.leave()
         self._fill_list()
         QTimer.singleShot(0, self, self.list.show_missions)
 
@@ -181,6 +179,10 @@ class LessonPanel(QWidget):
 
     # --- the page of a step ---
 
+    @cached_property
+    def question(self) -> QuestionBox:
+        return QuestionBox()
+
     def _lesson_page(self) -> QWidget:
         if self._page is not None:
             return self._page
@@ -214,7 +216,6 @@ class LessonPanel(QWidget):
         self.heading, self.text, self.trouble = Prose(bold=True, large=True), Prose(), Prose(tone="warning")
         self.text.setObjectName("lessonText")
         self.trouble.setObjectName("lessonTrouble")
-        self.question = QuestionBox()
         self.on, self.back, self.hint, self.show_me, self.another, self.next = (
             made(QPushButton(text), name)
             for name, text in (
