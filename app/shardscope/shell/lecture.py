@@ -170,6 +170,7 @@ class LectureScreen(QWidget):
         self.at, self.beat = 0, 0
         self._from_end = self._hidden_cursor = False
         self._drawn: Drawing | None = None
+        self._pending: Callable[[tuple[Slide, ...]], object] = len
         self._front = _SLIDE
         self._reached: tuple[int | None, str] = None, ""
         self._idle = Debounce(self, self._hide_cursor, IDLE_MILLISECONDS)
@@ -272,11 +273,13 @@ class LectureScreen(QWidget):
             except ShardError:
                 return slides, ()
 
-        def done(found: tuple[tuple[Slide, ...], tuple[Sketch, ...]]) -> None:
-            slides, self._sketches = found
-            take(slides)
+        self._pending = take
+        # Methods are not called once the screen is deleted.
+        self._session.ask(work, self._take, failed=self._failed, key=("lecture", self))
 
-        self._session.ask(work, done, failed=self._failed, key=("lecture", self))
+    def _take(self, found: tuple[tuple[Slide, ...], tuple[Sketch, ...]]) -> None:
+        slides, self._sketches = found
+        self._pending(slides)
 
     def _failed(self, error: BaseException) -> None:
         self._show(self.at, Slide(self.tr("Not shown"), (Beat(error_text(error)),)))

@@ -151,3 +151,13 @@ def test_the_drawings_of_the_file(shown: MainWindow, qtbot: QtBot) -> None:
     qtbot.mouseClick(screen.drawing.viewport(), Qt.MouseButton.LeftButton, pos=screen.drawing.place_of(0))
     item = panel.drawing.items[0]
     qtbot.waitUntil(lambda: screen.bytes.state.selection.span == item.spans[0])
+
+
+@pytest.mark.thorough
+def test_left_before_anything_is_shown(shown: MainWindow) -> None:
+    """A screen that is gone takes no slides, and its panel follows no question."""
+    shown.start_lecture(full=False).close()
+    settle(shown, 40)
+    shown.session.lookup.open_question.ask(is_open=True)
+    shown.session.lookup.open_question.ask(is_open=False)
+    settle(shown, 20)

@@ -52,10 +52,6 @@ class BudgetModel(TableModel):
     def total(self) -> int:
         return sum(share.size for share in self.things)
 
-    @property
-    def largest(self) -> int:
-        return max((share.size for share in self.things), default=0)
-
     def text(self, row: int, column: int) -> str:
         share = self.things[row]
         return (share.name, grouped_digits(share.size), share_text(share.size, self.total))[column]
@@ -103,7 +99,8 @@ class BudgetDelegate(QStyledItemDelegate):
         else:
             wide = option.fontMetrics.horizontalAdvance("100.0 %") + 10
             most = max(place.width() - wide - 8, 0.0)
-            width = max(most * share.size / model.largest, 2.0) if model.largest else 0.0
+            largest = max(1, *(one.size for one in model.things))
+            width = max(most * share.size / largest, 2.0)
             bar = QRectF(place.left() + 4, place.center().y() - 6, width, 13)
             paint_ground(painter, colours, ROLES[share.use], bar)
             painter.setPen(ink if chosen else colours.muted)

@@ -191,7 +191,7 @@ class ChartPages(QWidget):
         session.opened.connect(self._forget)
         session.closed.connect(self._forget)
         session.index.loaded.connect(self._forget_counts)
-        session.index.changed.connect(lambda _: self._show())
+        session.index.changed.connect(self._show)
         session.notation_changed.connect(self._show)
 
     def _build(self) -> None:
@@ -325,7 +325,7 @@ class ChartPages(QWidget):
 
     # --- showing ---
 
-    def _show(self) -> None:
+    def _show(self, *_: object) -> None:
         if not self.isVisible():
             return
         found, chart, shard = self.found, self.chart, self._session.shard

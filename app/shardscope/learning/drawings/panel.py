@@ -296,7 +296,6 @@ class DrawingPanel(QWidget):
         self.setFocusProxy(self.view)
         bar = PlaybackBar(self.view.walk)
         boxed(QVBoxLayout(self), self.tabs, self.controls, self.notice, bar, (self.view, 1), spacing=0)
-        question = session.lookup.open_question
         for signal, slot in (
             (self.tabs.currentChanged, self._tab_changed),
             (self.controls.changed, self.set_value),
@@ -309,7 +308,7 @@ class DrawingPanel(QWidget):
             (self.view.menu_wanted, self._open_menu),
             (self.copy.triggered, self._copy),
             (self.save.triggered, self._save),
-            (question.changed, lambda: self.view.walk.hold(question.is_open)),
+            (session.lookup.open_question.changed, self._question_changed),
             (session.notation_changed, self._show_drawing),
         ):
             signal.connect(slot)
@@ -438,6 +437,9 @@ class DrawingPanel(QWidget):
         self._show_drawing()
         self._point_out()
         self.drawn.emit()
+
+    def _question_changed(self) -> None:
+        self.view.walk.hold(self._session.lookup.open_question.is_open)
 
     def _show_drawing(self) -> None:
         self.view.show_drawing(self.drawing)

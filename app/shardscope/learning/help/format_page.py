@@ -251,7 +251,7 @@ class FormatPage(QWidget):
         label.setBuddy(self.choice)
         top = boxed(QHBoxLayout(), label, (self.choice, 1), margins=(12, 6, 12, 6))
         boxed(QVBoxLayout(self), top, (self.view, 1), spacing=0)
-        session.opened.connect(lambda shard: self.show_page(shard.format))
+        session.opened.connect(self._opened)
         WhileVisible(session.selection_changed, self, self._selected)
 
     def sizeHint(self) -> QSize:
@@ -290,6 +290,9 @@ class FormatPage(QWidget):
             self.view.show_page(found)
 
     # --- from the file to the page ---
+
+    def _opened(self, shard: Shard) -> None:
+        self.show_page(shard.format)
 
     def _selected(self, selection: Selection) -> None:
         if selection.complete:
