@@ -342,24 +342,14 @@ def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
 
 # --- user folders ---
 
-_FOLDERS = {
-    "data": ("XDG_DATA_HOME", ".local/share", "APPDATA", "AppData/Roaming"),
-    "config": ("XDG_CONFIG_HOME", ".config", "APPDATA", "AppData/Roaming"),
-    "state": ("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "AppData/Local"),
-}
-"""Environment variable and default folder below the home folder: XDG, then Windows."""
-
-
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
-    """Return the user's folder for this program; relative paths in environment variables are ignored."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home raises without one
-    if not home.is_absolute():
-        home = Path(os.devnull)
-    if MACOS:
-        return home / "Library/Application Support/shardscope"
-    variable, usual = _FOLDERS[kind][2:] if WINDOWS else _FOLDERS[kind][:2]
-    named = Path(os.environ.get(variable, ""))
-    return (named if named.is_absolute() else home / usual) / "shardscope"
+    """Return the user's folder for this program; one in which nothing can be written if the user has no home."""
+    from platformdirs import PlatformDirs  # most commands need no folder
+
+    try:
+        return Path(getattr(PlatformDirs("shardscope", appauthor=False, roaming=True), f"user_{kind}_dir"))
+    except RuntimeError:
+        return Path(os.devnull, "shardscope")
 
 
 def has_xdg_desktop() -> bool:
