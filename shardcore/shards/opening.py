@@ -366,6 +366,8 @@ def create(
     writes = writes_of(format_of(format))
     stream = None if target is None or isinstance(target, (str, os.PathLike)) else target
     if stream is not None:
+        if not getattr(stream, "seekable", bool)():
+            raise UsageError(f"{type(stream).__name__} is not a seekable file object")
         target, folder = None, False
     if folder is None:
         folder = target is not None and means_folder(target)

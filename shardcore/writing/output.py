@@ -378,15 +378,9 @@ class Output:
 
 
 class StreamOutput(Output):
-    """Output into a seekable binary file object of the caller; the shard is copied there when it is complete.
-
-    Raises:
-        UsageError: The object is not seekable.
-    """
+    """Output into a binary file object of the caller; the shard, one file, is copied there when it is complete."""
 
     def __init__(self, stream: BinaryIO, *, jobs: int = 1) -> None:
-        if not getattr(stream, "seekable", lambda: False)():
-            raise UsageError(f"{type(stream).__name__} is not a seekable file object")
         self._stream = stream
         self._kept = tempfile.TemporaryDirectory(prefix="shardcore-")
         super().__init__(Path(self._kept.name) / "shard", jobs=jobs)
