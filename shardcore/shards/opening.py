@@ -364,15 +364,14 @@ def create(
         UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists.
     """
     writes = writes_of(format_of(format))
-    stream = None if target is None or isinstance(target, (str, os.PathLike)) else target
-    if stream is not None:
-        if not getattr(stream, "seekable", bool)():
-            raise UsageError(f"{type(stream).__name__} is not a seekable file object")
-        target, folder = None, False
+    path = target if isinstance(target, (str, os.PathLike)) else None
+    stream = target if path is None else None
+    if stream is not None and not getattr(stream, "seekable", bool)():
+        raise UsageError(f"{type(stream).__name__} is not a seekable file object")
     if folder is None:
-        folder = target is not None and means_folder(target)
+        folder = path is not None and means_folder(path)
     if folder and not writes.folder:
-        where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
+        where = f"{path} is a folder; " if path is not None and means_folder(path) else ""
         raise UsageError(f"{where}{format} writes one file: give a file name")
     if not folder and not writes.file:
         raise UsageError(f"{format} writes a folder: give a folder, or a name that ends with /")
@@ -382,7 +381,7 @@ def create(
         threads = jobs or min(os.cpu_count() or 1, MOST_JOBS)
         if stream is not None and not plan:
             return StreamOutput(stream, jobs=threads)
-        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
+        return Output(path, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
 
     return create_in(output, format=format, **options)
 
