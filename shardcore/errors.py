@@ -224,14 +224,23 @@ class KeyAbsent(ShardError, KeyError):
         self.key = key
 
 
-class SourceError(ShardError):
+class SourceError(ShardError, OSError):
     """The bytes cannot be read: a file is missing or shrank, the network fails, credentials are refused.
+
+    Also an `OSError`, as for `open` of Python.
 
     Attributes:
         partial: Result up to the error: the `Report` of `verify`, the `Salvage` of `salvage`.
     """
 
     partial: Any = None
+    _number: int | None = None
+
+    @property
+    def errno(self) -> int | None:  # type: ignore[override]
+        """Number of the error in the module `errno`; None if the operating system reported none."""
+        cause = self.__cause__
+        return cause.errno if isinstance(cause, OSError) else self._number
 
 
 class ExternalMissing(SourceError):
@@ -265,6 +274,8 @@ class RemoteError(SourceError):
 class NoSuchObject(RemoteError):
     """The bucket, key or file does not exist."""
 
+    _number = errno.ENOENT
+
 
 class CannotList(RemoteError):
     """The server returns single files but cannot list them."""
@@ -272,6 +283,8 @@ class CannotList(RemoteError):
 
 class Forbidden(RemoteError):
     """Access is denied. A store that denies listing also returns this status for a missing key."""
+
+    _number = errno.EACCES
 
 
 class CredentialsRefused(RemoteError):
@@ -340,8 +353,10 @@ def reported_as(what: str) -> Iterator[None]:
     """Raise errors of the operating system, and those of invalid paths, as `SourceError`: `what`, and the reason."""
     try:
         yield
+    except SourceError:
+        raise
     except (OSError, ValueError) as error:
-        raise SourceError(f"{what}: {reason_of(error)}") from error
+        raise failed(what, error) from error
 
 
 def says_absent(error: SourceError) -> bool:

@@ -74,7 +74,7 @@ class ObjectRef(Displayed):
     parts: tuple[str, ...] = ()
     shard: str = ""
     error: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: dict[str, Any] = field(default_factory=dict, hash=False)
     record: Span | None = None
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
-from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, SourceError, reason_of
+from shardcore.errors import (
+    DEFAULT_LIMIT,
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    UsageError,
+    reported_as,
+)
 from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
 from shardcore.model.objects import State
 from shardcore.model.span import SourceName, Span
@@ -18,6 +27,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import RANGE, Source
 
 if TYPE_CHECKING:
+    from shardcore.model.keys import Key
     from shardcore.model.objects import ObjectRef
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -196,22 +206,20 @@ class _Kept:
         held, size = bytearray(), 0
         file: IO[bytes] | None = None
         try:
-            for piece in pieces:
-                size += len(piece)
-                if file is None and size > IN_MEMORY:
-                    file = tempfile.TemporaryFile(prefix="shardcore-")  # noqa: SIM115 - closed with the source
-                    file.write(held)
-                    held = bytearray()
-                if file is None:
-                    held += piece
-                else:
-                    file.write(piece)
-            if ref.size not in (-1, size):
-                found = f"{short(ref.key)} has {plural(size, 'byte')}; {ref.size:,} declared"
-                raise FormatError(found, span=_first(ref))
-        except OSError as error:
-            _close(file)
-            raise SourceError(f"cannot store decoded bytes: {reason_of(error)}") from error
+            with reported_as("cannot store decoded bytes"):
+                for piece in pieces:
+                    size += len(piece)
+                    if file is None and size > IN_MEMORY:
+                        file = tempfile.TemporaryFile(prefix="shardcore-")  # noqa: SIM115 - closed with the source
+                        file.write(held)
+                        held = bytearray()
+                    if file is None:
+                        held += piece
+                    else:
+                        file.write(piece)
+                if ref.size not in (-1, size):
+                    found = f"{short(ref.key)} has {plural(size, 'byte')}; {ref.size:,} declared"
+                    raise FormatError(found, span=_first(ref))
         except BaseException:
             _close(file)
             raise
@@ -249,7 +257,10 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
     if isinstance(step, SourceName):
         part = shard.bytes_of(str(step))
         return WindowSource(shard, step, part, 0, part.size, owned=owned)
-    ref = shard.find(step)
+    return object_source(shard, shard.find(step), step, owned=owned)
+
+
+def object_source(shard: Shard, ref: ObjectRef, step: InsideStep, *, owned: bool = False) -> InnerSource:
     if ref.error:
         raise FormatError(ref.error, span=ref.record or _first(ref))
     if ref.state not in (State.LIVE, State.EXTERNAL):
@@ -262,6 +273,47 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
         limit = plural(DEFAULT_LIMIT, "byte")
         raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
     return DecodedSource(shard, step, ref, _base(shard, ref), owned=owned)
+
+
+class _ObjectFile(io.RawIOBase):
+    def __init__(self, source: InnerSource) -> None:
+        self.name = source.title
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}.get(whence, 0) if whence else 0
+        if base + offset < 0:
+            raise UsageError(f"offset {base + offset} is before the beginning of the object")
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        start = min(self._at, self._source.size)
+        data = self._source.read(start, min(start + len(buffer), self._source.size))
+        buffer[: len(data)] = data
+        self._at = start + len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.release()
+        super().close()
+
+
+def open_object(shard: Shard, wanted: ObjectRef | Key) -> BinaryIO:
+    """See `Shard.open_object`."""
+    ref = shard.ref_of(wanted)
+    source = object_source(shard, ref, ref.key or f"row {ref.row}")
+    return cast("BinaryIO", io.BufferedReader(_ObjectFile(source)))
 
 
 def _stored_span(shard: Shard, ref: ObjectRef) -> Span | None:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
@@ -23,7 +22,7 @@ from shardcore.shards.registry import all_containers, all_formats, each_format, 
 from shardcore.shards.shard import Shard, label_requests
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source, opens_whole
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
-from shardcore.sources.location import FolderOpener, folder_of, local_path, source_of, text_at
+from shardcore.sources.location import FolderOpener, Openable, folder_of, local_path, source_of, text_at
 from shardcore.sources.prefetched_source import PrefetchedSource
 from shardcore.sources.remote.address import is_address, is_viewer_link
 from shardcore.writing.temporary_names import check_replaced
@@ -68,11 +67,11 @@ def chosen_address(where: T) -> T | str:
 
 
 @operation
-def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
+def detect(where: Openable, *, remote: RemoteOptions | None = None) -> Detection:
     """Detect the format: by content, else by files beside it, else by inference.
 
     Args:
-        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        where: A path (of a file or folder), an address, bytes, a seekable binary file object, a `Source` or a `Folder`.
         remote: Options for remote files, and limits of requests.
 
     Raises:
@@ -102,7 +101,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
 
 @operation
 def open(
-    where: str | Path | bytes | Source | Folder,
+    where: Openable,
     *,
     format: str | None = None,
     partial: bool = False,
@@ -115,8 +114,8 @@ def open(
     """Open a shard or a data set.
 
     Args:
-        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`. `FILE#/KEY/KEY…` opens an
-            object inside FILE; see `open_inside`. All other arguments then apply to FILE.
+        where: A path (of a file or folder), an address, bytes, a seekable binary file object, a `Source` or a `Folder`.
+            `FILE#/KEY/KEY…` opens an object inside FILE; see `open_inside`. All other arguments then apply to FILE.
         format: Name of the format; default: detected.
         partial: Return the readable part of a damaged shard (with `damage` set) instead of raising an error.
         progress: Called as `progress(done, total)` if opening takes long.
@@ -162,7 +161,7 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
-        shard.opened_at, shard.opened_with = str(where) if isinstance(where, (str, Path)) else "", remote
+        shard.opened_at, shard.opened_with = (os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""), remote
         if values.get("isolated"):
             shard.isolate()
         label_requests(shard)
@@ -272,11 +271,11 @@ def _inherited() -> set[str]:
 
 def opening(
     function: Callable[Concatenate[Shard, P], R],
-) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
+) -> Callable[Concatenate[Shard | Openable, P], R]:
     """Decorate a function of an opened shard so that it also accepts a path or address, opened only for the call."""
 
     @wraps(function)
-    def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
+    def call(shard: Shard | Openable, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
         with open(shard) as opened:
@@ -286,7 +285,7 @@ def opening(
 
 
 def _source(
-    where: str | Path | bytes | Source | Folder,
+    where: Openable,
     remote: RemoteOptions | None,
     tape: RequestLog | None = None,
     format: str | None = None,
@@ -340,7 +339,7 @@ def _opening_options(
 
 
 def create(
-    target: str | Path | None,
+    target: str | os.PathLike[str] | BinaryIO | None,
     *,
     format: str,
     force: bool = False,
@@ -352,7 +351,8 @@ def create(
     """Create a writer.
 
     Args:
-        target: Path of the complete shard; None to plan only.
+        target: Path of the complete shard, or a seekable binary file object, to which it is copied from its position on
+            when it is complete; None to plan only.
         format: Name of the format.
         force: Whether existing files are replaced; in a folder, shards that are not written again are removed.
         folder: Whether the target is a folder for a data set; default: if it is one, or its path ends with `/`.
@@ -364,18 +364,24 @@ def create(
         UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists.
     """
     writes = writes_of(format_of(format))
+    path = target if isinstance(target, (str, os.PathLike)) else None
+    stream = target if path is None else None
+    if stream is not None and not getattr(stream, "seekable", bool)():
+        raise UsageError(f"{type(stream).__name__} is not a seekable file object")
     if folder is None:
-        folder = target is not None and means_folder(target)
+        folder = path is not None and means_folder(path)
     if folder and not writes.folder:
-        where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
+        where = f"{path} is a folder; " if path is not None and means_folder(path) else ""
         raise UsageError(f"{where}{format} writes one file: give a file name")
     if not folder and not writes.file:
         raise UsageError(f"{format} writes a folder: give a folder, or a name that ends with /")
-    from shardcore.writing.output import Output
+    from shardcore.writing.output import Output, StreamOutput
 
     def output() -> Output:
         threads = jobs or min(os.cpu_count() or 1, MOST_JOBS)
-        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
+        if stream is not None and not plan:
+            return StreamOutput(stream, jobs=threads)
+        return Output(path, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
 
     return create_in(output, format=format, **options)
 
@@ -396,9 +402,9 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
     return writer
 
 
-def means_folder(target: str | Path) -> bool:
+def means_folder(target: str | os.PathLike[str]) -> bool:
     """Return whether a target is an existing folder or ends with `/`."""
-    text = str(target)
+    text = os.fspath(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,8 +188,10 @@ class Shard(Displayed, ABC):
         jobs: Number of members or objects processed in parallel by operations on all of them.
         decodes_to_verify: Whether `verify` runs decoders, which should be isolated; see `isolate`.
         no_loads: Reason why `loads` is empty, one sentence.
+        closed: Whether `close` was called.
     """
 
+    closed: bool = False
     format: str
     key_form: ClassVar[KeyForm] = KeyForm()
     version: str = ""
@@ -312,17 +314,21 @@ class Shard(Displayed, ABC):
         except KeyAbsent:
             return ()
 
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+    def stream(self, ref: ObjectRef | Key) -> Iterator[bytes]:
         """Return the uncompressed content in pieces, within the budget of the caller.
 
+        Args:
+            ref: An object, or its key.
+
         Raises:
+            KeyAbsent: The key was not found.
             FormatError: The stored bytes are corrupt.
             ExternalMissing: The content is in another file, which was not found.
             SourceError: The bytes cannot be read.
         """
         count_source(self.source)
         try:
-            yield from self._stream(ref)
+            yield from self._stream(self.ref_of(ref))
         except KeyAbsent:
             raise  # also a `KeyError`, which is unforeseen below
         except UNFORESEEN as error:
@@ -404,16 +410,59 @@ class Shard(Displayed, ABC):
             return False
         return True
 
+    def __bool__(self) -> bool:
+        """Return True, also without objects."""
+        return True
+
+    def __len__(self) -> int:
+        """Return the number of keys of an iteration; reads as much as it does."""
+        return sum(len(rows) for rows, _ in self._keyed_rows())
+
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys of all objects as text, in row order; a repeated key is returned repeatedly.
 
         Unused and deleted rows, keys without text form and, unless opened with `deleted`, tombstoned rows are left out.
         """
+        for _, keys in self._keyed_rows():
+            yield from keys
+
+    def _keyed_rows(self) -> Iterator[tuple[NDArray[np.int64], list[str]]]:
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
             states = self.objects.columns(rows).state
             there = rows[~in_states(states, gone)]
-            yield from (key for key in self.objects.key_texts(there) if key is not None)
+            texts = self.objects.key_texts(there)
+            if None in texts:
+                there = there[[text is not None for text in texts]]
+            yield there, [text for text in texts if text is not None]
+
+    def keys(self) -> KeysView[str]:
+        """Return the keys, in the order of iteration."""
+        return KeysView(cast("Mapping[str, bytes]", self))
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Iterate over keys and uncompressed contents, in the order of iteration; see `read` for errors."""
+        for rows, keys in self._keyed_rows():
+            yield from zip(keys, map(self.read, self.objects.refs(rows)), strict=True)
+
+    def values(self) -> Iterator[bytes]:
+        """Iterate over the uncompressed contents, in the order of iteration."""
+        return (data for _, data in self.items())
+
+    def get(self, key: Key, default: R = None) -> bytes | R:  # type: ignore[assignment]
+        """Return the uncompressed content of a key; `default` if the key was not found."""
+        try:
+            return self[key]
+        except KeyAbsent:
+            return default
+
+    def __repr__(self) -> str:
+        where = self.opened_at or (self.source.name if self.source is not None else "")
+        state = "closed" if self.closed else "damaged" if self.damage is not None else "open"
+        return f"<{type(self).__name__} {where!r} format={self.format!r} {state}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise UsageError("a shard cannot be pickled: pass its tickets() to the other process, and open them there")
 
     def find(self, key: Key) -> ObjectRef:
         """Return the object with this key; if there are several, the one that the reference implementation returns.
@@ -543,10 +592,11 @@ class Shard(Displayed, ABC):
         """Return an object by its key; a given `ObjectRef` is returned unchanged."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def read_range(self, ref: ObjectRef | Key, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the bytes `[start, stop)` of the uncompressed content, cut at its end; decodes only what is needed.
 
         Raises:
+            KeyAbsent: The key was not found.
             UsageError: The start is after the end.
             LimitExceeded: The range has more than `limit` bytes.
             FormatError: The stored bytes are corrupt.
@@ -554,7 +604,25 @@ class Shard(Displayed, ABC):
         """
         if not 0 <= start <= stop:
             raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
-        return self._read_range(ref, start, stop, limit)
+        return self._read_range(self.ref_of(ref), start, stop, limit)
+
+    def open_object(self, ref: ObjectRef | Key) -> BinaryIO:
+        """Open an object as a seekable binary file, read-only. The shard must stay open.
+
+        A content that can be decoded only as a whole is decoded once, on the first read.
+
+        Args:
+            ref: An object, or its key.
+
+        Raises:
+            KeyAbsent: The key was not found.
+            FormatError: The object is damaged.
+            LimitExceeded: It is larger than 1 GiB and must be decoded as a whole.
+            SourceError: The bytes cannot be read.
+        """
+        from shardcore.shards.inner_source import open_object
+
+        return open_object(self, ref)
 
     def _read_range(self, ref: ObjectRef, start: int, stop: int, limit: int) -> bytes:
         kept, at = bytearray(), 0
@@ -871,6 +939,7 @@ class Shard(Displayed, ABC):
 
     def close(self) -> None:
         """Close the source, and stop the process of `isolate`."""
+        self.closed = True
         try:
             self._close()
         finally:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from shardcore.errors import SourceChanged, SourceError, failed, reason_of
+from shardcore.errors import SourceChanged, SourceError, failed, reason_of, reported_as
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
@@ -65,13 +65,11 @@ class FileSource(Source):
         self._users = 1  # this source, and running reads; the last one closes the descriptor
         self._closed = False
         try:
-            status = os.fstat(self._descriptor)
-            if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
-                raise SourceError(f"cannot open {self.uri}: not a regular file")
-            self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
-        except OSError as error:
-            self.close()
-            raise failed(f"cannot open {self.uri}", error) from error
+            with reported_as(f"cannot open {self.uri}"):
+                status = os.fstat(self._descriptor)
+                if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+                    raise SourceError(f"cannot open {self.uri}: not a regular file")
+                self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
         except BaseException:
             self.close()
             raise
@@ -139,6 +137,8 @@ class FileSource(Source):
                     raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
                 parts.append(part)
                 at += len(part)
+        except SourceChanged:
+            raise
         except (OSError, OverflowError) as error:
             lost = failed(f"cannot read {self.uri}", error)
             lost.span = Span("", at, min(stop, at + (1 << 30)))

@@ -6,14 +6,14 @@ import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
 from shardcore.model.text import visible
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.sources.memory import BytesSource
+from shardcore.sources.memory import BytesSource, FileObjectSource
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.system import path_of_url
 
@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
+Openable = str | os.PathLike[str] | bytes | BinaryIO | Source | Folder
+"""A path (of a file or folder), an address, bytes, a seekable binary file object, a `Source` or a `Folder`."""
+
 MOST_TEXT = 16 << 20
 """Maximum bytes of a text file with options for opening."""
 
 
 def source_of(
-    where: str | Path | bytes | Source | Folder,
+    where: Openable,
     remote: RemoteOptions | None = None,
     tape: RequestLog | None = None,
     first: int = WHOLE_HEAD,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """Return the source or folder for a path, an address or bytes; fetches `first` bytes of a remote file.
+    """Return the source or folder of something that can be opened; fetches `first` bytes of a remote file.
 
     `marks` are names of the files that mark a folder as a data set; they are requested if the folder cannot be listed.
     """
@@ -40,7 +43,13 @@ def source_of(
         return where
     if isinstance(where, (bytes, bytearray, memoryview)):
         return BytesSource(bytes(where))
-    text = str(where)
+    if not isinstance(where, (str, os.PathLike)):
+        if not hasattr(where, "seekable"):
+            raise UsageError(
+                f"{type(where).__name__} cannot be opened: give a path, an address, bytes or a file object"
+            )
+        return FileObjectSource(where)
+    text = os.fspath(where)
     if not text:
         raise UsageError("no path given")
     if is_address(text):
@@ -54,10 +63,13 @@ def source_of(
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
 
 
-def local_path(where: str | Path) -> Path:
-    text = str(where)
+def local_path(where: str | os.PathLike[str]) -> Path:
+    """Return the path of a local file; `~` is the home folder, unless there is a file of that name."""
+    text = os.fspath(where)
     if text.startswith("file://"):
         text = path_of_url(text)
+    elif text.startswith("~") and not os.path.lexists(text):
+        text = os.path.expanduser(text)  # noqa: PTH111 - Path.expanduser raises for unknown users
     return Path(text)
 
 

@@ -1,12 +1,15 @@
-"""Bytes in memory as a source, and as a folder of files."""
+"""Bytes in memory and open file objects as sources, and files in memory as a folder."""
 
 from __future__ import annotations
 
 import builtins
+import threading
 from collections.abc import Mapping
 from functools import cached_property
+from typing import BinaryIO
 
-from shardcore.errors import SourceError
+from shardcore.errors import SourceError, UsageError, reported_as
+from shardcore.model.span import Span
 from shardcore.sources.base import Entry, Folder, Source, check_name
 
 
@@ -39,6 +42,38 @@ class BytesSource(Source):
 
     def _read(self, start: int, stop: int) -> bytes:
         return self.data[start:stop]
+
+
+class FileObjectSource(Source):
+    """An open binary file object of the caller, who closes it; its position changes.
+
+    Raises:
+        UsageError: It is not seekable, or was opened as text.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self.name = self.uri = str(getattr(file, "name", "") or type(file).__name__)
+        if not file.seekable():
+            raise UsageError(f"{self.name} is not seekable: read it, and open the bytes")
+        if isinstance(file.read(0), str):
+            raise UsageError(f"{self.name} was opened as text: open it in binary mode, such as open(path, 'rb')")
+        with reported_as(f"cannot read {self.name}"):
+            self._size = file.seek(0, 2)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes when it was opened."""
+        return self._size
+
+    def _read(self, start: int, stop: int) -> bytes:
+        with self._lock, reported_as(f"cannot read {self.name}"):
+            self._file.seek(start)
+            data = self._file.read(stop - start)
+        if len(data) != stop - start:
+            raise SourceError(f"{self.name} ended at byte {start + len(data):,}", span=Span("", start, stop))
+        return data
 
 
 class BytesFolder(Folder):

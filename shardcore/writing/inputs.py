@@ -189,6 +189,8 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
             return None
         stated.check_size(before.st_size, label)
         data = os.read(descriptor, before.st_size)
+    except SourceError:
+        raise
     except OSError as error:
         raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
     finally:

@@ -210,6 +210,8 @@ class ManifestReader:
                     yield from self._parsed(stream)
         except UnicodeDecodeError as error:
             raise SourceError(f"cannot read {self.name}: it is not UTF-8 text") from error
+        except SourceError:
+            raise
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot read {self.name}: {reason_of(error)}") from error
 

@@ -15,12 +15,15 @@ import atexit
 import contextlib
 import json
 import os
+import shutil
 import stat
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 from weakref import WeakSet
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
@@ -99,7 +102,7 @@ class Output:
 
     def __init__(
         self,
-        target: str | Path | None,
+        target: str | os.PathLike[str] | None,
         *,
         force: bool = False,
         folder: bool = False,
@@ -374,6 +377,33 @@ class Output:
             raise exists_error(path)
 
 
+class StreamOutput(Output):
+    """Output into a binary file object of the caller; the shard, one file, is copied there when it is complete."""
+
+    def __init__(self, stream: BinaryIO, *, jobs: int = 1) -> None:
+        self._stream = stream
+        self._kept = tempfile.TemporaryDirectory(prefix="shardcore-")
+        super().__init__(Path(self._kept.name) / "shard", jobs=jobs)
+
+    def commit(self) -> tuple[WrittenFile, ...]:
+        try:
+            written = super().commit()
+            if len(written) > 1:
+                names = ", ".join(one.path.name for one in written)
+                raise UsageError(
+                    f"the shard has several files ({names}), which one file object cannot hold: give a path"
+                )
+            with reported_as("cannot write to the file object"), written[0].path.open("rb") as file:
+                shutil.copyfileobj(file, self._stream, 1 << 20)
+            return written
+        finally:
+            self._kept.cleanup()
+
+    def discard(self) -> None:
+        super().discard()
+        self._kept.cleanup()
+
+
 def _size_of(path: Path) -> int:
     try:
         return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
@@ -452,6 +482,8 @@ def finish_replacement(place: Path) -> list[Path]:
                 with contextlib.suppress(FileNotFoundError):
                     (root / name).unlink()
                     removed.append(root / name)
+    except SourceError:
+        raise
     except OSError as error:
         why = f"replacing files in {root} is not finished: {reason_of(error)}"
         raise SourceError(why, remedy=Remedy.FINISH) from error

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, UsageError, reported_as
 from shardcore.formats.des import layout
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -430,15 +430,13 @@ class DesWriter(Writer):
         folder = str(self.output.target.parent) if self.output.target is not None else None
         with ExitStack() as stack:
             held = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder))
-            try:
+            with reported_as(f"cannot write a copy of {label}"):
                 for piece in pieces_of(data, label):
                     held.write(piece)
                 size = held.tell()
                 if size <= IN_MEMORY:
                     held.seek(0)
                     return held.read(), size
-            except OSError as error:
-                raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
             stack.pop_all()  # the caller closes it
             return held, size
 

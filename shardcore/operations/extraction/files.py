@@ -588,15 +588,12 @@ class _Extraction(Target):
         if not inner:
             yield shown
             return
-        try:
-            with held_folder(self.folder, inner) as held:
-                try:
-                    yield held
-                except ShardError as error:
-                    error.message = error.message.replace(f"{held}{os.sep}", f"{shown}{os.sep}")
-                    raise
-        except OSError as error:
-            raise SourceError(f"cannot write into {shown}: {reason_of(error)}") from error
+        with reported_as(f"cannot write into {shown}"), held_folder(self.folder, inner) as held:
+            try:
+                yield held
+            except ShardError as error:
+                error.message = error.message.replace(f"{held}{os.sep}", f"{shown}{os.sep}")
+                raise
 
     def _shown(self, name: str) -> str:
         return self.root + name if self.delivery is not None else str(self.folder / name)

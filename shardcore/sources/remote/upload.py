@@ -14,7 +14,7 @@ from typing import Any
 
 import botocore.exceptions as refused
 
-from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, UsageError, reported_as
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.base import ReadPurpose
@@ -78,15 +78,13 @@ class Upload:
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
         """Send one file, which appears when it is complete. UsageError if the object exists, unless `force`."""
-        try:
+        with reported_as(f"cannot send {address.shown}"):
             size = path.stat().st_size
             if size <= PART:
                 self._ask(address, "put_object", body=path.read_bytes, tag=lambda: _tag_of(path.read_bytes()))
                 progress(max(size, 1), max(size, 1))
             else:
                 self._send_parts(path, size, address, progress)
-        except OSError as error:
-            raise SourceError(f"cannot send {address.shown}: {reason_of(error)}") from error
 
     def stop(self) -> None:
         """Shut down running transfers, so that waiting threads check for cancellation."""
