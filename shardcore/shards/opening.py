@@ -364,8 +364,7 @@ def create(
         UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists.
     """
     writes = writes_of(format_of(format))
-    path = target if isinstance(target, (str, os.PathLike)) else None
-    stream = target if path is None else None
+    path, stream = (target, None) if target is None or isinstance(target, (str, os.PathLike)) else (None, target)
     if stream is not None and not getattr(stream, "seekable", bool)():
         raise UsageError(f"{type(stream).__name__} is not a seekable file object")
     if folder is None:
