@@ -29,13 +29,13 @@ from shardcore.errors import LargeRead
 from shardcore.model.budget import count_source
 from shardcore.sources.base import at_most
 from shardcore.sources.remote.address import is_address, is_viewer_link
-from shardscope.session.error_messages import failure
-from shardscope.session.fetch_cost import MUCH, CostlyRead
-from shardscope.session.highlights import Highlight, ReferenceQuery
+from shardscope.session.display_text import failure
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
-from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.selection import History, Selection
+from shardscope.session.selection import Highlight, History, ReferenceQuery, Selection, TraceWalk
+
+MUCH = 8 << 20
+"""Bytes above which the user is asked before fetching."""
 
 MOST_CLOSED = 20
 
@@ -118,6 +118,16 @@ class OpenFailure:
     @property
     def asks(self) -> bool:
         return isinstance(self.error, (StoreUntrusted, LargeRead))
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyRead:
+    """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
+
+    what: str
+    size: int
+    go: Callable[[], object]
+    refuse: Callable[[], object] = lambda: None
 
 
 class ViewStateOwner(Protocol):

@@ -21,8 +21,8 @@ from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.row_ranges import RowRanges
 
 Rows = NDArray[np.int64]
 

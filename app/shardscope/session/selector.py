@@ -7,8 +7,8 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Node, Span
+from shardscope.session.display_text import error_text
 from shardscope.session.documents import Document, Documents
-from shardscope.session.error_messages import error_text
 from shardscope.session.selection import Selection, resolve
 
 LATE_MILLISECONDS = 150
@@ -30,9 +30,7 @@ class Selector(QObject):
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
         self._documents = documents
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(LATE_MILLISECONDS)
+        self._late = QTimer(self, singleShot=True, interval=LATE_MILLISECONDS)
         self._late.timeout.connect(lambda: self.changed.emit(self._document.selection))
         documents.arrived.connect(self._arrive)
         documents.closed.connect(self._closed)

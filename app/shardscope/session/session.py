@@ -11,8 +11,7 @@ from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.shards.inner_source import source_inside
 from shardscope.session.documents import Document, Documents, IndexState, OpenFailure
-from shardscope.session.fetch_cost import verifying
-from shardscope.session.index import DocumentIndex
+from shardscope.session.index import DocumentIndex, verifying
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.lookup import Lookup, References
 from shardscope.session.notes import SessionNotes

@@ -1,11 +1,11 @@
-"""Signals for panels, which follow them only while they are visible."""
+"""Signals delivered later: while a widget is visible, or once after a burst."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QTimer, SignalInstance
 from PySide6.QtWidgets import QWidget
 
 
@@ -37,3 +37,14 @@ class WhileVisible(QObject):
             missed, self._missed = self._missed, None
             self._slot(*missed)
         return False
+
+
+class Debounce(QTimer):
+    """Single-shot timer. Connect signals to `again`: `start` would take their argument as the interval."""
+
+    def __init__(self, parent: QObject, call: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> None:
+        super().__init__(parent, singleShot=True, interval=milliseconds)
+        self.timeout.connect(call)
+
+    def again(self, *_: object) -> None:
+        self.start()

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
-from shardscope.session.debounce import Debounce
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
 
 

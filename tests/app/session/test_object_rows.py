@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import shardcore
 from shardcore import Cancelled, Objects, Shard, State, UsageError
 from shardscope.session.object_filter import find_file
-from shardscope.session.object_rows import View, rows_of
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges, View, rows_of
 
 
 @pytest.fixture
