@@ -16,7 +16,6 @@ from shardcore.operations.notes import Note
 from shardcore.operations.search import ContentHit, Hits, Pattern, search
 
 Range = tuple[int, int]
-"""Half-open range of bytes."""
 
 _START, _STOP = attrgetter("start"), attrgetter("stop")
 

@@ -33,7 +33,6 @@ _BEFORE_KEYS = frozenset(
         *("object", "skeleton", "mesh", "annotation", "called"),
     }
 )
-"""Matches words that precede a number which is a key, digest or name."""
 
 
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
@@ -170,11 +169,7 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Return bytes as text; a row of `CopyAs.SEEN` begins where `(offset + lead) % width` is 0.
-
-    Raises:
-        TooMuchToCopy: More than `MAX_BYTES`.
-    """
+    """Return bytes as text; a row of `CopyAs.SEEN` begins where `(offset + lead) % width` is 0."""
     check_size(len(data))
     rows = [data[at : at + _PER_LINE] for at in range(0, len(data), _PER_LINE)]
     match form:

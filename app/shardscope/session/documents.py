@@ -62,11 +62,9 @@ class Document:
 
     Attributes:
         number: Order of opening, which is the order of the tabs.
-        shard: None while nothing is open in it.
         fresh: Whether it was not shown yet; then `select` are the bytes to select.
         typed: While it is shown: the shard with bytes that are being typed, which jobs read instead.
         listing: The objects, once their number is known, so that `len` does not read.
-        trouble: Error of its source, which was changed or became unavailable.
         held: Whether changes of the file are ignored, since the program writes it.
         agreed: Reads of many bytes to which the user agreed.
         caret: Start of the last selected bytes; stays when nothing is selected.
@@ -98,7 +96,6 @@ class Document:
     mail: list[Callable[[], object]] = field(default_factory=list)
 
     def reset(self) -> None:
-        """Forget all but the request and the number."""
         vars(self).update(vars(Document(self.request, self.number)))
 
     @property
@@ -155,7 +152,7 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
 
 
 class Documents(QObject):
-    """Open documents, of which `current` is shown. Lives on the GUI thread; all reading is done by jobs.
+    """Open documents, of which `current` is shown. Lives on the GUI thread.
 
     Views get the same signals when another document is shown as when one file replaces another.
 
@@ -421,7 +418,6 @@ class Documents(QObject):
         self.all.insert(at, document)
 
     def _begin(self) -> None:
-        """Announce the file that was opened in the current document."""
         document, shard = self.current, self.current.shard
         assert shard is not None
         select, document.select, document.fresh = document.select, None, False
@@ -625,7 +621,6 @@ class Documents(QObject):
         self.changed.emit()
 
     def _close(self) -> None:
-        """Close the file of the current document, and announce it."""
         if self.current.shard is not None:
             self._end(self.current)
             self._set_request_log(None)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
-from shardscope.session.object_rows import RowRanges
+from shardscope.session.object_rows import RowRanges, exact_sum
 from shardscope.session.open_request import OpenRequest
 
 Rows = NDArray[np.int64]
@@ -134,7 +135,7 @@ def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progre
             kept &= ~tombstoned | wanted.options.deleted
         sizes = columns.size[kept]
         count += len(sizes)
-        size += _sum(sizes[sizes > 0])
+        size += exact_sum(sizes[sizes > 0])
         unknown += int(np.count_nonzero(sizes < 0))
         first += rows[kept][: EXAMPLES - len(first)].tolist()
     refs = list(_refs(wanted, first))
@@ -143,58 +144,32 @@ def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progre
     return ExtractionPreview(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
 
 
-def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum; values that exceed 64 bits in damaged files are added as floats."""
-    large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
-    return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
-
-
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
     """Return how many target files exist; approximate if extensions are added from the content."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
-    there = _There(wanted.where, guessed=wanted.options.guess_extension)
-    names = Names([MANIFEST], folders=wanted.options.folders)
-    found = 0
-    for number, ref in enumerate(_wanted_refs(wanted, progress)):
+    names, stems = Names([MANIFEST], folders=wanted.options.folders), cache(_stems)
+    found, view = 0, wanted.view
+    refs = (ref for rows in wanted.taken(progress) for ref in _refs(wanted, rows.tolist()))
+    for number, ref in enumerate(refs if view is None else [view]):
         progress(number, max(len(wanted.rows) if wanted.rows is not None else 0, number + 1))
         try:
             files = files_of(wanted.shard, ref, wanted.options)
         except ShardError:
             continue
-        found += sum(there.has(names.give(name)) for name in files.values())
+        for path in [wanted.where / names.give(name) for name in files.values()]:
+            guessed = wanted.options.guess_extension and path.name in stems(path.parent)
+            found += os.path.lexists(path) or guessed
     return found
 
 
-class _There:
-    def __init__(self, where: Path, *, guessed: bool) -> None:
-        self._where = where
-        self._guessed = guessed
-        self._listed: dict[Path, set[str]] = {}
-
-    def has(self, name: str) -> bool:
-        path = self._where / name
-        if os.path.lexists(path):
-            return True
-        return self._guessed and path.name in self._stems(path.parent)
-
-    def _stems(self, folder: Path) -> set[str]:
-        if folder not in self._listed:
-            try:
-                names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
-            except OSError:
-                names = []
-            self._listed[folder] = {name.stem for name in names if name.suffix in _ENDINGS}
-        return self._listed[folder]
-
-
-def _wanted_refs(wanted: ExtractionRequest, progress: Progress) -> Iterator[ObjectRef]:
-    view = wanted.view
-    if view is not None:
-        yield view
-        return
-    for rows in wanted.taken(progress):
-        yield from _refs(wanted, rows.tolist())
+def _stems(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that have one of the extensions that are added, without these."""
+    try:
+        names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
+    except OSError:
+        return set()
+    return {name.stem for name in names if name.suffix in _ENDINGS}
 
 
 def _refs(wanted: ExtractionRequest, rows: list[int]) -> Iterator[ObjectRef]:

@@ -21,7 +21,6 @@ AUTO_MEMBERS = 16
 
 class DocumentIndex(QObject):
     changed = Signal(object)
-    """Carries the `IndexState`."""
     loaded = Signal()
     """The index was read, or bytes were typed: there are other nodes and objects."""
 
@@ -94,7 +93,6 @@ class DocumentIndex(QObject):
         self.changed.emit(state)
 
     def refresh(self) -> None:
-        """Count the objects again, and announce that nodes and objects are others."""
         document = self._documents.current
         shard = document.typed or document.shard
         document.listing = shard.listing if shard is not None else None

@@ -25,8 +25,6 @@ STEP = 1 << 16
 
 
 class References(QObject):
-    """References to the selection of the current document."""
-
     changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
 
@@ -74,6 +72,8 @@ class References(QObject):
 
 
 class OpenQuestion(QObject):
+    """Question of a lesson, which hides the steps that answer it."""
+
     changed = Signal()
 
     def __init__(self, parent: QObject) -> None:
@@ -93,13 +93,7 @@ class OpenQuestion(QObject):
 
 
 class Lookup(QObject):
-    """Lookup of a key in the current document, and its current step.
-
-    Attributes:
-        highlights: Bytes of the current step, or those that were pointed at.
-        arrows: From references to the bytes they point to.
-        open_question: Question of a lesson, which hides the steps that answer it.
-    """
+    """`highlights` are the bytes of the current step, or those that were pointed at."""
 
     walk_changed = Signal(object)
     """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
@@ -249,11 +243,7 @@ class Lookup(QObject):
 
 
 def trace_of_key(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key. With a loaded index, `key` may also be a prefix that only one key has.
-
-    Raises:
-        UsageError: The key is malformed, and it is not the prefix of exactly one key.
-    """
+    """Trace a key; with a loaded index, also the prefix of a single key. Raises `UsageError` for any other text."""
     stripped = key.strip()
     try:
         trace = shard.trace(key)

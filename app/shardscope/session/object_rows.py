@@ -167,10 +167,14 @@ class RowRanges:
         parts = [self._rows(part) for part in self.parts]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def pieces(self, step: int = STEP) -> Iterator[Rows]:
+    def pieces(self, step: int = STEP, progress: Progress = no_progress) -> Iterator[Rows]:
+        done, total = 0, sum(map(len, self.parts))
         for part in self.parts:
             for start in range(part.start, part.stop, step):
-                yield self._rows(range(start, min(start + step, part.stop)))
+                piece = range(start, min(start + step, part.stop))
+                progress(done, total)
+                yield self._rows(piece)
+                done += len(piece)
 
     def _rows(self, part: range) -> Rows:
         if self.order is None:
@@ -191,10 +195,7 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """Numbers of rows by kind, state and codec.
-
-    `constant` names the columns with one value in all rows; it has `state` only if all objects are live.
-    """
+    """`constant` names the columns with one value in all rows; it has `state` only if all objects are live."""
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]
@@ -211,10 +212,8 @@ def count(shard: Shard, progress: Progress = no_progress) -> ObjectCounts:
     """Count all rows; O(rows), reads the index."""
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
-    largest, stored_differs, total, done = 0, False, len(objects), 0
-    for rows in RowRanges.all_of(total).pieces():
-        progress(done, total)
-        done += len(rows)
+    largest, stored_differs = 0, False
+    for rows in RowRanges.all_of(len(objects)).pieces(progress=progress):
         columns = objects.columns(rows)
         kinds += np.bincount(columns.kind, minlength=256)
         states += np.bincount(columns.state, minlength=256)
@@ -247,17 +246,15 @@ class SizeSum:
 
 
 def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> SizeSum:
-    size = unknown = done = 0
-    for rows in chosen.pieces():
-        progress(done, len(chosen))
-        done += len(rows)
+    size = unknown = 0
+    for rows in chosen.pieces(progress=progress):
         columns = shard.objects.columns(rows)
         known = columns.size >= 0
-        size += _sum(columns.size[known])
+        size += exact_sum(columns.size[known])
         unknown += int(np.count_nonzero(~known & ~np.isin(columns.state, np.array(_NOTHING, np.uint8))))
     return SizeSum(size, unknown)
 
 
-def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the exact sum; the sizes in a damaged file may exceed 64 bits together."""
+def exact_sum(sizes: NDArray[np.int64]) -> int:
+    """Return the sum as an integer: in a damaged file it may exceed 64 bits."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

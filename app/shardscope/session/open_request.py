@@ -42,7 +42,6 @@ SERVES_DELETED = "deleted"
 """Name of the option that returns tombstoned objects, for formats with tombstones."""
 
 XORBS = "xorbs"
-"""Name of the option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
@@ -171,11 +170,7 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them.
-
-        Raises:
-            UsageError: The request is for content inside a file.
-        """
+        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them."""
         if self.inside:
             raise UsageError("cannot recover objects inside another file: extract this content and open that file")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri

@@ -25,7 +25,6 @@ class Selection:
     Attributes:
         span: The bytes; None if the file, or a row without bytes, is selected.
         path: Nodes from the source to the smallest one that holds all bytes; empty until it is resolved.
-        complete: Whether it is resolved.
         origin: The selecting view, so that it recognises its own selection.
     """
 
@@ -207,7 +206,6 @@ class TraceWalk:
 
     Attributes:
         step: Index of the current step; -1 before the first.
-        cold: Cost of the lookup on a cold start, once measured.
         begins: If the requested key was not found: the only stored key that begins with it, or empty.
     """
 

@@ -16,10 +16,7 @@ LATE_MILLISECONDS = 150
 
 
 class Selector(QObject):
-    """Selects bytes, nodes and objects of the current document, and goes back and forward.
-
-    The selection of the document changes at once; `changed` follows when it is resolved.
-    """
+    """The selection of the document changes at once; `changed` follows when it is resolved."""
 
     changed = Signal(object)
     """Carries the complete `Selection`; an incomplete one if resolving it takes longer than 150 ms, and on closing."""
@@ -58,7 +55,6 @@ class Selector(QObject):
         self._announce(self._document.selection)
 
     def announce(self) -> None:
-        """Announce the selection of a document that is shown again."""
         self.history_changed.emit()
         document = self._document
         document.selection = chosen = replace(document.selection, origin=self)
