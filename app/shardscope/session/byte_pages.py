@@ -76,8 +76,7 @@ class PageCache(QObject):
         self._budget = budget
         self._memory = 0
         self._from: Readable | None = None
-        self._round = 0
-        self._epoch = 0
+        self.version = self._round, self._epoch = 0, 0
         self._pages: OrderedDict[_Key, BytePage] = OrderedDict()
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
@@ -87,6 +86,7 @@ class PageCache(QObject):
 
     def use(self, readable: Readable | None) -> None:
         self._round += 1
+        self.version = self._round, self._epoch
         for job in (*self._loading.values(), *self._painting.values()):
             job.cancel()
         self._loading.clear()
@@ -102,6 +102,7 @@ class PageCache(QObject):
     def refresh_runs(self) -> None:
         """Compute the field runs of pages again when they are next requested; call it after the index was loaded."""
         self._epoch += 1
+        self.version = self._round, self._epoch
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
@@ -117,10 +118,6 @@ class PageCache(QObject):
         if page is not None:
             return PageState.FAILED if page.error else PageState.LOADED
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
-
-    @property
-    def version(self) -> tuple[int, int]:
-        return self._round, self._epoch
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
         """Request pages; cancels jobs for other pages of this source. `ahead` (1 down, -1 up) prefetches one page."""

@@ -135,12 +135,8 @@ class ViewStateOwner(Protocol):
         """Restore a state; called after `opened`."""
 
 
-def _same_place(one: str, other: str) -> bool:
-    return one == other or (bool(one and other) and _whole(one) == _whole(other))
-
-
 def _whole(uri: str) -> str:
-    return uri if is_address(uri) else str(Path(uri).absolute())
+    return uri if not uri or is_address(uri) else str(Path(uri).absolute())
 
 
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
@@ -148,7 +144,7 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
-    return said and way and changed and _same_place(one.link, other.link)
+    return said and way and changed and _whole(one.link) == _whole(other.link)
 
 
 class Documents(QObject):
@@ -402,9 +398,7 @@ class Documents(QObject):
 
     def _take(self, shard: Shard, request: OpenRequest, select: Span | None) -> None:
         document = self.current
-        self.replacing = document.shard is not None
-        self._close()
-        self.replacing = False
+        self._close(replaced=document.shard is not None)
         document.shard, document.request, document.select = shard, request, select
         if document not in self.all:
             document.number = Document().number
@@ -460,7 +454,7 @@ class Documents(QObject):
     def _stays_here(self, request: OpenRequest) -> bool:
         """Return whether the request replaces the current document: the same file, read with other options."""
         now = self.current.request
-        same = _same_place(request.link, now.link) and not now.sandbox and not request.sandbox
+        same = _whole(request.link) == _whole(now.link) and not now.sandbox and not request.sandbox
         return self.current.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
@@ -611,20 +605,20 @@ class Documents(QObject):
         at = self.all.index(document)
         self._forget(document)
         beside = self.all[min(at, len(self.all) - 1)] if self.all else None
-        self.replacing = beside is not None
-        self._close()
-        self.replacing = False
+        self._close(replaced=beside is not None)
         if beside is not None:
             self._bring(beside)
         else:
             self._set_current(Document())
         self.changed.emit()
 
-    def _close(self) -> None:
+    def _close(self, *, replaced: bool = False) -> None:
         if self.current.shard is not None:
+            self.replacing = replaced
             self._end(self.current)
             self._set_request_log(None)
             self.closed.emit()
+            self.replacing = False
 
     def _end(self, document: Document) -> None:
         """Cancel the jobs of a document; its source is closed when the last one has ended."""

@@ -219,18 +219,13 @@ class Jobs(QObject):
     def open_jobs(self) -> tuple[Job, ...]:
         return tuple(self._open)
 
-    def cancel_all(self, then: Callable[[], object] | None = None, scope: object = None) -> None:
-        """Cancel the jobs of a document, except lasting ones.
-
-        `then` is called on the GUI thread when all jobs until now, including lasting ones, have reported.
-        """
+    def cancel_all(self, scope: object = None) -> None:
+        """Cancel the jobs of a document, except lasting ones."""
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
-        if then is not None:
-            self.call_after(then, scope)
 
     def call_after(self, then: Callable[[], object], scope: object = None) -> None:
-        """Call `then` once all jobs of a document until now have reported; cancels nothing."""
+        """Call `then` once all jobs of a document until now, including lasting ones, have reported."""
         self._after.append((self.scope if scope is None else scope, next(self._numbers), then))
         self._call_after()
 

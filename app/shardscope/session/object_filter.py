@@ -158,18 +158,16 @@ def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    words = text.split()
-    prefix = f"{name}:"
-    chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
-    chosen = [one for one in chosen if one != value] if value in chosen else [*chosen, value]
-    words = [word for word in words if not word.startswith(prefix)]
-    return " ".join([*words, *([prefix + ",".join(chosen)] if chosen else [])])
+    """Return a filter with `name:value` added, or removed if it is there."""
+    before = wanted_names(text, name)
+    chosen = [one for one in before if one != value] if value in before else [*before, value]
+    words = [word for word in text.split() if not word.startswith(f"{name}:")]
+    return " ".join([*words, f"{name}:{','.join(chosen)}"] if chosen else words)
 
 
-def wanted_names(text: str, name: str) -> frozenset[str]:
-    prefix = f"{name}:"
-    words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
-    return frozenset(one for word in words for one in word.split(","))
+def wanted_names(text: str, name: str) -> list[str]:
+    values = [word.removeprefix(f"{name}:") for word in text.split() if word.startswith(f"{name}:")]
+    return [one for value in values for one in value.split(",") if one]
 
 
 def _is_between(word: str) -> bool:

@@ -22,7 +22,6 @@ class WhileVisible(QObject):
         self._widget, self._slot, self._own = widget, slot, own
         self._missed: tuple[Any, ...] | None = None
         signal.connect(self._emitted)
-        widget.installEventFilter(self)
 
     def _emitted(self, *arguments: Any) -> None:
         if not self._own and arguments and getattr(arguments[0], "origin", None) is self._widget:
@@ -30,12 +29,16 @@ class WhileVisible(QObject):
         elif self._widget.isVisible():
             self._slot(*arguments)
         else:
+            if self._missed is None:
+                self._widget.installEventFilter(self)
             self._missed = arguments
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if self._missed is not None and event.type() == QEvent.Type.Show:
+        if event.type() == QEvent.Type.Show:
+            self._widget.removeEventFilter(self)
             missed, self._missed = self._missed, None
-            self._slot(*missed)
+            if missed is not None:
+                self._slot(*missed)
         return False
 
 
