@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
-from shardscope.widgets.deferred_signals import Debounce
 from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
+from shardscope.widgets.deferred_signals import Debounce
 
 
 class Reports:
