@@ -444,18 +444,15 @@ class Documents(QObject):
             coming.select = select or coming.select
             self._expect(coming, front=front)
             return None
-        if front and self._stays_here(request):
+        now = self.current.request
+        same = _whole(request.link) == _whole(now.link) and not now.sandbox and not request.sandbox
+        if front and same and self.current.shard is not None and not self._coming:
+            # The same file, read with other options, replaces the current document.
             return self.open(request, select=select, agreed=agreed)
         if len(self.all) + len(self._coming) >= MOST_OPEN:
             self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
             return None
         return self._open_beside(self._with_way(request), select, front, agreed)
-
-    def _stays_here(self, request: OpenRequest) -> bool:
-        """Return whether the request replaces the current document: the same file, read with other options."""
-        now = self.current.request
-        same = _whole(request.link) == _whole(now.link) and not now.sandbox and not request.sandbox
-        return self.current.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
         if front:

@@ -176,6 +176,15 @@ def test_sizes(deleted: Shard, text: str, low: int, high: int) -> None:
     assert expected
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"), [("row:3", [3]), ("row:2..4", [2, 3, 4]), ("row:..1", [0, 1]), ("row:<2", [0, 1])]
+)
+def test_rows_by_number(deleted: Shard, text: str, rows: list[int]) -> None:
+    assert rows_of(deleted, View(text)).tolist() == rows
+    with pytest.raises(UsageError, match="invalid rows"):
+        rows_of(deleted, View("row:x"))
+
+
 def test_states_and_keys_together(deleted: Shard) -> None:
     assert len(sizes(deleted, "state:live")) == 10
     assert sizes(deleted, "state:unused") == [-1] * 3
