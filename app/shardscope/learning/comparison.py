@@ -47,8 +47,7 @@ from shardcore.teaching.comparison import (
     overhead_text,
 )
 from shardscope.learning.parts import boxed, made
-from shardscope.session.display_text import grouped, share_text, span_words
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text, grouped, share_text, span_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided

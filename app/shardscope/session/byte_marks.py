@@ -1,21 +1,25 @@
-"""Ranges of bytes that views mark: sections, findings, and bytes that an operation is going to change. No Qt here."""
+"""Bytes that views mark: sections, notes, findings, hits of a search, and changed bytes. No Qt here."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 
-from shardcore import Finding, Section, Severity
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import Finding, Section, Severity, Source, Span
+from shardcore.operations.notes import Note
+from shardcore.operations.search import ContentHit, Hits, Pattern, search
 
 Range = tuple[int, int]
-"""Half-open range of bytes."""
 
 _START, _STOP = attrgetter("start"), attrgetter("stop")
 
-# --- sections ---
+# --- sections and notes ---
 
 
 def sections_in(sections: Sequence[Section], start: int, stop: int) -> list[Section]:
@@ -28,6 +32,10 @@ def sections_in(sections: Sequence[Section], start: int, stop: int) -> list[Sect
 def section_at(sections: Sequence[Section], offset: int) -> Section | None:
     found = sections_in(sections, offset, offset + 1)
     return found[0] if found else None
+
+
+def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
+    return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
 # --- findings ---
@@ -125,3 +133,87 @@ class Proposed:
             return [(one.start, one.stop) for one in self.inside(start, stop)]
         first = bisect_right(marks, start, key=itemgetter(1))
         return marks[first : bisect_left(marks, stop, lo=first, key=itemgetter(0))]
+
+
+# --- hits of a search ---
+
+_NONE = np.zeros(0, np.int64)
+_PARTS = 4096
+
+
+def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the first and last hit in each of 4,096 equal parts of a source, for drawing; up to 4,096 hits stay."""
+    if len(offsets) <= _PARTS:
+        return offsets
+    first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
+    return np.union1d(offsets[first], offsets[np.append(first[1:], len(offsets)) - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class HitList:
+    """Hits in ascending order of their offsets (int64), or of the objects; `count` includes hits not listed."""
+
+    source: str = ""
+    what: str = ""
+    patterns: Sequence[Pattern] = ()
+    offsets: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    which: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    count: int = 0
+    contents: Sequence[ContentHit] = ()
+    on_a_strip: NDArray[np.int64] = field(default_factory=_NONE.copy)
+
+    @staticmethod
+    def of_contents(what: str, patterns: Sequence[Pattern], hits: Sequence[ContentHit]) -> HitList:
+        offsets = np.array([hit.offset for hit in hits], np.int64)
+        which = np.array([patterns.index(hit.pattern) for hit in hits], np.int64)
+        return HitList("", what, patterns, offsets, which, len(hits), tuple(hits))
+
+    @staticmethod
+    def of(source: str, what: str, patterns: Sequence[Pattern], hits: Hits) -> HitList:
+        offsets = np.array(hits.offsets, np.int64)
+        order = np.argsort(offsets, kind="stable")
+        return HitList(source, what, patterns, offsets[order], np.array(hits.which, np.int64)[order], hits.count)
+
+    @staticmethod
+    def listed(
+        source: Source, name: str, what: str, patterns: Sequence[Pattern], progress: Callable[[int, int], None]
+    ) -> HitList:
+        strip: list[NDArray[np.int64]] = []
+        hits = search(source, patterns, progress, found=lambda at: strip.append(thinned(at, source.size)))
+        seen = thinned(np.concatenate([_NONE, *strip]), source.size)
+        return replace(HitList.of(name, what, patterns, hits), on_a_strip=seen)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def span(self, number: int) -> Span | None:
+        """Return the stored bytes of a hit; None if they differ from the searched bytes, as in compressed content."""
+        if self.contents:
+            return self.contents[number].span
+        start = int(self.offsets[number])
+        return Span(self.source, start, start + self.pattern(number).size)
+
+    def pattern(self, number: int) -> Pattern:
+        return self.patterns[int(self.which[number])]
+
+    def number_at(self, offset: int) -> int | None:
+        """Return the index of the hit that begins at `offset`, or None; O(log n)."""
+        at = bisect_left(self.offsets, offset)
+        return at if at < len(self.offsets) and int(self.offsets[at]) == offset else None
+
+
+# --- differences between a sandbox and the file on disk ---
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxChanges:
+    new: tuple[Range, ...] = ()
+    cuts: tuple[tuple[int, int], ...] = ()
+
+    def inside(self, start: int, stop: int) -> Sequence[Range]:
+        first = bisect_right(self.new, start, key=lambda one: one[1])
+        return self.new[first : bisect_left(self.new, stop, lo=first, key=lambda one: one[0])]
+
+    def cuts_in(self, start: int, stop: int) -> Sequence[tuple[int, int]]:
+        first = bisect_left(self.cuts, start, key=lambda one: one[0])
+        return self.cuts[first : bisect_right(self.cuts, stop, lo=first, key=lambda one: one[0])]

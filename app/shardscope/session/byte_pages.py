@@ -1,8 +1,4 @@
-"""Cache of bytes and their colours in pages, for views that never wait.
-
-A view requests pages and paints those in memory. Jobs fetch the bytes, then the runs, and a signal announces each page.
-Pages that leave the view before they are read are not fetched. Memory is bounded by `BUDGET`.
-"""
+"""Cache of bytes and their fields in pages: a view requests pages and paints those in memory, without waiting."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
 PAGE = 16 * 1024
@@ -67,12 +63,10 @@ class BytePage:
 
 
 class PageCache(QObject):
-    """Pages of the open file, least recently used dropped first. Use it on the GUI thread.
-
-    `changed(name, number)`: a page was read, got its runs, or failed. `cleared()`: all pages are gone.
-    """
+    """Pages of the open file. Use it on the GUI thread."""
 
     changed = Signal(object, object)
+    """Carries source name and number of a page that was read, got its runs, or failed."""
     cleared = Signal()
     troubled = Signal(object)
 
@@ -82,8 +76,7 @@ class PageCache(QObject):
         self._budget = budget
         self._memory = 0
         self._from: Readable | None = None
-        self._round = 0
-        self._epoch = 0
+        self.version = self._round, self._epoch = 0, 0
         self._pages: OrderedDict[_Key, BytePage] = OrderedDict()
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
@@ -93,6 +86,7 @@ class PageCache(QObject):
 
     def use(self, readable: Readable | None) -> None:
         self._round += 1
+        self.version = self._round, self._epoch
         for job in (*self._loading.values(), *self._painting.values()):
             job.cancel()
         self._loading.clear()
@@ -108,6 +102,7 @@ class PageCache(QObject):
     def refresh_runs(self) -> None:
         """Compute the field runs of pages again when they are next requested; call it after the index was loaded."""
         self._epoch += 1
+        self.version = self._round, self._epoch
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
@@ -123,10 +118,6 @@ class PageCache(QObject):
         if page is not None:
             return PageState.FAILED if page.error else PageState.LOADED
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
-
-    @property
-    def version(self) -> tuple[int, int]:
-        return self._round, self._epoch
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
         """Request pages; cancels jobs for other pages of this source. `ahead` (1 down, -1 up) prefetches one page."""
@@ -145,21 +136,19 @@ class PageCache(QObject):
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
         """Return the half-open ranges of a source in memory, sorted."""
-        if name not in self._ranges:
-            self._ranges[name] = self._joined(name)
-        return self._ranges[name]
-
-    def _joined(self, name: str) -> list[tuple[int, int]]:
+        if name in self._ranges:
+            return self._ranges[name]
         ranges: list[tuple[int, int]] = []
-        for _, page in sorted((key[1], page) for key, page in self._pages.items() if key[0] == name and page.data):
+        for number in sorted(number for (source, number), page in self._pages.items() if source == name and page.data):
+            page = self._pages[name, number]
             if ranges and ranges[-1][1] == page.start:
                 ranges[-1] = (ranges[-1][0], page.stop)
             else:
                 ranges.append((page.start, page.stop))
+        self._ranges[name] = ranges
         return ranges
 
     def bytes_at(self, name: str, start: int, stop: int) -> bytes | None:
-        """Return the bytes `[start, stop)` if all are in memory, else None."""
         parts = []
         for number in range(start // PAGE, -(-stop // PAGE)):
             page = self._pages.get((name, number))
@@ -170,7 +159,6 @@ class PageCache(QObject):
         return data if len(data) == stop - start else None
 
     def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done, title: str = "") -> Job:
-        """Run `work` on the source of the pages in a job."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -184,7 +172,6 @@ class PageCache(QObject):
         return self.ask(lambda readable, job: work(readable.bytes_of(name), job), key=key, title=title, done=done)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
-        """Request the size and the sections of a source in a job."""
         return self.ask(
             lambda readable, _: (readable.bytes_of(name).size, readable.sections_of(name)), key=key, done=done
         )

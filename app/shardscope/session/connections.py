@@ -13,7 +13,6 @@ from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
-"""Names of the saved options; credentials are not saved."""
 
 MOST_PLACES = 100
 
@@ -43,7 +42,6 @@ ENDPOINTS = (
     Endpoint("Wasabi", "https://s3.wasabisys.com"),
     Endpoint("Backblaze B2", "https://s3.REGION.backblazeb2.com"),
 )
-"""Endpoints offered by the dialog; others can be typed."""
 
 
 def login_kind_of(options: RemoteOptions | None) -> LoginKind:
@@ -64,14 +62,11 @@ def place_of(uri: str) -> str:
     return f"{address.scheme}://{address.place}/"
 
 
-def _has_no_login(options: RemoteOptions) -> bool:
-    """Return whether no login was chosen: requests are signed if the AWS configuration has credentials."""
-    return options.anonymous is None and not options.profile and not options.access_key
-
-
 def to_json(options: RemoteOptions) -> str:
     found: dict[str, Any] = {name: getattr(options, name) for name in REMEMBERED if getattr(options, name)}
-    found["who"] = _AS_USUAL if _has_no_login(options) else login_kind_of(options).value
+    # Without a chosen login, requests are signed if the AWS configuration has credentials.
+    usual = options.anonymous is None and not options.profile and not options.access_key
+    found["who"] = _AS_USUAL if usual else login_kind_of(options).value
     return json.dumps(found, sort_keys=True)
 
 
@@ -108,10 +103,7 @@ class Connections:
         self._secret: dict[str, RemoteOptions] = {}
 
     def connection_for(self, uri: str) -> RemoteOptions | None:
-        """Return the options for an address; None if none were chosen.
-
-        A bucket whose access keys are forgotten keeps its endpoint, so that its name is not sent to another store.
-        """
+        """A bucket whose access keys are forgotten keeps its endpoint: its name is not sent to another store."""
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found

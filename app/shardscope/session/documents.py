@@ -29,13 +29,13 @@ from shardcore.errors import LargeRead
 from shardcore.model.budget import count_source
 from shardcore.sources.base import at_most
 from shardcore.sources.remote.address import is_address, is_viewer_link
-from shardscope.session.error_messages import failure
-from shardscope.session.fetch_cost import MUCH, CostlyRead
-from shardscope.session.highlights import Highlight, ReferenceQuery
+from shardscope.session.display_text import failure
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
-from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.selection import History, Selection
+from shardscope.session.selection import Highlight, History, ReferenceQuery, Selection, TraceWalk
+
+MUCH = 8 << 20
+"""Bytes above which the user is asked before fetching."""
 
 MOST_CLOSED = 20
 
@@ -62,11 +62,9 @@ class Document:
 
     Attributes:
         number: Order of opening, which is the order of the tabs.
-        shard: None while nothing is open in it.
         fresh: Whether it was not shown yet; then `select` are the bytes to select.
         typed: While it is shown: the shard with bytes that are being typed, which jobs read instead.
         listing: The objects, once their number is known, so that `len` does not read.
-        trouble: Error of its source, which was changed or became unavailable.
         held: Whether changes of the file are ignored, since the program writes it.
         agreed: Reads of many bytes to which the user agreed.
         caret: Start of the last selected bytes; stays when nothing is selected.
@@ -98,7 +96,6 @@ class Document:
     mail: list[Callable[[], object]] = field(default_factory=list)
 
     def reset(self) -> None:
-        """Forget all but the request and the number."""
         vars(self).update(vars(Document(self.request, self.number)))
 
     @property
@@ -120,6 +117,16 @@ class OpenFailure:
         return isinstance(self.error, (StoreUntrusted, LargeRead))
 
 
+@dataclass(frozen=True, slots=True)
+class CostlyRead:
+    """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
+
+    what: str
+    size: int
+    go: Callable[[], object]
+    refuse: Callable[[], object] = lambda: None
+
+
 class ViewStateOwner(Protocol):
     def view_state(self) -> object:
         """Return the state; called before another document is shown."""
@@ -128,12 +135,8 @@ class ViewStateOwner(Protocol):
         """Restore a state; called after `opened`."""
 
 
-def _same_place(one: str, other: str) -> bool:
-    return one == other or (bool(one and other) and _whole(one) == _whole(other))
-
-
 def _whole(uri: str) -> str:
-    return uri if is_address(uri) else str(Path(uri).absolute())
+    return uri if not uri or is_address(uri) else str(Path(uri).absolute())
 
 
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
@@ -141,11 +144,11 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
-    return said and way and changed and _same_place(one.link, other.link)
+    return said and way and changed and _whole(one.link) == _whole(other.link)
 
 
 class Documents(QObject):
-    """Open documents, of which `current` is shown. Lives on the GUI thread; all reading is done by jobs.
+    """Open documents, of which `current` is shown. Lives on the GUI thread.
 
     Views get the same signals when another document is shown as when one file replaces another.
 
@@ -395,9 +398,7 @@ class Documents(QObject):
 
     def _take(self, shard: Shard, request: OpenRequest, select: Span | None) -> None:
         document = self.current
-        self.replacing = document.shard is not None
-        self._close()
-        self.replacing = False
+        self._close(replaced=document.shard is not None)
         document.shard, document.request, document.select = shard, request, select
         if document not in self.all:
             document.number = Document().number
@@ -411,7 +412,6 @@ class Documents(QObject):
         self.all.insert(at, document)
 
     def _begin(self) -> None:
-        """Announce the file that was opened in the current document."""
         document, shard = self.current, self.current.shard
         assert shard is not None
         select, document.select, document.fresh = document.select, None, False
@@ -444,18 +444,15 @@ class Documents(QObject):
             coming.select = select or coming.select
             self._expect(coming, front=front)
             return None
-        if front and self._stays_here(request):
+        now = self.current.request
+        same = _whole(request.link) == _whole(now.link) and not now.sandbox and not request.sandbox
+        if front and same and self.current.shard is not None and not self._coming:
+            # The same file, read with other options, replaces the current document.
             return self.open(request, select=select, agreed=agreed)
         if len(self.all) + len(self._coming) >= MOST_OPEN:
             self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
             return None
         return self._open_beside(self._with_way(request), select, front, agreed)
-
-    def _stays_here(self, request: OpenRequest) -> bool:
-        """Return whether the request replaces the current document: the same file, read with other options."""
-        now = self.current.request
-        same = _same_place(request.link, now.link) and not now.sandbox and not request.sandbox
-        return self.current.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
         if front:
@@ -605,21 +602,20 @@ class Documents(QObject):
         at = self.all.index(document)
         self._forget(document)
         beside = self.all[min(at, len(self.all) - 1)] if self.all else None
-        self.replacing = beside is not None
-        self._close()
-        self.replacing = False
+        self._close(replaced=beside is not None)
         if beside is not None:
             self._bring(beside)
         else:
             self._set_current(Document())
         self.changed.emit()
 
-    def _close(self) -> None:
-        """Close the file of the current document, and announce it."""
+    def _close(self, *, replaced: bool = False) -> None:
         if self.current.shard is not None:
+            self.replacing = replaced
             self._end(self.current)
             self._set_request_log(None)
             self.closed.emit()
+            self.replacing = False
 
     def _end(self, document: Document) -> None:
         """Cancel the jobs of a document; its source is closed when the last one has ended."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -16,13 +17,12 @@ from shardcore import ObjectColumns, ObjectRef, Remedy, Shard, ShardError, Sourc
 from shardcore.model.objects import in_states
 from shardcore.model.text import plural
 from shardcore.operations.extraction import MANIFEST, ExtractOptions, Names, extract_objects, files_of
-from shardcore.operations.extraction import Extracted as Taken
 from shardcore.operations.extraction.names import HEAD, MAGICS, ending_of
 from shardcore.operations.extraction.selection import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
+from shardscope.session.object_rows import RowRanges, exact_sum
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.row_ranges import RowRanges
 
 Rows = NDArray[np.int64]
 
@@ -134,76 +134,63 @@ def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progre
             kept &= ~tombstoned | wanted.options.deleted
         sizes = columns.size[kept]
         count += len(sizes)
-        size += _sum(sizes[sizes > 0])
+        size += exact_sum(sizes[sizes > 0])
         unknown += int(np.count_nonzero(sizes < 0))
         first += rows[kept][: EXAMPLES - len(first)].tolist()
-    refs = list(_refs(wanted, first))
+    refs = [ref for row in first if not isinstance(ref := _ref(wanted, row), ShardError)]
     parts = tuple(dict.fromkeys(part for ref in refs for part in ref.parts))
     kept_rows = tuple(taken) if done <= MOST_KEPT else None
     return ExtractionPreview(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
-
-
-def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum; values that exceed 64 bits in damaged files are added as floats."""
-    large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
-    return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 
 
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
     """Return how many target files exist; approximate if extensions are added from the content."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
-    there = _There(wanted.where, guessed=wanted.options.guess_extension)
-    names = Names([MANIFEST], folders=wanted.options.folders)
+    names, stems = Names([MANIFEST], folders=wanted.options.folders), cache(_stems)
     found = 0
-    for number, ref in enumerate(_wanted_refs(wanted, progress)):
+    for number, ref in enumerate(_wanted_refs(wanted, progress, {})):
         progress(number, max(len(wanted.rows) if wanted.rows is not None else 0, number + 1))
         try:
-            files = files_of(wanted.shard, ref, wanted.options)
+            files = {} if isinstance(ref, ShardError) else files_of(wanted.shard, ref, wanted.options)
         except ShardError:
             continue
-        found += sum(there.has(names.give(name)) for name in files.values())
+        for path in [wanted.where / names.give(name) for name in files.values()]:
+            guessed = wanted.options.guess_extension and path.name in stems(path.parent)
+            found += os.path.lexists(path) or guessed
     return found
 
 
-class _There:
-    def __init__(self, where: Path, *, guessed: bool) -> None:
-        self._where = where
-        self._guessed = guessed
-        self._listed: dict[Path, set[str]] = {}
-
-    def has(self, name: str) -> bool:
-        path = self._where / name
-        if os.path.lexists(path):
-            return True
-        return self._guessed and path.name in self._stems(path.parent)
-
-    def _stems(self, folder: Path) -> set[str]:
-        if folder not in self._listed:
-            try:
-                names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
-            except OSError:
-                names = []
-            self._listed[folder] = {name.stem for name in names if name.suffix in _ENDINGS}
-        return self._listed[folder]
+def _stems(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that have one of the extensions that are added, without these."""
+    try:
+        names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
+    except OSError:
+        return set()
+    return {name.stem for name in names if name.suffix in _ENDINGS}
 
 
-def _wanted_refs(wanted: ExtractionRequest, progress: Progress) -> Iterator[ObjectRef]:
+def _wanted_refs(
+    wanted: ExtractionRequest, progress: Progress, unreadable: dict[int, None]
+) -> Iterator[ObjectRef | ShardError]:
+    """Yield the objects; for a row without a readable entry, which `unreadable` gets, the error."""
     view = wanted.view
     if view is not None:
         yield view
         return
     for rows in wanted.taken(progress):
-        yield from _refs(wanted, rows.tolist())
+        for row in rows.tolist():
+            ref = _ref(wanted, row)
+            if isinstance(ref, ShardError):
+                unreadable[row] = None
+            yield ref
 
 
-def _refs(wanted: ExtractionRequest, rows: list[int]) -> Iterator[ObjectRef]:
-    for row in rows:
-        try:
-            yield wanted.shard.objects.ref(row)
-        except ShardError:
-            # Without a readable entry it has no name; the error is reported when it is written.
-            continue
+def _ref(wanted: ExtractionRequest, row: int) -> ObjectRef | ShardError:
+    try:
+        return wanted.shard.objects.ref(row)
+    except ShardError as error:
+        return error
 
 
 def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ...]:
@@ -315,7 +302,7 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
 
 def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: ExtractionOutcome) -> None:
     size = 0
-    refs = _Refs(wanted, progress)
+    again: dict[int, None] = {}
     manifests: list[Path] = []
 
     def each_piece(length: int) -> None:
@@ -325,7 +312,7 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
 
     results = extract_objects(
         wanted.shard,
-        refs,
+        _wanted_refs(wanted, progress, again),
         wanted.where,
         wanted.options,
         each_piece=each_piece,
@@ -341,7 +328,8 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
                 found.lost, found.stopped = True, result.error
             elif result.error:
                 found.failed += 1
-                refs.note(result)
+                if result.row >= 0 or result.key is not None:
+                    again[result.row] = None
                 if len(found.failures) < MAX_LISTED:
                     name = result.key if result.key is not None else "an object without a key"
                     name = f"{name} ({result.part})" if result.part else name
@@ -350,37 +338,8 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
     finally:
         # Close it now, so that an incomplete manifest is removed.
         results.close()
-        found.again = tuple(refs.failed)
+        found.again = tuple(again)
         found.manifest = manifests[0] if manifests else None
-
-
-class _Refs:
-    """Iterator over the objects that continues after an error; `failed` has the rows of unreadable objects."""
-
-    def __init__(self, wanted: ExtractionRequest, progress: Progress) -> None:
-        self.failed: dict[int, None] = {}
-        self._objects = wanted.shard.objects
-        view = wanted.view
-        self._view = [view] if view is not None else []
-        pieces = iter(()) if view is not None else wanted.taken(progress)
-        self._rows: Iterator[int] = (row for rows in pieces for row in rows.tolist())
-
-    def __iter__(self) -> Iterator[ObjectRef]:
-        return self
-
-    def __next__(self) -> ObjectRef:
-        if self._view:
-            return self._view.pop()
-        row = next(self._rows)
-        try:
-            return self._objects.ref(row)
-        except ShardError:
-            self.failed[row] = None
-            raise
-
-    def note(self, result: Taken) -> None:
-        if result.row >= 0 or result.key is not None:
-            self.failed[result.row] = None
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:

@@ -1,4 +1,4 @@
-"""The part of the session that reads the index of the current document."""
+"""The part of the session that reads the index of the current document, and the bytes that operations fetch."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import DataSet
+from shardcore import DataSet, Depth, Shard, Source
 from shardscope.session.documents import Documents, IndexState
-from shardscope.session.fetch_cost import index_size
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
 """Maximum size in bytes of a local index that is loaded right after opening."""
@@ -22,7 +21,6 @@ AUTO_MEMBERS = 16
 
 class DocumentIndex(QObject):
     changed = Signal(object)
-    """Carries the `IndexState`."""
     loaded = Signal()
     """The index was read, or bytes were typed: there are other nodes and objects."""
 
@@ -95,7 +93,6 @@ class DocumentIndex(QObject):
         self.changed.emit(state)
 
     def refresh(self) -> None:
-        """Count the objects again, and announce that nodes and objects are others."""
         document = self._documents.current
         shard = document.typed or document.shard
         document.listing = shard.listing if shard is not None else None
@@ -105,3 +102,31 @@ class DocumentIndex(QObject):
         self.changed.emit(self.state)
         if self.state is IndexState.LOADED:
             self.loaded.emit()
+
+
+# --- upper bounds of the bytes that an operation fetches; computed without reading ---
+
+
+def missing_of(source: Source) -> int:
+    return source.size - sum(stop - start for start, stop in source.loaded(0, source.size))
+
+
+def index_size(shard: Shard) -> int | None:
+    """Return an upper bound of the bytes for reading the index; None if a folder must be listed to know it."""
+    return None if isinstance(shard, DataSet) and not shard.listed else shard.index_bytes
+
+
+def whole(shard: Shard) -> int:
+    if shard.source is not None:
+        return missing_of(shard.source)
+    if isinstance(shard, DataSet) and shard.listed:
+        return shard.size or 0
+    return 0
+
+
+def verifying(shard: Shard, depth: Depth) -> int:
+    if depth is Depth.CONTENT:
+        return whole(shard)
+    if depth is Depth.STRUCTURE or shard.loaded:
+        return 0
+    return index_size(shard) or 0

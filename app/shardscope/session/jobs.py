@@ -1,8 +1,4 @@
-"""Jobs: work on thread pools, with results delivered on the GUI thread. Only this module uses thread pools.
-
-Every job reports exactly once: a result, the error it raised, or `Cancelled`. A newer job with the same key cancels the
-older one, and the result of a cancelled job is discarded.
-"""
+"""Jobs: work on thread pools, with results delivered on the GUI thread. Only this module uses thread pools."""
 
 from __future__ import annotations
 
@@ -31,7 +27,6 @@ CPU_THREADS = 2
 """Number of threads for jobs that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Minimum seconds between two progress reports of a job."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -70,7 +65,7 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it.
+    """One unit of work. It reports exactly once: a result, the error it raised, or `Cancelled`.
 
     Its submitter sets `background`, `completes`, `resume` and `note`.
 
@@ -78,8 +73,6 @@ class Job:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        number: Jobs submitted later have a higher one.
-        scope: The document of the job.
         done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
         background: Whether the job continues, and its result waits, while another document is shown.
         completes: Whether closing the window waits for the job instead of cancelling it.
@@ -226,18 +219,13 @@ class Jobs(QObject):
     def open_jobs(self) -> tuple[Job, ...]:
         return tuple(self._open)
 
-    def cancel_all(self, then: Callable[[], object] | None = None, scope: object = None) -> None:
-        """Cancel the jobs of a document, except lasting ones.
-
-        `then` is called on the GUI thread when all jobs until now, including lasting ones, have reported.
-        """
+    def cancel_all(self, scope: object = None) -> None:
+        """Cancel the jobs of a document, except lasting ones."""
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
-        if then is not None:
-            self.call_after(then, scope)
 
     def call_after(self, then: Callable[[], object], scope: object = None) -> None:
-        """Call `then` once all jobs of a document until now have reported; cancels nothing."""
+        """Call `then` once all jobs of a document until now, including lasting ones, have reported."""
         self._after.append((self.scope if scope is None else scope, next(self._numbers), then))
         self._call_after()
 

@@ -1,26 +1,30 @@
-"""The parts of the session for a lookup, step by step, and for references, with what they highlight."""
+"""The parts of the session for a lookup, step by step, and for references."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Shard, ShardError, Span
+from shardcore import Shard, ShardError, Span, UsageError
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import references_to
+from shardcore.shards.trace import ABSENT
 from shardscope.session.documents import Documents
-from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.lookup_steps import TraceWalk, trace_of_key
-from shardscope.session.selection import main_span
+from shardscope.session.selection import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery, TraceWalk, main_span
 from shardscope.session.selector import Selector
+
+LEAST_PREFIX = 4
+"""Minimum length in characters of a prefix that is completed to a key."""
+
+STEP = 1 << 16
 
 
 class References(QObject):
-    """References to the selection of the current document."""
-
     changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
 
@@ -68,6 +72,8 @@ class References(QObject):
 
 
 class OpenQuestion(QObject):
+    """Question of a lesson, which hides the steps that answer it."""
+
     changed = Signal()
 
     def __init__(self, parent: QObject) -> None:
@@ -87,13 +93,7 @@ class OpenQuestion(QObject):
 
 
 class Lookup(QObject):
-    """Lookup of a key in the current document, and its current step.
-
-    Attributes:
-        highlights: Bytes of the current step, or those that were pointed at.
-        arrows: From references to the bytes they point to.
-        open_question: Question of a lesson, which hides the steps that answer it.
-    """
+    """`highlights` are the bytes of the current step, or those that were pointed at."""
 
     walk_changed = Signal(object)
     """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
@@ -240,3 +240,40 @@ class Lookup(QObject):
         self.arrows = document.question.arrows if document.question is not None else ()
         if before != (self.highlights, self.arrows):
             self.highlights_changed.emit()
+
+
+def trace_of_key(shard: Shard, key: str) -> TraceWalk:
+    """Trace a key; with a loaded index, also the prefix of a single key. Raises `UsageError` for any other text."""
+    stripped = key.strip()
+    try:
+        trace = shard.trace(key)
+        if trace.outcome == ABSENT and key != stripped:
+            trace = shard.trace(stripped)
+    except UsageError as error:
+        if key != stripped:
+            return replace(trace_of_key(shard, stripped), key=key)
+        if (whole := _completed(shard, stripped)) is not None:
+            return TraceWalk(key, shard.trace(whole))
+        if not shard.loaded:
+            raise
+        more = "no key has this prefix" if len(stripped) >= LEAST_PREFIX else f"type at least {LEAST_PREFIX} characters"
+        raise UsageError(f"{error.message}; {more}") from error
+    if trace.outcome != ABSENT:
+        return TraceWalk(key, trace)
+    with suppress(UsageError):
+        return TraceWalk(key, trace, begins=_completed(shard, stripped) or "")
+    return TraceWalk(key, trace)
+
+
+def _completed(shard: Shard, prefix: str) -> str | None:
+    """Return the only key with a prefix; None if there is none, or if the index is not loaded. O(objects)."""
+    if len(prefix) < LEAST_PREFIX or not shard.loaded:
+        return None
+    objects, found = shard.objects, dict[str, None]()
+    for start in range(0, len(objects), STEP):
+        texts = objects.key_texts(np.arange(start, min(start + STEP, len(objects)), dtype=np.int64))
+        found.update((text, None) for text in texts if text is not None and text.startswith((prefix, prefix.lower())))
+        if len(found) > 1:
+            first, second = list(found)[:2]
+            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more characters")
+    return next(iter(found), None)

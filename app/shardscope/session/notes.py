@@ -23,17 +23,13 @@ from shardcore.operations.notes import (
     remove_notes,
 )
 from shardcore.writing.temporary import write_whole
+from shardscope.session.display_text import error_text
 from shardscope.session.documents import Documents
-from shardscope.session.error_messages import error_text
 from shardscope.session.index import DocumentIndex
 from shardscope.session.jobs import Job, JobPriority
 
 MOST_PLACES = 1000
 """Maximum number of notes whose fields are looked up."""
-
-
-def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
-    return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
 class SessionNotes(QObject):

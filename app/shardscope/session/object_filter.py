@@ -30,7 +30,6 @@ from shardcore.model.text import plural
 from shardcore.progress import Progress, no_progress
 
 STEP = 1 << 16
-"""Rows per array of `steps`."""
 
 PIECE = 1 << 20
 
@@ -66,9 +65,9 @@ _NUMBER = r"(\d[\d,_]*)\s*([KMGT]?)(?:i?B)?"
 _COMPARED = re.compile(rf"([<>]=?|=){_NUMBER}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"(?:{_NUMBER})?\.\.(?:{_NUMBER})?", re.IGNORECASE)
 _EXACT = re.compile(_NUMBER, re.IGNORECASE)
-_ROWS = re.compile(r"row:([\d,_]+)(?:\.\.([\d,_]+))?", re.IGNORECASE)
 _HEX = re.compile("[0-9a-f]+")
 _NAMED = re.compile(r"(-?)(state|kind|codec):(.*)", re.IGNORECASE)
+_MEASURED = {"size": "size", "stored": "stored_size", "row": "row"}
 
 Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
@@ -105,7 +104,7 @@ def parse(text: str, objects: Objects) -> Filter:
 
     - `>4K`, `<=1M`, `=7`, `10..200`, `size:…`: uncompressed size in bytes, both ends included
     - `stored:…`: stored size
-    - `row:10..20`: row numbers, both ends included
+    - `row:…`: row numbers
     - `state:live,unused`, `kind:chunk`, `codec:lz4`; `-state:unused` excludes
     - `key:…` and every other word: part of the key
 
@@ -116,19 +115,17 @@ def parse(text: str, objects: Objects) -> Filter:
     rules: list[Fits] = []
     by_size = False
     for word in text.split():
-        if word.lower().startswith("key:"):
-            keys.append(word[4:])
+        name, colon, rest = word.partition(":")
+        name = name.lower() if colon else ""
+        if word[0] in "<>=" or _is_between(word):
+            name, rest = "size", word
+        if name in _MEASURED:
+            rules.append(_measured(name, rest, word))
+            by_size = by_size or name == "size"
         elif named := _NAMED.fullmatch(word):
             rules.append(_names(named[2].lower(), named[3], bool(named[1]), objects))
-        elif word.lower().startswith("row:"):
-            rules.append(_rows(word))
-        elif word.lower().startswith("stored:"):
-            rules.append(_stored(word))
-        elif word.lower().startswith("size:") or word[0] in "<>=" or _is_between(word):
-            rules.append(_sizes(word))
-            by_size = True
         else:
-            keys.append(word)
+            keys.append(rest if name == "key" else word)
     return Filter(" ".join(keys), tuple(rules), by_size)
 
 
@@ -161,42 +158,25 @@ def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    words = text.split()
-    prefix = f"{name}:"
-    chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
-    chosen = [one for one in chosen if one != value] if value in chosen else [*chosen, value]
-    words = [word for word in words if not word.startswith(prefix)]
-    return " ".join([*words, *([prefix + ",".join(chosen)] if chosen else [])])
+    """Return a filter with `name:value` added, or removed if it is there."""
+    before = wanted_names(text, name)
+    chosen = [one for one in before if one != value] if value in before else [*before, value]
+    words = [word for word in text.split() if not word.startswith(f"{name}:")]
+    return " ".join([*words, f"{name}:{','.join(chosen)}"] if chosen else words)
 
 
-def wanted_names(text: str, name: str) -> frozenset[str]:
-    prefix = f"{name}:"
-    words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
-    return frozenset(one for word in words for one in word.split(","))
+def wanted_names(text: str, name: str) -> list[str]:
+    values = [word.removeprefix(f"{name}:") for word in text.split() if word.startswith(f"{name}:")]
+    return [one for value in values for one in value.split(",") if one]
 
 
 def _is_between(word: str) -> bool:
     return word != ".." and _BETWEEN.fullmatch(word) is not None
 
 
-def _sizes(word: str) -> Fits:
-    text = word[5:] if word.lower().startswith("size:") else word
-    low, high = _bounds(text, word)
-    return lambda columns: (columns.size >= low) & (columns.size <= high)
-
-
-def _stored(word: str) -> Fits:
-    low, high = _bounds(word[7:], word)
-    return lambda columns: (columns.stored_size >= low) & (columns.stored_size <= high)
-
-
-def _rows(word: str) -> Fits:
-    found = _ROWS.fullmatch(word)
-    if found is None:
-        raise UsageError(f"invalid rows {word}: use row:12 or row:10..20")
-    first, last = (int(text.replace(",", "").replace("_", "")) for text in (found[1], found[2] or found[1]))
-    most = int(np.iinfo(np.int64).max)
-    return lambda columns: (columns.row >= min(first, most)) & (columns.row <= min(last, most))
+def _measured(name: str, text: str, word: str) -> Fits:
+    column, (low, high) = _MEASURED[name], _bounds(text, word)
+    return lambda columns: (getattr(columns, column) >= low) & (getattr(columns, column) <= high)
 
 
 def _bounds(text: str, word: str) -> tuple[int, int]:
@@ -211,6 +191,8 @@ def _bounds(text: str, word: str) -> tuple[int, int]:
     elif found := _EXACT.fullmatch(text):
         low = high = _size(found[1], found[2])
     else:
+        if word.lower().startswith("row:"):
+            raise UsageError(f"invalid rows {word}: use row:12 or row:10..20")
         raise UsageError(f"invalid size {word}: use >4K, <=1M or 10..200")
     return min(low, most), min(high, most)
 
@@ -292,7 +274,9 @@ def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Fil
             return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has its name as key and the same content.")
     if not shard.loaded:
         shard.load_index(progress)
-    rows = _rows_of_size(shard.objects, size, progress)
+    there = np.array([State.LIVE, State.EXTERNAL], np.uint8)
+    same_size = Filter(rules=(lambda columns: (columns.size == size) & np.isin(columns.state, there),))
+    rows = same_size.rows(shard.objects, progress)
     for row in rows[:MAX_COMPARED].tolist():
         ref = shard.objects.ref(row)
         if _same(shard, ref, digest, size):
@@ -334,12 +318,3 @@ def _same(shard: Shard, ref: ObjectRef, digest: str, size: int) -> bool:
     except ShardError:
         return False
     return sha256.hexdigest() == digest
-
-
-def _rows_of_size(objects: Objects, size: int, progress: Progress) -> Rows:
-    kept: list[Rows] = []
-    for rows in steps(np.arange(len(objects)), progress):
-        columns = objects.columns(rows)
-        fits = (columns.size == size) & np.isin(columns.state, np.array([State.LIVE, State.EXTERNAL], np.uint8))
-        kept.append(rows[fits])
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)

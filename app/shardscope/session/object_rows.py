@@ -1,16 +1,17 @@
-"""Rows of the object table for a filter and an order. No Qt here."""
+"""Rows of the object table: those of a filter in an order, selected ones, and counts of them. No Qt here."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore import Objects, Shard, UsageError
+from shardcore import DataSet, Objects, Shard, State, UsageError
 from shardcore.progress import Progress, no_progress
-from shardscope.session.object_filter import NO_ROWS, SomeRows, compact, exact_rows, parse, steps
+from shardscope.session.object_filter import NO_ROWS, STATES, STEP, Rows, SomeRows, compact, exact_rows, parse, steps
 
 MAX_SORTED = 16_000_000
 """Maximum number of rows sorted by a numeric column without a stored order."""
@@ -115,3 +116,145 @@ def _marked(count: int, rows: SomeRows) -> NDArray[np.bool_]:
 
 def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
     return NO_ROWS if len(order) == len(rows) else rows[~_marked(count, order)[rows]]
+
+
+# --- selected rows ---
+
+
+@dataclass(frozen=True, eq=False)
+class RowRanges:
+    """Rows of a table in display order; create it with `of`. Call `rows` and `pieces`, which build arrays, in a job.
+
+    Attributes:
+        parts: Half-open ranges of table positions, sorted and disjoint.
+        order: Row of `Shard.objects` at each position; None if positions are rows.
+    """
+
+    parts: tuple[range, ...] = ()
+    order: NDArray[np.integer] | None = None
+
+    @staticmethod
+    def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
+        joined: list[range] = []
+        for part in sorted((part for part in parts if part), key=lambda part: part.start):
+            if joined and part.start <= joined[-1].stop:
+                joined[-1] = range(joined[-1].start, max(joined[-1].stop, part.stop))
+            else:
+                joined.append(part)
+        return RowRanges(tuple(joined), order)
+
+    @staticmethod
+    def all_of(count: int) -> RowRanges:
+        return RowRanges.of([range(count)])
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def first(self) -> int | None:
+        return next(iter(self.head(1).rows().tolist()), None)
+
+    def head(self, most: int) -> RowRanges:
+        kept: list[range] = []
+        for part in self.parts:
+            if most <= 0:
+                break
+            kept.append(part[:most])
+            most -= len(kept[-1])
+        return RowRanges(tuple(kept), self.order)
+
+    def rows(self) -> Rows:
+        parts = [self._rows(part) for part in self.parts]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def pieces(self, step: int = STEP, progress: Progress = no_progress) -> Iterator[Rows]:
+        done, total = 0, sum(map(len, self.parts))
+        for part in self.parts:
+            for start in range(part.start, part.stop, step):
+                piece = range(start, min(start + step, part.stop))
+                progress(done, total)
+                yield self._rows(piece)
+                done += len(piece)
+
+    def _rows(self, part: range) -> Rows:
+        if self.order is None:
+            return np.arange(part.start, part.stop, dtype=np.int64)
+        return self.order[part.start : part.stop].astype(np.int64)
+
+
+# --- counts ---
+
+MOST_COUNTED = 16_000_000
+"""Maximum number of rows counted in a local file."""
+
+MOST_COUNTED_FAR = 100_000
+"""Maximum number of rows counted in a remote file, where reading rows takes requests."""
+
+_NOTHING = (State.UNUSED, State.DELETED)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCounts:
+    """`constant` names the columns with one value in all rows; it has `state` only if all objects are live."""
+
+    kinds: tuple[tuple[str, int], ...]
+    states: tuple[tuple[str, int], ...]
+    codecs: tuple[tuple[str, int], ...]
+    largest: int
+    constant: frozenset[str]
+
+
+def countable(rows: int, *, far: bool) -> bool:
+    return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
+
+
+def count(shard: Shard, progress: Progress = no_progress) -> ObjectCounts:
+    """Count all rows; O(rows), reads the index."""
+    objects = shard.objects
+    kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
+    largest, stored_differs = 0, False
+    for rows in RowRanges.all_of(len(objects)).pieces(progress=progress):
+        columns = objects.columns(rows)
+        kinds += np.bincount(columns.kind, minlength=256)
+        states += np.bincount(columns.state, minlength=256)
+        there = ~np.isin(columns.state, np.array(_NOTHING, np.uint8))
+        codecs += np.bincount(columns.codec[there], minlength=256)
+        largest = max(largest, int(columns.size.max(initial=0)))
+        stored_differs = stored_differs or bool(
+            ((columns.stored_size != columns.size) & (columns.stored_size >= 0)).any()
+        )
+    by_state = _present(STATES, states)
+    constant = {
+        "kind": np.count_nonzero(kinds) < 2,
+        "state": [name for name, _ in by_state] in ([], ["live"]),
+        "codec": np.count_nonzero(codecs) < 2,
+        "stored": not stored_differs,
+        "shard": not isinstance(shard, DataSet) or len(shard.members) < 2,
+    }
+    names = frozenset(name for name, same in constant.items() if same)
+    return ObjectCounts(_present(objects.kinds, kinds), by_state, _present(objects.codecs, codecs), largest, names)
+
+
+def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, found) for name, found in zip(names, counts.tolist(), strict=False) if found)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSum:
+    size: int
+    unknown: int
+
+
+def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> SizeSum:
+    size = unknown = 0
+    for rows in chosen.pieces(progress=progress):
+        columns = shard.objects.columns(rows)
+        known = columns.size >= 0
+        size += exact_sum(columns.size[known])
+        unknown += int(np.count_nonzero(~known & ~np.isin(columns.state, np.array(_NOTHING, np.uint8))))
+    return SizeSum(size, unknown)
+
+
+def exact_sum(sizes: NDArray[np.int64]) -> int:
+    """Return the sum as an integer: in a damaged file it may exceed 64 bits."""
+    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

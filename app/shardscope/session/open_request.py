@@ -42,7 +42,6 @@ SERVES_DELETED = "deleted"
 """Name of the option that returns tombstoned objects, for formats with tombstones."""
 
 XORBS = "xorbs"
-"""Name of the option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
@@ -143,7 +142,7 @@ class OpenRequest:
 
     def open(self, progress: Progress, request_log: RequestLog | None = None) -> Shard:
         """Open the shard, in a job; a damaged one as far as possible. Its decoders run in a separate process."""
-        shard = self._open_file(progress, request_log, partial=not self.inside)
+        shard = self._open_file(progress, request_log)
         if self.inside:
             shard = open_inside(shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True)
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
@@ -152,47 +151,28 @@ class OpenRequest:
                 len(shard.members)
         return shard
 
-    def _open_file(self, progress: Progress, request_log: RequestLog | None, *, partial: bool) -> Shard:
+    def _open_file(self, progress: Progress, request_log: RequestLog | None) -> Shard:
         where = self._patched(request_log) if self.sandbox else self.uri
         try:
-            return shardcore.open(
-                where,
-                format=self.format,
-                isolated=True,
-                partial=partial,
-                progress=progress,
-                remote=self.remote,
-                tape=request_log,
-                **self.options,
-            )
+            return shardcore.open(where, partial=not self.inside, tape=request_log, **self._how(progress))
         except BaseException:
             if isinstance(where, Source):
                 where.close()
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them.
-
-        Raises:
-            UsageError: The request is for content inside a file.
-        """
+        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them."""
         if self.inside:
             raise UsageError("cannot recover objects inside another file: extract this content and open that file")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
-            return salvage(
-                where,
-                folder,
-                format=self.format,
-                raw=raw,
-                progress=progress,
-                remote=self.remote,
-                isolated=True,
-                **self.options,
-            )
+            return salvage(where, folder, raw=raw, **self._how(progress))
         finally:
             if isinstance(where, PatchedSource):
                 where.close()
+
+    def _how(self, progress: Progress) -> dict[str, Any]:
+        return {"format": self.format, "remote": self.remote, "isolated": True, "progress": progress, **self.options}
 
     def _patched(self, request_log: RequestLog | None) -> PatchedSource:
         """Return the file with the changes applied in memory; the caller closes it."""

@@ -1,13 +1,16 @@
-"""Selection of bytes, node and object, and its history. No Qt here."""
+"""Selection of bytes, node and object with its history, and the highlights of a lookup step. No Qt here."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from shardcore import Node, ObjectRef, Shard, ShardError, Span
+from shardcore import Node, ObjectRef, Shard, ShardError, Span, Step, Trace
 from shardcore.model.node import named, nearest_row
 from shardcore.model.span import SourceName
-from shardscope.session.error_messages import error_text
+from shardcore.operations.cold_cost import ColdTrace
+from shardcore.operations.references import References
+from shardscope.session.display_text import error_text
 
 MOST = 200
 
@@ -22,7 +25,6 @@ class Selection:
     Attributes:
         span: The bytes; None if the file, or a row without bytes, is selected.
         path: Nodes from the source to the smallest one that holds all bytes; empty until it is resolved.
-        complete: Whether it is resolved.
         origin: The selecting view, so that it recognises its own selection.
     """
 
@@ -147,3 +149,87 @@ def _near(last: Selection, chosen: Selection) -> bool:
         return last.row == chosen.row
     same_source = last.span.source == chosen.span.source
     return same_source and abs(last.span.start - chosen.span.start) <= NEAR
+
+
+# --- highlights and arrows ---
+
+MAX_HIGHLIGHTS = 60
+"""Maximum number of highlighted ranges; a step with more ranges shows the first ones."""
+
+MOST_ARROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """Highlighted bytes; `hollow` marks inputs of a computed step, which an earlier step has read."""
+
+    number: int
+    span: Span
+    hollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    start: Span
+    stop: Span
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceQuery:
+    span: Span
+    references: References | None = None
+    error: BaseException | None = None
+
+    @property
+    def arrows(self) -> tuple[Arrow, ...]:
+        found = self.references.found if self.references is not None else ()
+        return tuple(Arrow(reference.span, reference.target, reference.why) for reference in found[:MOST_ARROWS])
+
+
+def highlights_of(step: Step) -> tuple[Highlight, ...]:
+    spans = step.inputs if step.computed else step.spans
+    return tuple(Highlight(number, span, step.computed) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1))
+
+
+def highlights_in(highlights: Sequence[Highlight], source: str) -> tuple[Highlight, ...]:
+    return tuple(highlight for highlight in highlights if highlight.span.source == source)
+
+
+def arrows_in(arrows: Sequence[Arrow], source: str) -> tuple[Arrow, ...]:
+    return tuple(arrow for arrow in arrows if arrow.start.source == source == arrow.stop.source)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWalk:
+    """Lookup and its current step.
+
+    Attributes:
+        step: Index of the current step; -1 before the first.
+        begins: If the requested key was not found: the only stored key that begins with it, or empty.
+    """
+
+    key: str = ""
+    trace: Trace | None = None
+    error: BaseException | None = None
+    step: int = -1
+    cold: ColdTrace | None = None
+    cold_error: BaseException | None = None
+    begins: str = ""
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace.steps) if self.trace is not None else 0
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.key) and self.trace is None and self.error is None
+
+    @property
+    def highlights(self) -> tuple[Highlight, ...]:
+        return highlights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
+
+    @property
+    def span(self) -> Span | None:
+        spans = self.trace.steps[self.step].spans if self.trace is not None and self.step >= 0 else ()
+        return next((span for span in spans if span.size), spans[0] if spans else None)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Node, Span
-from shardscope.session.documents import Document, Documents
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
+from shardscope.session.documents import Documents
 from shardscope.session.selection import Selection, resolve
 
 LATE_MILLISECONDS = 150
@@ -16,10 +16,7 @@ LATE_MILLISECONDS = 150
 
 
 class Selector(QObject):
-    """Selects bytes, nodes and objects of the current document, and goes back and forward.
-
-    The selection of the document changes at once; `changed` follows when it is resolved.
-    """
+    """The selection of the document changes at once; `changed` follows when it is resolved."""
 
     changed = Signal(object)
     """Carries the complete `Selection`; an incomplete one if resolving it takes longer than 150 ms, and on closing."""
@@ -30,19 +27,14 @@ class Selector(QObject):
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
         self._documents = documents
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(LATE_MILLISECONDS)
-        self._late.timeout.connect(lambda: self.changed.emit(self._document.selection))
+        self._ways = (False, False)
+        self._late = QTimer(self, singleShot=True, interval=LATE_MILLISECONDS)
+        self._late.timeout.connect(lambda: self.changed.emit(self._documents.current.selection))
         documents.arrived.connect(self._arrive)
         documents.closed.connect(self._closed)
 
-    @property
-    def _document(self) -> Document:
-        return self._documents.current
-
     def _arrive(self, select: Span | None) -> None:
-        shard = self._document.shard
+        shard = self._documents.current.shard
         assert shard is not None
         span = select or (shard.damage.span if shard.damage is not None else None)
         if span is None:
@@ -55,14 +47,13 @@ class Selector(QObject):
         self.select_span(span, self)
 
     def _closed(self) -> None:
-        self.history_changed.emit()
+        self._note_ways()
         # Hidden panels must not be shown a selection of the closed file.
-        self._announce(self._document.selection)
+        self._announce(self._documents.current.selection)
 
     def announce(self) -> None:
-        """Announce the selection of a document that is shown again."""
-        self.history_changed.emit()
-        document = self._document
+        self._note_ways()
+        document = self._documents.current
         document.selection = chosen = replace(document.selection, origin=self)
         if chosen.complete:
             self.changed.emit(chosen)
@@ -76,7 +67,7 @@ class Selector(QObject):
         self._select(Selection(span, origin=origin), remember)
 
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
-        listing = self._document.listing
+        listing = self._documents.current.listing
         if row >= 0 and (listing is None or row < len(listing)):
             self._select(Selection(None, row, origin=origin), remember)
 
@@ -97,20 +88,20 @@ class Selector(QObject):
 
     @property
     def can_go_back(self) -> bool:
-        return self._document.history.can_go(-1)
+        return self._documents.current.history.can_go(-1)
 
     @property
     def can_go_forward(self) -> bool:
-        return self._document.history.can_go(1)
+        return self._documents.current.history.can_go(1)
 
     def _travel(self, step: int) -> None:
-        history = self._document.history
+        history = self._documents.current.history
         if history.can_go(step):
             place = history.go(step)
             self._select(replace(place, complete=place.is_file, origin=self), remember=False)
 
     def _select(self, chosen: Selection, remember: bool) -> None:
-        document = self._document
+        document = self._documents.current
         if document.shard is None:
             return
         self._set(chosen)
@@ -118,15 +109,21 @@ class Selector(QObject):
             document.history.add(chosen)
         else:
             document.history.leave(chosen)
-        self.history_changed.emit()
+        self._note_ways()
         if chosen.complete:
             self._announce(chosen)
         else:
             self.begun.emit(chosen)
             self._resolve()
 
+    def _note_ways(self) -> None:
+        ways = self.can_go_back, self.can_go_forward
+        if ways != self._ways:
+            self._ways = ways
+            self.history_changed.emit()
+
     def _set(self, chosen: Selection) -> None:
-        document = self._document
+        document = self._documents.current
         document.selection = chosen
         if (span := chosen.span) is not None:
             document.caret = Span(span.source, span.start, span.start)
@@ -139,15 +136,15 @@ class Selector(QObject):
 
     def resolve_again(self) -> None:
         """Resolve the selection again, since the index or typed bytes give other nodes."""
-        chosen = self._document.selection
+        chosen = self._documents.current.selection
         if not chosen.is_file:
             # The row is derived from the bytes, which stay selected.
             row = None if chosen.span is not None and chosen.span.size else chosen.row
-            self._document.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
+            self._documents.current.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
             self._resolve()
 
     def _resolve(self) -> None:
-        document = self._document
+        document = self._documents.current
         chosen = document.selection
 
         def take(found: Selection) -> None:

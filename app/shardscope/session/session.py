@@ -11,8 +11,7 @@ from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.shards.inner_source import source_inside
 from shardscope.session.documents import Document, Documents, IndexState, OpenFailure
-from shardscope.session.fetch_cost import verifying
-from shardscope.session.index import DocumentIndex
+from shardscope.session.index import DocumentIndex, verifying
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.lookup import Lookup, References
 from shardscope.session.notes import SessionNotes
@@ -25,8 +24,6 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
 class Verification(QObject):
-    """Verification of the current document, and its report."""
-
     changed = Signal(object)
     """Carries the `Report`, or None."""
     running_changed = Signal(object)
@@ -91,11 +88,7 @@ class Verification(QObject):
 
 
 class Session(QObject):
-    """State of a window. Lives on the GUI thread; all reading is done by jobs.
-
-    What most panels use is here, under the names of the parts it belongs to: `documents` (open files and jobs on the
-    current one) and `selector`. The other parts: `index`, `lookup`, `references`, `verification`, `notes`, `watch`.
-    """
+    """State of a window, on the GUI thread; all reading is done by jobs. What most panels use of its parts is here."""
 
     typed_changed = Signal()
     """The shard with typed bytes, which jobs read, has changed."""
@@ -166,7 +159,6 @@ class Session(QObject):
             self.selector.resolve_again()
 
     def _announce(self) -> None:
-        """Announce what is known of a document that is shown again."""
         self.index.announce()
         self.watch.announce()
         self.verification.announce()

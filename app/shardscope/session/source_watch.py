@@ -11,7 +11,6 @@ from shiboken6 import delete
 from shardcore import Cancelled, ShardError, Source, SourceError
 from shardcore.errors import source_lost
 from shardcore.shards.inner_source import InnerSource
-from shardscope.session.debounce import Debounce
 from shardscope.session.documents import Documents
 from shardscope.session.jobs import JobPriority
 
@@ -31,11 +30,10 @@ class SourceWatch(QObject):
         super().__init__(parent)
         self._uri = ""
         self._files: QFileSystemWatcher | None = None
-        self._soon = Debounce(self, self._emit_due, SOON_MILLISECONDS)
-        self._rarely = QTimer(self)
-        self._rarely.setTimerType(Qt.TimerType.VeryCoarseTimer)
-        self._rarely.setInterval(RARELY_MILLISECONDS)
-        self._rarely.timeout.connect(self._emit_due)
+        self._soon = QTimer(self, interval=SOON_MILLISECONDS, singleShot=True)
+        self._rarely = QTimer(self, interval=RARELY_MILLISECONDS, timerType=Qt.TimerType.VeryCoarseTimer)
+        for timer in (self._soon, self._rarely):
+            timer.timeout.connect(self._emit_due)
         application = QGuiApplication.instance()
         if isinstance(application, QGuiApplication):
             application.applicationStateChanged.connect(self._state_changed)
@@ -50,7 +48,7 @@ class SourceWatch(QObject):
             return
         self._uri = source.uri
         self._files = QFileSystemWatcher([self._uri])
-        self._files.fileChanged.connect(self._soon.again)
+        self._files.fileChanged.connect(lambda _: self._soon.start())
         if QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive:
             self._rarely.start()
 

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QStatusBar, QT
 from shardcore import Depth
 from shardcore.model.text import plural, shown
 from shardcore.teaching import resource_paths
-from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip
 

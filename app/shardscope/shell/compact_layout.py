@@ -10,12 +10,12 @@ from shardcore.teaching.lessons.answers import AnswerVerdict
 from shardcore.teaching.lessons.lesson import Answer
 from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import grouped
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
 

@@ -32,7 +32,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import DataSet, Shard
 from shardscope.learning.drawings.drawing_request import LEAST_WIDTH
-from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 from shardscope.shell.bars import close_button
 from shardscope.shell.keyboard import press_focused
@@ -42,6 +41,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.places import KeySpaceCards
 from shardscope.widgets import fonts
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.layouts import lay
 
 W = TypeVar("W", bound=QWidget)

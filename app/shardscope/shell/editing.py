@@ -15,8 +15,7 @@ from shardcore.model.text import plural, short
 from shardcore.writing.journal import Journal
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.byte_marks import Proposed
-from shardscope.session.display_text import offset_words
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text, offset_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.bars import StatusLine

@@ -18,7 +18,6 @@ from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching.lessons.lesson_step import is_fresh
-from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
@@ -28,6 +27,7 @@ from shardscope.session.session import Session
 from shardscope.shell.bars import close_button, fix_bar
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32

@@ -31,14 +31,14 @@ from shardscope.learning.drawings.drawing_request import DrawingRequest
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.parts import boxed, made
 from shardscope.session.byte_pages import PageCache
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
-from shardscope.session.highlights import Highlight
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, alive
+from shardscope.session.selection import Highlight
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts, playback, theme
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.plain_text import without_resources
 
 DARK_ROOM = "dark-room"

@@ -32,8 +32,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Remedy
 from shardcore.model.text import plural, shown, shown_lines
-from shardscope.session.display_text import cut_middle
-from shardscope.session.error_messages import ACTIONS
+from shardscope.session.display_text import ACTIONS, cut_middle
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session

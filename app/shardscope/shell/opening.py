@@ -30,8 +30,7 @@ from shardcore.sources.remote.address import is_address
 from shardcore.teaching import resource_paths
 from shardcore.teaching.lessons.lesson_step import is_fresh
 from shardscope.session.connections import LoginKind, login_kind_of
-from shardscope.session.display_text import cut_middle, grouped, sentence, short_name
-from shardscope.session.error_messages import ACTIONS, error_text, failure
+from shardscope.session.display_text import ACTIONS, cut_middle, error_text, failure, grouped, sentence, short_name
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session

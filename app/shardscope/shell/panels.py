@@ -15,7 +15,7 @@ from shardscope.learning.charts.panel import Charts
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.highlights import ReferenceQuery
+from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import Session
 from shardscope.shell.docks import Area, Panel, PanelDocks
 from shardscope.views.activity import Transfers

@@ -14,9 +14,9 @@ from shardcore.operations.recover import Salvage
 from shardcore.shards.salvage import Condition
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.error_messages import failure
-from shardscope.session.lookup_steps import TraceWalk
+from shardscope.session.display_text import failure
 from shardscope.session.open_request import OpenRequest
+from shardscope.session.selection import TraceWalk
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone, question
 from shardscope.tasks.edit.actions import EditChip

@@ -23,7 +23,6 @@ from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.help_pages import GLOSSARY
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
@@ -32,6 +31,7 @@ from shardscope.shell.notices import Notices
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
+from shardscope.widgets.deferred_signals import Debounce
 
 SOON_MILLISECONDS = 100
 """Delay in milliseconds, so that several writes by an editor count as one change."""

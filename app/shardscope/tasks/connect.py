@@ -35,8 +35,8 @@ from shardscope.session.connections import (
     in_store,
     login_kind_of,
 )
-from shardscope.session.error_messages import error_text
-from shardscope.session.fetch_cost import CostlyRead
+from shardscope.session.display_text import error_text
+from shardscope.session.documents import CostlyRead
 from shardscope.session.jobs import Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session

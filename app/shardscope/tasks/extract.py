@@ -14,8 +14,7 @@ from shardcore.errors import source_lost
 from shardcore.model.options import Option, OptionType
 from shardcore.model.text import plural, shown, size_text
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
-from shardscope.session.display_text import cut_middle
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import cut_middle, error_text
 from shardscope.session.extraction import (
     ExtractionOutcome,
     ExtractionPreview,
@@ -24,9 +23,9 @@ from shardscope.session.extraction import (
     preview_extraction,
     write,
 )
-from shardscope.session.fetch_cost import whole
+from shardscope.session.index import whole
 from shardscope.session.jobs import Job, JobPriority, JobState
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.form import ChoiceField, FieldForm, FlagField, TwoWayField, side_button

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialogButtonBox, QLayout, QLineEdit, QMenu, QTabl
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.text import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span

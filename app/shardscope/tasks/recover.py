@@ -22,8 +22,7 @@ from shardcore.model.text import plural, shown, shown_lines, size_text
 from shardcore.operations.description import Recover
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.display_text import cut_middle, grouped
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import cut_middle, error_text, grouped
 from shardscope.session.jobs import Job, Pool
 from shardscope.session.session import Session
 from shardscope.tasks.form import switch

@@ -22,11 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.session import Session
 from shardscope.widgets import fonts
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import plain_label

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import RequestLog
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

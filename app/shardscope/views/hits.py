@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from shardcore import Shard, ShardError
 from shardcore.model.text import plural
-from shardscope.session.debounce import Debounce
+from shardscope.session.byte_marks import HitList
 from shardscope.session.display_text import cut_middle, offset_words
-from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu

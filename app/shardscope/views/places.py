@@ -51,7 +51,7 @@ from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.teaching import resource_paths
 from shardscope.session.connections import login_text
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import file_of, listed_members, name_of
 from shardscope.session.selection import Selection

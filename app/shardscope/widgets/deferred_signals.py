@@ -1,11 +1,11 @@
-"""Signals for panels, which follow them only while they are visible."""
+"""Signals delivered later: while a widget is visible, or once after a burst."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QTimer, SignalInstance
 from PySide6.QtWidgets import QWidget
 
 
@@ -22,7 +22,6 @@ class WhileVisible(QObject):
         self._widget, self._slot, self._own = widget, slot, own
         self._missed: tuple[Any, ...] | None = None
         signal.connect(self._emitted)
-        widget.installEventFilter(self)
 
     def _emitted(self, *arguments: Any) -> None:
         if not self._own and arguments and getattr(arguments[0], "origin", None) is self._widget:
@@ -30,10 +29,25 @@ class WhileVisible(QObject):
         elif self._widget.isVisible():
             self._slot(*arguments)
         else:
+            if self._missed is None:
+                self._widget.installEventFilter(self)
             self._missed = arguments
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if self._missed is not None and event.type() == QEvent.Type.Show:
+        if event.type() == QEvent.Type.Show:
+            self._widget.removeEventFilter(self)
             missed, self._missed = self._missed, None
-            self._slot(*missed)
+            if missed is not None:
+                self._slot(*missed)
         return False
+
+
+class Debounce(QTimer):
+    """Single-shot timer. Connect signals to `again`: `start` would take their argument as the interval."""
+
+    def __init__(self, parent: QObject, call: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> None:
+        super().__init__(parent, singleShot=True, interval=milliseconds)
+        self.timeout.connect(call)
+
+    def again(self, *_: object) -> None:
+        self.start()

@@ -32,8 +32,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.text import shown
-from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.plain_text import tip

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
-from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
+from shardscope.widgets.deferred_signals import Debounce
 
 
 class Reports:
@@ -142,12 +142,13 @@ def test_waiting_jobs_are_cancelled_before_they_run(qtbot: QtBot) -> None:
 
 
 def test_closing_waits_for_the_last_reader(qtbot: QtBot, jobs: Jobs) -> None:
-    """`cancel_all` cancels all but lasting jobs, and calls back when the last of the old ones has ended."""
+    """`cancel_all` cancels all but lasting jobs; `call_after` calls when the last of the old ones has ended."""
     gate = threading.Event()
     ended: list[str] = []
     lasting = jobs.submit(hold(gate), lasting=True)
     short = jobs.submit(hold(threading.Event()))
-    jobs.cancel_all(then=lambda: ended.append("closed"))
+    jobs.cancel_all()
+    jobs.call_after(lambda: ended.append("closed"))
     qtbot.waitUntil(lambda: short.state is JobState.CANCELLED and jobs.reported == 1)
     newer = jobs.submit(lambda _: "next shard")
     qtbot.waitUntil(lambda: newer.state is JobState.DONE and jobs.reported == 2)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import shardcore
 from shardcore import Cancelled, Objects, Shard, State, UsageError
 from shardscope.session.object_filter import find_file
-from shardscope.session.object_rows import View, rows_of
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges, View, rows_of
 
 
 @pytest.fixture
@@ -175,6 +174,15 @@ def test_sizes(deleted: Shard, text: str, low: int, high: int) -> None:
     expected = sorted(size for size in everything if low <= size <= high and size >= 0)
     assert sizes(deleted, text) == expected
     assert expected
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"), [("row:3", [3]), ("row:2..4", [2, 3, 4]), ("row:..1", [0, 1]), ("row:<2", [0, 1])]
+)
+def test_rows_by_number(deleted: Shard, text: str, rows: list[int]) -> None:
+    assert rows_of(deleted, View(text)).tolist() == rows
+    with pytest.raises(UsageError, match="invalid rows"):
+        rows_of(deleted, View("row:x"))
 
 
 def test_states_and_keys_together(deleted: Shard) -> None:

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import RemoteOptions
 from shardcore.teaching.resource_paths import resources
-from shardscope.session.copy_bytes import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.session.display_text import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session

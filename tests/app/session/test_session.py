@@ -96,6 +96,17 @@ def test_back_and_forward(opened: Session, qtbot: QtBot) -> None:
     assert not opened.selector.can_go_forward
 
 
+def test_the_history_is_announced_when_it_changes(opened: Session, qtbot: QtBot) -> None:
+    seen: list[bool] = []
+    opened.selector.history_changed.connect(lambda: seen.append(opened.selector.can_go_back))
+    for start in (0, 3000, 5000):
+        opened.select_span(Span("", start, start + 1))
+    assert seen == [True]
+    opened.selector.back()
+    opened.selector.back()
+    assert seen == [True, True, False]
+
+
 def test_a_selection_is_announced_once(opened: Session, qtbot: QtBot) -> None:
     """When it is resolved; of several in a row, only the last one."""
     qtbot.waitUntil(lambda: not opened.jobs.open_jobs)

@@ -14,8 +14,9 @@ import shardcore
 from shardcore import Depth, Remedy, RemoteOptions, SourceError, Span
 from shardcore.sources.base import ReadPriority as Soon
 from shardcore.sources.base import priority
+from shardscope.session.documents import CostlyRead
 from shardscope.session.extraction import ExtractionRequest
-from shardscope.session.fetch_cost import CostlyRead, verifying, whole
+from shardscope.session.index import verifying, whole
 from shardscope.session.jobs import JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState

@@ -16,7 +16,7 @@ from shardscope.learning.charts.chart_pages import ChartKind
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.fetch_cost import CostlyRead
+from shardscope.session.documents import CostlyRead
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow

@@ -22,7 +22,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Node, Remedy, ShardError, Span
 from shardcore.teaching import resource_paths
-from shardscope.session.error_messages import ADVICE, error_text
+from shardscope.session.display_text import ADVICE, error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow

@@ -15,7 +15,7 @@ import shardcore
 from shardcore import Depth, RemoteOptions, State
 from shardcore.sources.remote import session as remote
 from shardscope.learning.charts.chart_pages import ChartData, ChartPages
-from shardscope.session.error_messages import ACTIONS
+from shardscope.session.display_text import ACTIONS
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore.operations.extraction import Conflict
 from shardscope.session.extraction import ExtractionRequest
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.shell.notices import ExtractionNotices, Notices, NoticeTone
 from shardscope.startup.settings import Settings

@@ -37,12 +37,11 @@ from shardcore.teaching.charts import (
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.plot import Plot
 from shardscope.learning.parts import boxed, made
-from shardscope.session.debounce import Debounce
-from shardscope.session.display_text import grouped
-from shardscope.session.error_messages import error_text
-from shardscope.session.fetch_cost import whole
+from shardscope.session.display_text import error_text, grouped
+from shardscope.session.index import whole
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.wrap_text import WrapText
 

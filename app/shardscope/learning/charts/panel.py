@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
+from shardscope.widgets.deferred_signals import Debounce
 
 
 class Charts(QWidget):

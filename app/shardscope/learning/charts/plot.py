@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
 from shardcore.teaching.charts import AxisScale, Chart
-from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import SMALL, sized
 
 TICK_SPACE = 62

@@ -35,7 +35,7 @@ from shardscope.learning.drawings.paint import Fonts, colours_of, paint_picture
 from shardscope.learning.drawings.stage_player import PlaybackBar
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.parts import boxed, made
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session

@@ -41,7 +41,7 @@ from shardscope.learning.lessons.markdown_paragraph import Prose
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.question_box import QuestionBox
 from shardscope.learning.parts import boxed, made
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import JobPriority, Pool, alive
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

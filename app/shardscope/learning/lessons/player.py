@@ -20,11 +20,10 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.lesson_list import sample_key
 from shardcore.teaching.lessons.lesson_step import LessonStage, StepTarget, fresh_key, is_fresh, make_fresh, staged
 from shardcore.teaching.lessons.placeholders import NotHereError
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.selection import Selection
+from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import OpenFailure, Session
 from shardscope.startup.settings import Settings
 

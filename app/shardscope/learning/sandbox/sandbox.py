@@ -25,12 +25,12 @@ from shardcore.sources.patched_source import (
 )
 from shardcore.teaching.change_impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
+from shardscope.session.byte_marks import SandboxChanges
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import listed_members
-from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.session import OpenFailure, Session
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.plain_text import tip
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")

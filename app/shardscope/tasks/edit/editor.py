@@ -30,11 +30,10 @@ from shardcore.sources.patched_source import Change
 from shardcore.writing.declaration import EditSubject, Verb
 from shardcore.writing.journal import Journal
 from shardscope.session.byte_marks import Proposed
-from shardscope.session.display_text import cut_end, cut_middle, range_words
-from shardscope.session.error_messages import failure
+from shardscope.session.display_text import cut_end, cut_middle, failure, range_words
 from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_preview import (
     ChangeRow,

@@ -11,11 +11,11 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError
 from shardcore.sources.patched_source import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.byte_marks import Proposed, ProposedRange
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.tasks.edit.edit_switch import EditSwitch
+from shardscope.widgets.deferred_signals import Debounce
 
 SOON_MILLISECONDS = 300
 """Pause in typing, in milliseconds, after which the views read the typed bytes."""

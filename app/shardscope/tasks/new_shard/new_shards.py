@@ -27,7 +27,7 @@ from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of, writes_of
 from shardcore.writing.declaration import KeyRule, Writes
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session

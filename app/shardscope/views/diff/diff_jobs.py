@@ -18,7 +18,7 @@ from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
 from shardcore.operations.diff_columns import columns_at
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 

@@ -17,9 +17,7 @@ from shardcore.model.node import nearest_row
 from shardcore.model.span import SourceName
 from shardcore.model.text import plural, shown
 from shardscope.session.byte_marks import section_at
-from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
-from shardscope.session.display_text import cut_middle
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import CopyAs, TooMuchToCopy, check_size, copied, cut_middle, error_text
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
 from shardscope.views.hex.address_bar import AddressBar

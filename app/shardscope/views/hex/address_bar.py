@@ -17,7 +17,7 @@ from shardcore.model.text import shown
 from shardcore.operations.offset_expression import GotoError, GotoNames, evaluate
 from shardscope.session.byte_marks import section_at
 from shardscope.session.display_text import cut_middle, offset_words
-from shardscope.session.lookup_steps import LEAST_PREFIX
+from shardscope.session.lookup import LEAST_PREFIX
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.plain_text import tip

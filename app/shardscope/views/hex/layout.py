@@ -20,8 +20,7 @@ from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, find_in
 from shardscope.session.byte_marks import Proposed, sections_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState, Readable
-from shardscope.session.copy_bytes import GROUP
-from shardscope.session.display_text import offset_words
+from shardscope.session.display_text import GROUP, offset_words
 from shardscope.session.jobs import Job
 
 MAX_WIDTH = 1024

@@ -30,11 +30,10 @@ from shardcore import Finding, Section, Severity, Span
 from shardcore.model.span import union
 from shardcore.model.text import shown, size_text, without_marks
 from shardcore.operations.notes import Note
-from shardscope.session.byte_marks import Marks, sections_in
+from shardscope.session.byte_marks import Marks, notes_in, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.display_text import cut_end, grouped, offset_words, range_words, share_text
-from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
-from shardscope.session.notes import notes_in
+from shardscope.session.selection import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text

@@ -35,11 +35,10 @@ from PySide6.QtGui import (
 from shardcore import FieldRole, Section, Severity, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern
-from shardscope.session.byte_marks import Marks, Proposed, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, SandboxChanges, sections_in
 from shardscope.session.byte_pages import PageState
-from shardscope.session.copy_bytes import PRINTABLE
-from shardscope.session.highlights import Arrow, Highlight
-from shardscope.session.sandbox_changes import SandboxChanges
+from shardscope.session.display_text import PRINTABLE
+from shardscope.session.selection import Arrow, Highlight
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.layout import (
     PARTS,

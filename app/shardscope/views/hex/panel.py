@@ -16,11 +16,9 @@ from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import headline, short_name
-from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import JobPriority
-from shardscope.session.lookup_steps import TraceWalk
 from shardscope.session.open_request import listed_members
-from shardscope.session.selection import Selection
+from shardscope.session.selection import Selection, TraceWalk, highlights_in
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
 from shardscope.views.hex.address_bar import AddressBar, EntryContext

@@ -37,10 +37,9 @@ from shardcore.operations.search import (
     parse_text,
     search_contents,
 )
-from shardscope.session.display_text import cut_middle, offset_words
-from shardscope.session.error_messages import error_text
-from shardscope.session.fetch_cost import missing_of
-from shardscope.session.hit_list import HitList
+from shardscope.session.byte_marks import HitList
+from shardscope.session.display_text import cut_middle, error_text, offset_words
+from shardscope.session.index import missing_of
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.views.hex.overview import Overview

@@ -17,12 +17,9 @@ from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
-from shardscope.session.byte_marks import Marks, Proposed, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, SandboxChanges, notes_in, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
-from shardscope.session.debounce import Debounce
-from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
-from shardscope.session.notes import notes_in
-from shardscope.session.sandbox_changes import SandboxChanges
+from shardscope.session.selection import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.views.hex.layout import (
     AUTOMATIC,
     MAX_WIDTH,
@@ -42,6 +39,7 @@ from shardscope.views.hex.layout import (
 from shardscope.views.hex.painter import HexScene
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import Debounce
 
 MOST = 2000
 """Maximum number of hits marked on one screen."""

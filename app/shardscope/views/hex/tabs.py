@@ -15,13 +15,12 @@ from shardcore.model.drawing import STEP, Item, Sketch, StaticSketch
 from shardcore.model.span import SourceName
 from shardcore.model.text import ends_text, shown
 from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, DrawingRequest
-from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import cut_middle, numbers
 from shardscope.session.jobs import JobPriority
-from shardscope.session.lookup_steps import TraceWalk
-from shardscope.session.selection import Selection, main_span
+from shardscope.session.selection import Selection, TraceWalk, main_span
 from shardscope.session.session import Session
 from shardscope.views.hex.view import HexView
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 

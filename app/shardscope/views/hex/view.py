@@ -28,7 +28,7 @@ from shiboken6 import VoidPtr
 
 from shardcore import Node
 from shardscope.session.byte_pages import PageCache
-from shardscope.session.copy_bytes import as_seen
+from shardscope.session.display_text import as_seen
 from shardscope.views.hex.field_column import ROOM, FieldColumn
 from shardscope.views.hex.layout import HexPart, Range, cell_at_column, fold_text, hex_column
 from shardscope.views.hex.painter import HexPainter

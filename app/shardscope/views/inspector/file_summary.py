@@ -15,10 +15,9 @@ from shardcore.model.span import SourceName
 from shardcore.model.text import plural, size_text
 from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
-from shardscope.session.display_text import cut_middle, share_text
-from shardscope.session.error_messages import error_text
-from shardscope.session.fetch_cost import whole
-from shardscope.session.object_counts import MOST_COUNTED_FAR, count
+from shardscope.session.display_text import cut_middle, error_text, share_text
+from shardscope.session.index import whole
+from shardscope.session.object_rows import MOST_COUNTED_FAR, count
 from shardscope.session.open_request import listed_members
 from shardscope.session.session import Session
 from shardscope.views.inspector.details import detail_text

@@ -29,9 +29,9 @@ from shardcore.model.text import plural, without_marks
 from shardcore.operations.references import References
 from shardcore.shards.registry import format_of
 from shardcore.sources.base import Source
-from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import (
     cut_end,
+    error_text,
     grouped,
     headline,
     node_name,
@@ -39,9 +39,8 @@ from shardscope.session.display_text import (
     short_name,
     span_words,
 )
-from shardscope.session.error_messages import error_text
-from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
+from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import IndexState, Session
 from shardscope.views.inspector.details import (
     MOST,
@@ -55,7 +54,7 @@ from shardscope.views.inspector.details import (
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
 from shardscope.widgets.layouts import discard

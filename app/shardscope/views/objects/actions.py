@@ -15,9 +15,9 @@ from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
 from shardcore.model.text import key_text, plural
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract import ExtractTask

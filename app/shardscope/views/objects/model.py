@@ -14,11 +14,10 @@ from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.text import shown
-from shardscope.session.display_text import numbers
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text, numbers
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.object_filter import STATES
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 

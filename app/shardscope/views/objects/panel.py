@@ -13,19 +13,27 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizeP
 from shardcore import DataSet, NotAShard
 from shardcore.model.text import plural, size_text
 from shardcore.sources.remote.address import is_address
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.lookup_steps import TraceWalk
-from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
 from shardscope.session.object_filter import FileMatch, SomeRows, find_file, place_of_key, toggled, wanted_names
-from shardscope.session.object_rows import NeedsAllRows, View, can_sort, rows_of
-from shardscope.session.selection import Selection
+from shardscope.session.object_rows import (
+    NeedsAllRows,
+    ObjectCounts,
+    SizeSum,
+    View,
+    add_up,
+    can_sort,
+    count,
+    countable,
+    rows_of,
+)
+from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.model import ObjectModel, place_in
 from shardscope.views.objects.table import ColumnVisibility, ObjectTable
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
 

@@ -39,13 +39,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTableView, QWidget
 
 from shardcore import State
-from shardscope.session.debounce import Debounce
-from shardscope.session.object_counts import ObjectCounts
-from shardscope.session.row_ranges import RowRanges
+from shardscope.session.object_rows import ObjectCounts, RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.model import STRUCK, LoadedPage, ObjectColumn, ObjectModel
 from shardscope.widgets import theme
+from shardscope.widgets.deferred_signals import Debounce
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table import ColumnFitter, ColumnWidth

@@ -36,17 +36,14 @@ from PySide6.QtWidgets import (
 
 from shardcore import LimitExceeded, ObjectRef, Shard, ShardError, SourceError, Span, Unsupported
 from shardcore.model.text import plural, size_text
-from shardscope.session.debounce import Debounce
-from shardscope.session.display_text import cut_middle, offset_words
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import cut_middle, error_text, offset_words
 from shardscope.session.jobs import Job
-from shardscope.session.lookup_steps import TraceWalk
-from shardscope.session.selection import Selection
+from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import Session
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview import ContentView, Preview, button, column, row, value_line, view_class
 from shardscope.widgets import theme
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label, tip

@@ -37,15 +37,14 @@ from shardcore.operations.content.geometry import (
     decode_level,
 )
 from shardcore.operations.content.renderer import Camera, Scene, Shaded, box_lines, coarse_scene, shade
-from shardscope.session.debounce import Debounce
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, Preview, choice, column, row, value_line
 from shardscope.views.preview.picture_view import ARROWS
 from shardscope.widgets import theme
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
 
 BUDGET = 0.016

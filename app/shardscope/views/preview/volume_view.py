@@ -13,9 +13,7 @@ from shardcore import Shard, Span
 from shardcore.model.chunk_grid import Chunk, ElementLocation, GridCell
 from shardcore.model.text import plural
 from shardcore.model.text import shown as plain
-from shardscope.session.debounce import Debounce
-from shardscope.session.display_text import offset_words, span_words
-from shardscope.session.error_messages import error_text
+from shardscope.session.display_text import error_text, offset_words, span_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -36,7 +34,7 @@ from shardscope.views.preview.volume_slice import (
     times,
 )
 from shardscope.widgets import theme
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import plain_label

@@ -37,17 +37,15 @@ from shardcore import Node, SectionRole, Shard, ShardError, Span
 from shardcore.model.details import explain_command, explain_line, node_json
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardcore.model.text import shown_lines
-from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import headline
-from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import JobPriority
-from shardscope.session.selection import Selection
+from shardscope.session.selection import Highlight, Selection
 from shardscope.session.session import Session
 from shardscope.views.structure.node_model import COLUMNS, LEFT, OFFSET, RIGHT, VALUE, Index, NodeModel
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag

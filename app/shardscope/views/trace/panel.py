@@ -34,16 +34,13 @@ from shardcore import State, Trace
 from shardcore.model.text import plural, shown
 from shardcore.operations.cold_cost import ColdTrace
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
-from shardscope.session.debounce import Debounce
-from shardscope.session.display_text import grouped, sentence
-from shardscope.session.error_messages import error_text
-from shardscope.session.lookup_steps import TraceWalk
-from shardscope.session.selection import Selection
+from shardscope.session.display_text import error_text, grouped, sentence
+from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import Session
 from shardscope.views.trace.step_card import Progress, Sign, StepCard, cold_text, cost_text
 from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import playback, theme
-from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import discard
 from shardscope.widgets.playback import offer_speeds

@@ -15,7 +15,7 @@ from shardcore.model.text import plural, said, shown, without_marks
 from shardcore.shards.trace import COMPUTED
 from shardcore.sources.cold_source import ColdCost
 from shardscope.session.display_text import LONGEST_NAME, grouped, numbers, span_words
-from shardscope.session.highlights import highlights_of
+from shardscope.session.selection import highlights_of
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.details_page import DetailRow, DetailsPage

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_text, search_contents
 from shardcore.teaching import resource_paths
-from shardscope.session.hit_list import HitList
+from shardscope.session.byte_marks import HitList
 from shardscope.session.session import Session
 from shardscope.views.findings import FindingsTable
 from shardscope.views.hits import HitsTable

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth, SectionRole, Span
 from shardcore.operations.offset_expression import GotoNames
 from shardscope.session.byte_pages import PAGE, PageState
-from shardscope.session.copy_bytes import CopyAs
+from shardscope.session.display_text import CopyAs
 from shardscope.session.session import Session
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.panel import HexPanel

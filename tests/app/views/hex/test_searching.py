@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import BytesSource, Span
 from shardcore.teaching import resource_paths
 from shardcore.testing import PatternSource
-from shardscope.session.hit_list import HitList
+from shardscope.session.byte_marks import HitList
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from tests.app.conftest import open_in

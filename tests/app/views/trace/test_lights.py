@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.operations.references import references_to
-from shardscope.session.highlights import Highlight
+from shardscope.session.selection import Highlight
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
