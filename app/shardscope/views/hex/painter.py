@@ -58,8 +58,7 @@ from shardscope.views.hex.layout import (
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.note_flag import paint_flag
-from shardscope.widgets.section_tints import UNDERLINED
-from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette
+from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, UNDERLINED, Palette
 
 _NO_BRUSH = Qt.BrushStyle.NoBrush
 

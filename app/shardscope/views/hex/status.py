@@ -38,7 +38,6 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.section_tints import UNDERLINED
 from shardscope.widgets.strip_paint import paint_ground
 
 # --- the path to the byte at the caret ---
@@ -298,7 +297,7 @@ class Legend(QWidget):
     def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
         fields = {field for _, field in on_screen}
         found = [LegendEntry(theme.SECTION_LETTERS[role], role.value, role) for role in dict.fromkeys(sections)]
-        for field in UNDERLINED:
+        for field in theme.UNDERLINED:
             if field in fields:
                 name = _NAMES.get(field, field.name.lower())
                 found.append(LegendEntry(theme.FIELD_LETTERS[field], name, field))
