@@ -110,7 +110,7 @@ class HexPanel(QWidget):
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
         self.state = self.view.state
-        self.overview = Overview(self.pages)
+        self.overview = Overview(self.state)
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
         self.naming = Naming(session, self.state)
@@ -251,7 +251,6 @@ class HexPanel(QWidget):
         self.pages.use(None)
         self.naming.forget()
         self.state.set_source("", 0)
-        self.overview.set_source("", 0)
         self._path_changed(())
         self.status.clear()
 
@@ -269,7 +268,6 @@ class HexPanel(QWidget):
         shown = self.tabs.known(state.name) or state.sources[0]
         self.tabs.show_source(shown)
         self._lay_bytes(shown)
-        self.overview.set_selection(self.state.selection.span)
 
     def _note_place(self) -> None:
         if (before := self.tabs.known(self.state.name)) is not None:
@@ -285,7 +283,6 @@ class HexPanel(QWidget):
                 stored.sections = shard.sections
                 if self.state.name == "":
                     self.state.set_sections(stored.sections)
-                    self.overview.set_sections(stored.sections)
             self.naming.learn()
 
     def show_source(self, name: str, select: Span | None = None) -> None:
@@ -317,12 +314,10 @@ class HexPanel(QWidget):
             self._lay_bytes(source, chosen=select is None)
         if select is not None:
             self.state.select(select)
-        self.overview.set_selection(self.state.selection.span)
         self._path_changed(())
 
     def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
         self.state.set_source(source.name, source.size, source.sections)
-        self.overview.set_source(source.name, source.size, source.sections)
         self._findings_changed(self._session.verification.report)
         self._notes_changed()
         if source.span is not None and chosen:
@@ -338,20 +333,16 @@ class HexPanel(QWidget):
     # --- marks ---
 
     def _findings_changed(self, report: Report | None) -> None:
-        findings = report.findings if report is not None else ()
-        self.state.set_findings(findings)
-        self.overview.set_findings(findings)
+        self.state.set_findings(report.findings if report is not None else ())
 
     def _notes_changed(self) -> None:
-        notes = self._session.notes.on(self.state.name)
-        self.state.set_notes(notes)
-        self.overview.set_notes(notes)
+        self.state.set_notes(self._session.notes.on(self.state.name))
 
     def _highlights_changed(self) -> None:
         """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
         highlights, arrows = self._session.lookup.highlights, self._session.lookup.arrows
         self.state.set_highlights(highlights, arrows)
-        self.overview.set_highlights(highlights, arrows)
+        self.overview.update()
         if not highlights or not highlights[0].hollow or self._session.selection.span is not None:
             return
         here = highlights_in(highlights, self.state.name)
@@ -364,7 +355,6 @@ class HexPanel(QWidget):
     def _notation_changed(self) -> None:
         self.state.fit_font()
         self.view.column.forget()
-        self.overview.set_sections(self.state.sections)
         self.status.clear()
         self._path_changed(self._path)
 
@@ -376,7 +366,6 @@ class HexPanel(QWidget):
 
     def _view_moved(self) -> None:
         state = self.state
-        self.overview.set_view(*state.visible_bytes)
         self.overview.set_fetched(self._fetched())
         fields = roles_in([state.cells_of(part.top, part.lines) for _, part in state.rows_on_screen.parts])
         self.legend.parts = state.sections
@@ -393,7 +382,6 @@ class HexPanel(QWidget):
     # --- the selection ---
 
     def _selected_here(self, selection: HexSelection) -> None:
-        self.overview.set_selection(selection.span)
         self._session.select_span(selection.span, self.view)
         self._refresh_status()
 
@@ -405,17 +393,13 @@ class HexPanel(QWidget):
             self.address.show_place(span.start if span is not None and span.source == state.name else None)
         if span is None:
             if selection.row is None and state.layout.size:
-                # The caret stays, without a selection.
-                caret = state.selection.caret
-                state.select(Span(state.name, caret, caret + 1), reveal=False)
-                self.overview.set_selection(Span(state.name, 0, 0))
+                state.deselect()
                 self._path_changed(())
             return
         if span.source != state.name or not self.tabs.sources:
             self.show_source(span.source, span)
         elif selection.origin is not self.view and span != state.selection.span:
             state.select(span)
-            self.overview.set_selection(state.selection.span)
         if selection.complete and span.source == state.name:
             self._path_changed(selection.path)
         else:

@@ -183,7 +183,8 @@ class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
     `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
-    `edits` is None for read-only files. `beside` is the width in pixels kept free right of the text.
+    `selected` is False while only the caret is shown. `edits` is None for read-only files. `beside` is the width in
+    pixels kept free right of the text.
     """
 
     read_only = Signal()
@@ -227,6 +228,7 @@ class HexState(QObject):
         self.frames: tuple[Range, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
+        self.selected = True
         self.zoom = 1.0
         self.folds = RowFolds(pages, self._edges, self._measured)
         self._opens = True
@@ -344,6 +346,7 @@ class HexState(QObject):
         self.name, self.sections = name, tuple(sections)
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
+        self.selected = True
         self.hover = self.record = None
         self.frames = ()
         self.folds.opened.clear()
@@ -492,6 +495,11 @@ class HexState(QObject):
             self.reveal(start)
         self._caret_changed()
 
+    def deselect(self) -> None:
+        """Keep the caret, without a selection."""
+        self.select(Span(self.name, self._caret, self._caret + 1), reveal=False)
+        self.selected = False
+
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
         self._half_at, self._opens = -1, opens
         self.part = part or self.part
@@ -527,6 +535,7 @@ class HexState(QObject):
             self._caret_changed(by_user=True)
 
     def _caret_changed(self, *, by_user: bool = False) -> None:
+        self.selected = True
         self.changed.emit()
         self.caret_changed.emit()
         if by_user:
