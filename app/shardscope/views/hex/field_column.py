@@ -14,10 +14,11 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Cancelled, Node, Span
 from shardcore.model.text import shown
+from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache, Readable
 from shardscope.session.display_text import cut_end, cut_middle, grouped_value, span_words
 from shardscope.session.jobs import Job
-from shardscope.views.hex.layout import HexGrid, Range, ScreenRows
+from shardscope.views.hex.layout import HexGrid, ScreenRows
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.theme import Palette
@@ -173,9 +174,6 @@ class FieldColumn(QObject):
     def most(self) -> float:
         """Width in pixels that suffices for nearly all rows; 0 if the column is off."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
-
-    def left(self, grid: HexGrid) -> float:
-        return grid.width
 
     def line(self, grid: HexGrid, row: int) -> FieldLine:
         if (kept := self._lines.get(row)) is not None:

@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
-from shardcore import Section, Severity
+from shardcore import Section, Severity, Span
 from shardcore.model.span import union
 from shardcore.model.text import shown, size_text, without_marks
 from shardscope.session.byte_marks import sections_in
@@ -68,7 +68,7 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """Carries the `Section` to select."""
+    """Carries the `Span` of the section to select."""
     scale_changed = Signal(object)
     """Carries whether the scale is schematic."""
     reported = Signal(object, bool)
@@ -253,10 +253,9 @@ class Overview(QWidget):
             painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
 
     def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        shades = {Severity.ERROR: colours.error, Severity.WARNING: colours.warning, Severity.NOTE: colours.note}
         painter.setPen(Qt.PenStyle.NoPen)
         for x, severity in self._mark_xs.items():
-            painter.setBrush(shades[severity])
+            painter.setBrush(getattr(colours, severity.value))
             tip = QPointF(x, strip.top() + 5)
             painter.drawPolygon([tip, QPointF(x - 4, strip.top() - 3), QPointF(x + 4, strip.top() - 3)])
 
@@ -385,7 +384,8 @@ class Overview(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
-        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(section))
+        span = Span(self._state.name, section.start, section.stop)
+        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(span))
         menu.addSeparator()
         menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
         menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))

@@ -32,10 +32,10 @@ from PySide6.QtGui import (
     QStaticText,
 )
 
-from shardcore import FieldRole, Section, Severity, Span
+from shardcore import FieldRole, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern
-from shardscope.session.byte_marks import Marks, Proposed, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, Range, sections_in
 from shardscope.session.byte_pages import PageState
 from shardscope.session.copy_bytes import PRINTABLE
 from shardscope.session.highlights import Arrow, Highlight
@@ -50,7 +50,6 @@ from shardscope.views.hex.layout import (
     CellState,
     HexGrid,
     HexPart,
-    Range,
     ScreenRows,
     fold_text,
     hits_inside,
@@ -156,7 +155,7 @@ class RowGlyphs:
         self._draw(painter, self._small, "letter", _LETTERS[cells.begins], cells.begins > 0)
 
     def offsets(self, painter: QPainter, cells: ByteCells) -> None:
-        layout, there = self._grid.layout, cells.there
+        layout, there = self._grid.layout, (cells.state != CellState.BLANK).any(axis=1)
         texts = [layout.offset_text(max(cells.first + row * layout.width, 0)) for row in range(len(there))]
         codes = np.frombuffer("".join(texts).encode(), np.uint8)
         shown = np.repeat(there, layout.digits) & (codes != ord(" "))
@@ -212,11 +211,6 @@ class _RowPainter:
         self._shades, self._selected = shade_tables(palette.name)
         self._hatched = [(SECTION_ROLES.index(role), palette.hatch(role)) for role in HATCHED]
         self._brushes: dict[int, QBrush] = {}
-        self._worst = {
-            Severity.ERROR: palette.error,
-            Severity.WARNING: palette.warning,
-            Severity.NOTE: palette.note,
-        }
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
         """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
@@ -398,7 +392,7 @@ class _RowPainter:
                     for edges in grid.edges.values():
                         left, right = edges[block.cell], edges[block.stop]
                         place = QRectF(left, grid.row_y(row + 1) - thick, right - left, thick)
-                        painter.fillRect(place, self._worst[mark.severity])
+                        painter.fillRect(place, getattr(self.palette, mark.severity.value))
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
         grid, layout, rows = self.grid, self.grid.layout, scene.rows
@@ -579,9 +573,6 @@ class HexPainter:
         self.canvas = RowCanvas()
         self._columns = [QStaticText(f"{cell:02x}"[-2:]) for cell in range(grid.layout.width)]
         self._thin, self._wide = grid.rounded(1), grid.rounded(2)
-
-    def forget(self) -> None:
-        self.canvas.forget()
 
     def paint(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
         grid = self.grid

@@ -14,6 +14,7 @@ from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Sh
 from shardcore.model.span import SourceName
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
+from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import headline, short_name
 from shardscope.session.highlights import highlights_in
@@ -24,7 +25,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
-from shardscope.views.hex.layout import Range, roles_in
+from shardscope.views.hex.layout import roles_in
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexSelection, HexState, frames_of
@@ -178,7 +179,7 @@ class HexPanel(QWidget):
             (self.view.header_menu_requested, self.actions_.open_header_menu),
             (self.view.field_chosen, session.select_span),
             (self.overview.jumped, self._jump),
-            (self.overview.section_chosen, self._select_section),
+            (self.overview.section_chosen, session.select_span),
             (self.overview.reported, session.say),
             (self.tabs.chosen, self._tab_chosen),
             (self.drawings.shown_changed, self._drawing_shown),
@@ -421,9 +422,6 @@ class HexPanel(QWidget):
     def _refresh_status(self) -> None:
         state = self.state
         self.status.show_selection(state.selection.span, state.layout.size, self._path, state.sections)
-
-    def _select_section(self, section: Section) -> None:
-        self._session.select_span(Span(self.state.name, section.start, section.stop))
 
     def _byte(self, offset: int) -> Span:
         return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))

@@ -17,7 +17,7 @@ from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
-from shardscope.session.byte_marks import Marks, Proposed, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, Range, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
@@ -30,7 +30,6 @@ from shardscope.views.hex.layout import (
     HexGrid,
     HexLayout,
     HexPart,
-    Range,
     RowFolds,
     RowRule,
     ScreenRows,
@@ -268,19 +267,16 @@ class HexState(QObject):
     @property
     def rows_on_screen(self) -> ScreenRows:
         rows = self._rows
-        return rows if rows is not None and rows.top == self._scroller.top else self._compute_rows()
-
-    def _compute_rows(self) -> ScreenRows:
-        rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
-        self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
-        self._found = None
+        if rows is None or rows.top != self._scroller.top:
+            rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
+            self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
+            self._found = None
         return rows
 
     @property
     def stretches(self) -> list[Range]:
         """Visible byte ranges; a fold counts with its first row only."""
-        if self._rows is None or self._rows.top != self._scroller.top:
-            self._compute_rows()
+        _ = self.rows_on_screen
         return self._stretches
 
     @property
@@ -292,10 +288,6 @@ class HexState(QObject):
     def _bytes_of(self, row: int, stop: int) -> Range:
         width, lead, size = self.layout.width, self.layout.lead, self.layout.size
         return max(row * width - lead, 0), min(stop * width - lead, size)
-
-    def _forget_rows(self) -> None:
-        self._rows = None
-        self.folds.forget()
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
         found, proposed = gather(self.layout, top, rows, self.pages, self.name, self.sections), self.shown_proposal
@@ -403,7 +395,7 @@ class HexState(QObject):
 
     def _look_otherwise(self) -> None:
         # Findings and notes split folds.
-        self._forget_rows()
+        self.folds.forget()
         self._resize_bars()
         self._request()
         self.looks_changed.emit()

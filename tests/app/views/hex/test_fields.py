@@ -54,7 +54,7 @@ def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Ses
 
     def click(x: float) -> None:
         y = grid.row_y(4) + grid.row / 2
-        place = QPoint(round(column.left(grid) + x), round(y))
+        place = QPoint(round(grid.width + x), round(y))
         qtbot.mouseClick(swh.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
     click(line.places[1].left + 3)
