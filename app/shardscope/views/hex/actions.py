@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, SignalInstance
+from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
@@ -37,7 +37,7 @@ LineForm = Callable[[str, Span, OpenedWith], str]
 """Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
-class HexActions:
+class HexActions(QObject):
     """Actions of the hex panel; those without a slot are connected by the window.
 
     `look_up` and `extract` are emitted with the key and the row of the selected object.
@@ -55,6 +55,7 @@ class HexActions:
         look_up: SignalInstance,
         extract: SignalInstance,
     ) -> None:
+        super().__init__(panel)
         self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
         self._look_up, self._extract = look_up, extract
         self._path: Sequence[Node] = ()
@@ -87,8 +88,8 @@ class HexActions:
         self.decoded = act(self.tr("Show &decoded bytes"), self.toggle_decoded, "Ctrl+D")
         self.inside = act(self.tr("Open &inside"), self._open_inside, "Ctrl+Shift+I")
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
-        self.copy_drawing = act(self.tr("Copy d&rawing"), drawings.copy)
-        self.save_drawing = act(self.tr("Save dra&wing…"), drawings.save)
+        self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
+        self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
         self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
         self.find = act(self.tr("&Find …"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
@@ -131,10 +132,6 @@ class HexActions:
     def copies(self) -> list[QAction]:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
-    def tr(self, text: str) -> str:
-        """Translate in the context that `lupdate` extracts by this class name."""
-        return QCoreApplication.translate("HexActions", text)
-
     def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys | None = None) -> QAction:
         action = QAction(text, self._panel)
         if keys is not None:
@@ -172,21 +169,15 @@ class HexActions:
 
     @property
     def _stored(self) -> Span | None:
-        return stored_span(self._state.name) if self._state.name else None
+        return stored_span(self._state.name)
 
     @property
     def _pointer(self) -> Span | None:
-        for node in reversed(self._path):
-            if node.target is not None:
-                return node.target
-        return None
+        return next((node.target for node in reversed(self._path) if node.target is not None), None)
 
     @property
     def _decoded(self) -> str:
-        for node in reversed(self._path):
-            if node.decoded:
-                return node.decoded
-        return ""
+        return next((node.decoded for node in reversed(self._path) if node.decoded), "")
 
     @property
     def _inner(self) -> int | SourceName | None:
@@ -277,16 +268,16 @@ class HexActions:
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
         menu = QMenu(self._panel)
         menu.addAction(self.copy)
-        menu.addMenu(_translate("Copy &as")).addActions(self.copies)
+        menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
         menu.addActions([self.copy_offset, self.paste, self.fill])
         menu.addSeparator()
         menu.addActions([self.select_field, self.select_record, self.select_section])
         menu.addActions([self.follow, self.references, self.decoded, self.inside, self.note])
         menu.addSeparator()
         for text, act in (
-            (_translate("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
-            (_translate("Look &up object"), lambda: self._look_up.emit(key)),
-            (_translate("E&xtract object…"), lambda: self._extract.emit(row)),
+            (self.tr("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
+            (self.tr("Look &up object"), lambda: self._look_up.emit(key)),
+            (self.tr("E&xtract object…"), lambda: self._extract.emit(row)),
         ):
             menu.addAction(text, act).setEnabled(row is not None and key is not None)
         menu.addSeparator()
@@ -296,10 +287,6 @@ class HexActions:
         menu.addSeparator()
         add_picture(menu, self._view, "bytes", self._session.say)
         _open(menu, place)
-
-
-def _translate(text: str) -> str:
-    return QCoreApplication.translate("HexMenu", text)
 
 
 def _open(menu: QMenu, place: QPoint) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
@@ -34,6 +33,7 @@ from shardscope.views.hex.tabs import DrawingPlace, OpenSource, SourceTabs, stor
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.layouts import lay
 
 LOW = 330
 """Height in pixels below which overview and legend are hidden."""
@@ -81,12 +81,6 @@ class Naming:
         except ShardError:
             return False
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class HexPanelState:
-    sources: tuple[OpenSource, ...]
-    name: str
 
 
 class HexPanel(QWidget):
@@ -147,24 +141,9 @@ class HexPanel(QWidget):
         self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.decoded_button.hide()
         self.search.hide()
-        about = QHBoxLayout(self._about)
-        about.setContentsMargins(0, 0, 0, 0)
-        about.setSpacing(10)
-        about.addWidget(self.breadcrumb, 1)
-        about.addWidget(self.decoded_button)
-        line = self._line = QHBoxLayout()
-        line.setContentsMargins(10, 2, 10, 0)
-        line.setSpacing(10)
-        line.addWidget(self.tabs)
-        line.addWidget(self._about, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(line)
-        column.addWidget(self.overview)
-        column.addWidget(self.search)
-        column.addWidget(self.drawings.splitter, 1)
-        column.addWidget(self.legend)
+        lay(QHBoxLayout(self._about), (self.breadcrumb, 1), self.decoded_button, spacing=10)
+        self._line = lay(QHBoxLayout(), self.tabs, (self._about, 1), margins=(10, 2, 10, 0), spacing=10)
+        lay(QVBoxLayout(self), self._line, self.overview, self.search, (self.drawings.splitter, 1), self.legend)
 
     def _connect(self) -> None:
         session, state = self._session, self.state
@@ -257,16 +236,17 @@ class HexPanel(QWidget):
 
     def view_state(self) -> object:
         self._note_place()
-        return HexPanelState(tuple(self.tabs.sources), self.state.name)
+        return tuple(self.tabs.sources), self.state.name
 
     def restore_view_state(self, state: object) -> None:
-        if not isinstance(state, HexPanelState) or not state.sources:
+        if not isinstance(state, tuple) or not state[0]:
             return
-        for source in state.sources:
+        sources, name = state
+        for source in sources:
             if (fresh := self.tabs.known(source.name)) is not None:
                 self.tabs.sources[self.tabs.sources.index(fresh)] = source
             self.tabs.show_source(source)
-        shown = self.tabs.known(state.name) or state.sources[0]
+        shown = self.tabs.known(name) or sources[0]
         self.tabs.show_source(shown)
         self._lay_bytes(shown)
 

@@ -47,6 +47,7 @@ from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 
 MOST = 20
 
@@ -156,12 +157,11 @@ class SearchBar(QWidget):
             tr("Decode the objects and find the next one that contains these bytes"),
             self.look_in_contents,
         )
-        row = QHBoxLayout()
-        row.setSpacing(5)
-        for widget in (
+        row = lay(
+            QHBoxLayout(),
             label,
             self.kind,
-            self.field,
+            (self.field, 1),
             self.earlier,
             button("↑", "searchPrevious", tr("Previous (Shift+Enter)"), partial(self.look, backward=True)),
             button("↓", "searchNext", tr("Next (Enter)"), self.look),
@@ -169,18 +169,11 @@ class SearchBar(QWidget):
             self.stop,
             self.progress,
             button("✕", "searchClose", tr("Close (Esc)"), self.close_bar),
-        ):
-            row.addWidget(widget)
-        row.setStretchFactor(self.field, 1)
+            spacing=5,
+        )
         # A line of fixed height, so that a message does not move the bytes.
-        line = QHBoxLayout()
-        line.addWidget(self.status, 1)
-        line.addWidget(self.contents)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 4, 10, 4)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addLayout(line)
+        line = lay(QHBoxLayout(), (self.status, 1), self.contents, spacing=6)
+        lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)

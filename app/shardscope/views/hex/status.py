@@ -36,6 +36,7 @@ from shardscope.session.display_text import (
 )
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.strip_paint import paint_ground
@@ -212,10 +213,7 @@ class HexStatus(QWidget):
         self._shown: tuple[Span, int, Sequence[Node], Sequence[Section]] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
-        row.setContentsMargins(4, 0, 0, 0)
-        row.setSpacing(18)
-        for label in (self.offset, self.length, self.value, self.whole):
-            row.addWidget(label, int(label is self.value))
+        lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
         label = Elided(greedy=greedy)

@@ -269,16 +269,12 @@ class DrawingPlace(QObject):
                 self._sketches, self._known = sketches, True
                 self._refresh()
 
-        def failed(_: BaseException) -> None:
-            # Drawings of steps can still be shown.
-            self._learning, self._known = False, True
-            self._refresh()
-
         self._learning = True
         self._session.ask(
             lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
             take,
-            failed=failed,
+            # Drawings of steps can still be shown.
+            failed=lambda _: take(self._sketches),
             key=("sketches", self),
             priority=JobPriority.SELECTED,
         )
@@ -367,12 +363,6 @@ class DrawingPlace(QObject):
             self.show()
             if self.panel is not None:
                 self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def copy(self) -> None:
-        self.made().copy.trigger()
-
-    def save(self) -> None:
-        self.made().save.trigger()
 
     def highlight(self, span: Span | None) -> None:
         if self.panel is not None and self.in_front:
