@@ -38,10 +38,7 @@ LineForm = Callable[[str, Span, OpenedWith], str]
 
 
 class HexActions(QObject):
-    """Actions of the hex panel; those without a slot are connected by the window.
-
-    `look_up` and `extract` are emitted with the key and the row of the selected object.
-    """
+    """Actions of the hex panel. The window connects those without a slot; `look_up` gets a key, `extract` a row."""
 
     def __init__(
         self,
@@ -58,7 +55,6 @@ class HexActions(QObject):
         super().__init__(panel)
         self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
         self._look_up, self._extract = look_up, extract
-        self._path: Sequence[Node] = ()
         state = self._state
         act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
@@ -132,11 +128,8 @@ class HexActions(QObject):
     def copies(self) -> list[QAction]:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
-    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys | None = None) -> QAction:
-        action = QAction(text, self._panel)
-        if keys is not None:
-            action.setShortcut(QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys = "") -> QAction:
+        action = QAction(text, self._panel, shortcut=QKeySequence(keys))
         if slot is not None:
             action.triggered.connect(lambda _=False: slot())
         self._panel.addAction(action)
@@ -156,8 +149,6 @@ class HexActions(QObject):
     # --- the field at the caret ---
 
     def set_path(self, path: Sequence[Node]) -> None:
-        """Enable what the path to the caret offers; with one record per row, fit the rows to its record."""
-        self._path = self._rows.path = path
         if path and self._rows.width.mode is RowMode.RECORD:
             self._rows.fit_record()
         stored = self._stored
@@ -173,15 +164,15 @@ class HexActions(QObject):
 
     @property
     def _pointer(self) -> Span | None:
-        return next((node.target for node in reversed(self._path) if node.target is not None), None)
+        return next((node.target for node in reversed(self._state.path) if node.target is not None), None)
 
     @property
     def _decoded(self) -> str:
-        return next((node.decoded for node in reversed(self._path) if node.decoded), "")
+        return next((node.decoded for node in reversed(self._state.path) if node.decoded), "")
 
     @property
     def _inner(self) -> int | SourceName | None:
-        if (row := nearest_row(self._path)) is not None:
+        if (row := nearest_row(self._state.path)) is not None:
             return row
         name = self._decoded or (self._state.name if self._stored is not None else "")
         return SourceName.parse(name) if name else None
@@ -212,7 +203,6 @@ class HexActions(QObject):
     # --- copying ---
 
     def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        """Copy the selected bytes; reads them in a job and refuses too many."""
         state, session = self._state, self._session
         span, rows = state.selection.span, state.layout
         if not span.size:
@@ -319,7 +309,6 @@ class RowWidth:
 
 
 CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
-"""Numbers of bytes per row in the menu, besides *record* and *other*."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
@@ -340,12 +329,9 @@ def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None
 
 
 class RowChoice(QObject):
-    """Bytes per row: automatic, a fixed number, or the size of the record at the caret; with their menu."""
-
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self._state = state
-        self.path: Sequence[Node] = ()
         self.width = RowWidth(RowMode.AUTO)
 
     def choose(self, width: RowWidth) -> None:
@@ -359,7 +345,7 @@ class RowChoice(QObject):
 
     def fill(self, menu: QMenu) -> None:
         rows = menu.addMenu(self.tr("Bytes per &row: {0}").format(self.width.text))
-        record = table_record_of(self.path, self._state.name)
+        record = table_record_of(self._state.path, self._state.name)
         for width in dict.fromkeys((*CHOICES, RowWidth(RowMode.RECORD), self.width)):
             text = width.text
             if width.mode is RowMode.RECORD and record is not None:
@@ -383,7 +369,7 @@ class RowChoice(QObject):
         return dialog
 
     def fit_record(self) -> None:
-        size, start = record_of(self.path, self._state.name) or (DEFAULT, 0)
+        size, start = record_of(self._state.path, self._state.name) or (DEFAULT, 0)
         rows = self._state.layout
         if rows.width != size or rows.column_of(start) != 0:
             self._state.set_row_width(size, start)

@@ -90,13 +90,9 @@ class FieldLine(NamedTuple):
 
 
 class FieldColumn(QObject):
-    """Loading, layout, painting and hit testing of the fields beside the bytes.
-
-    `wanted` is the user's choice, `shown` also requires space. Fields are loaded in jobs, in blocks of `STRETCH` bytes.
-    """
+    """Fields beside the bytes, loaded in jobs; `wanted` is the user's choice, `shown` also requires space."""
 
     changed = Signal()
-    """The texts of rows changed."""
 
     def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -543,10 +543,7 @@ class RowFolds:
         return folds
 
     def measure(self, rows: ScreenRows) -> bool:
-        """Measure, in a job, the first visible fold that reaches the end of its page; one fold at a time.
-
-        Return True if fields were loaded again, so that `rows` may be outdated.
-        """
+        """Measure the first visible fold that reaches the end of its page, in a job; True if `rows` is outdated."""
         outdated = self._version != self._pages.version and bool(self._measured)
         self._version = self._pages.version
         if outdated:

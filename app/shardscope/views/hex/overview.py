@@ -62,15 +62,12 @@ _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 class Overview(QWidget):
-    """Strip of the source that a `HexState` shows."""
-
     spoken_role = QAccessible.Role.Slider
 
     jumped = Signal(object)
     section_chosen = Signal(object)
     """Carries the `Span` of the section to select."""
-    scale_changed = Signal(object)
-    """Carries whether the scale is schematic."""
+    scale_changed = Signal(bool)
     reported = Signal(object, bool)
     """Carries a message for the status line, and whether it is an error."""
 
@@ -393,9 +390,7 @@ class Overview(QWidget):
         menu.addSeparator()
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):
-            action = QAction(text, choice)
-            action.setCheckable(True)
-            action.setChecked(self.schematic is schematic)
+            action = QAction(text, choice, checkable=True, checked=self.schematic is schematic)
             action.triggered.connect(lambda _=False, chosen=schematic: self.set_schematic(chosen))
             menu.addAction(action)
         menu.addSeparator()

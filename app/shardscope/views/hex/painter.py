@@ -1,7 +1,6 @@
 """Painting of the hex view from loaded pages: rows are cached as pictures, overlays are painted over them.
 
-Moving the caret, hovering and scrolling only repaint rows that appear or whose selection changes. The cost depends on
-the number of rows and fields on the screen, not on the size of the file.
+Only rows that appear or whose selection changes are painted again, at a cost independent of the size of the file.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ class HexScene:
 
     @property
     def records(self) -> tuple[Range, ...]:
-        """Return the records at the caret and under the pointer, whose roles have a background."""
         return (*self.frames[-1:], *([self.record] if self.record is not None else []))
 
 
@@ -102,7 +100,6 @@ class HexScene:
 Codes = NDArray[np.uint8]
 """ASCII codes of the characters of cells."""
 Mask = NDArray[np.bool_]
-"""Array with one boolean per cell."""
 
 _TOUCH = 0.01
 _NONE = np.bool_(False)

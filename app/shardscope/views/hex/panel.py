@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
@@ -27,7 +27,7 @@ from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.layout import roles_in
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.search_bar import SearchBar
-from shardscope.views.hex.state import HexSelection, HexState, frames_of
+from shardscope.views.hex.state import HexSelection, HexState
 from shardscope.views.hex.status import Breadcrumb, HexStatus, Legend
 from shardscope.views.hex.tabs import DrawingPlace, OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
@@ -84,13 +84,9 @@ class Naming:
 
 
 class HexPanel(QWidget):
-    """Central panel of the window.
-
-    The window sets `room`, the height without notices, so that a notice covers rows only.
-    """
+    """Central panel; the window sets `room`, the height without notices, so that a notice covers rows only."""
 
     full_width_changed = Signal()
-    """`full_width` may have changed."""
     look_up_wanted = Signal(object)
     """Carries the key to look up."""
     extract_wanted = Signal(object)
@@ -101,7 +97,6 @@ class HexPanel(QWidget):
         self.setObjectName("hexPanel")
         self._session = session
         self.room: Callable[[], int] = self.height
-        self._path: tuple[Node, ...] = ()
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
         self.state = self.view.state
@@ -320,7 +315,6 @@ class HexPanel(QWidget):
         self.state.set_notes(self._session.notes.on(self.state.name))
 
     def _highlights_changed(self) -> None:
-        """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
         highlights, arrows = self._session.lookup.highlights, self._session.lookup.arrows
         self.state.set_highlights(highlights, arrows)
         self.overview.update()
@@ -337,7 +331,7 @@ class HexPanel(QWidget):
         self.state.fit_font()
         self.view.column.forget()
         self.status.clear()
-        self._path_changed(self._path)
+        self._path_changed(self.state.path)
 
     def _drawing_shown(self, in_front: bool) -> None:
         drawn = self.drawings.panel if in_front else None
@@ -386,11 +380,10 @@ class HexPanel(QWidget):
         else:
             self._refresh_status()
 
-    def _path_changed(self, path: tuple[Node, ...]) -> None:
-        self._path = path
+    def _path_changed(self, path: Sequence[Node]) -> None:
         state = self.state
+        state.set_path(path)
         self.breadcrumb.set_path(file_title(self._session.shard, state.name, path), path)
-        state.set_frames(frames_of(path, state.name))
         self.actions_.set_path(path)
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
@@ -401,7 +394,7 @@ class HexPanel(QWidget):
 
     def _refresh_status(self) -> None:
         state = self.state
-        self.status.show_selection(state.selection.span, state.layout.size, self._path, state.sections)
+        self.status.show_selection(state.selection.span, state.layout.size, state.path, state.sections)
 
     def _byte(self, offset: int) -> Span:
         return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))
@@ -411,7 +404,7 @@ class HexPanel(QWidget):
         self.state.move_caret(offset)
 
 
-def file_title(shard: Shard | None, source: str, path: tuple[Node, ...]) -> str:
+def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     name = SourceName.parse(source)
     if isinstance(shard, DataSet):
         return short_name(shard.uri) if path else name.path

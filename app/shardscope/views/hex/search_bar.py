@@ -96,17 +96,9 @@ _STEPS = 1000
 AT_ONCE = 64 * 1024 * 1024
 """Maximum size in bytes of a source in which the first search also lists all hits."""
 
-FIELD = 120
-"""Minimum width of the field in pixels."""
-
-_SIGN = 28
-
 
 class SearchBar(QWidget):
-    """Searches the source that a hex view shows, in jobs, and the contents of the objects on request.
-
-    `found` carries the `Span` of a hit, `hits_changed` the `HitList`.
-    """
+    """Searches the source of a hex view in jobs; `found` carries the `Span` of a hit, `hits_changed` the `HitList`."""
 
     found = Signal(object)
     hits_changed = Signal(object)
@@ -138,7 +130,7 @@ class SearchBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Search"))
         self.field.setToolTip(self.tr("Up and Down: recent searches"))
-        self.field.setMinimumWidth(FIELD)
+        self.field.setMinimumWidth(120)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
         self.progress = QProgressBar()
@@ -149,7 +141,11 @@ class SearchBar(QWidget):
         self.status = Elided(greedy=True)
         self.status.setObjectName("searchStatus")
         tr, button = self.tr, self._button
-        self.earlier = button("▾", "searchEarlier", tr("Recent searches"), self._show_earlier)
+
+        def show_earlier() -> None:
+            self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+
+        self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
         self.contents = button(
             tr("Search contents"),
@@ -188,7 +184,7 @@ class SearchBar(QWidget):
         button.setAccessibleName(tip)
         button.clicked.connect(lambda _=False: act())
         if len(text) == 1:
-            button.setFixedWidth(_SIGN)
+            button.setFixedWidth(28)
         return button
 
     def _kind_changed(self, kind: str) -> None:
@@ -277,9 +273,6 @@ class SearchBar(QWidget):
 
     def _entry(self) -> Entry:
         return self.kind.currentText(), self.field.text()
-
-    def _show_earlier(self) -> None:
-        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
         menu = QMenu(self)
@@ -381,7 +374,6 @@ class SearchBar(QWidget):
         self.list_wanted.emit()
 
     def _run(self, begin: Callable[[], None]) -> None:
-        """Begin a search, once the user agrees to what it fetches."""
         self.history.add(self._entry())
         self._say("")
 

@@ -169,21 +169,18 @@ def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int
 
 class ByteEdits(Protocol):
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes at some offsets in one step.
+        """Overwrite bytes at some offsets in one step, described by `what` (default: the number of bytes).
 
-        Args:
-            pieces: Offsets and new bytes.
-            what: Description; default: the number of bytes.
-            second: Set for the second digit of the last byte typed.
+        `second` is set for the second digit of the last byte typed.
         """
 
 
 class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
-    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
-    `selected` is False while only the caret is shown. `edits` is None for read-only files. `beside` is the width in
-    pixels kept free right of the text.
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources. `path` leads to
+    the field at the caret once it is loaded, `frames` are that field and its record. `selected` is False while only
+    the caret is shown, `edits` is None for read-only files, `beside` are the pixels kept free right of the text.
     """
 
     read_only = Signal()
@@ -224,6 +221,7 @@ class HexState(QObject):
         self.part = HexPart.HEX
         self.hover: Range | None = None
         self.record: Range | None = None
+        self.path: Sequence[Node] = ()
         self.frames: tuple[Range, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
@@ -340,7 +338,7 @@ class HexState(QObject):
         self._span = (0, min(size, 1))
         self.selected = True
         self.hover = self.record = None
-        self.frames = ()
+        self.path, self.frames = (), ()
         self.folds.opened.clear()
         self.marks, self.notes = Marks(), ()
         self._scroller.top = 0
@@ -382,8 +380,9 @@ class HexState(QObject):
         self.letters = shown
         self._look_otherwise()
 
-    def set_frames(self, frames: Iterable[Range]) -> None:
-        if (found := tuple(frames)) != self.frames:
+    def set_path(self, path: Sequence[Node]) -> None:
+        self.path = path
+        if (found := frames_of(path, self.name)) != self.frames:
             self.frames = found
             self.changed.emit()
 

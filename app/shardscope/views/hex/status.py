@@ -305,9 +305,6 @@ class Legend(QWidget):
             self.setAccessibleName(self.tr("Legend: {0}").format(names))
             self.update()
 
-    def entries(self) -> list[LegendEntry]:
-        return self._entries
-
     def sizeHint(self) -> QSize:
         return QSize(300, round(max(_SWATCH, QFontMetricsF(self.font()).height()) + 8))
 

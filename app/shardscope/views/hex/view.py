@@ -452,8 +452,6 @@ class HexAccessibility(QObject):
 
 
 class _Text(QAccessibleTextInterface):
-    """The row of the caret."""
-
     def __init__(self, state: HexState) -> None:
         super().__init__()
         self._state = state
