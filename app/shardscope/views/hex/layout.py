@@ -288,10 +288,9 @@ def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
     return replace(cells, data=data.reshape(cells.data.shape), state=state.reshape(cells.state.shape))
 
 
-def roles_in(parts: Iterable[ByteCells]) -> list[tuple[SectionRole, FieldRole]]:
-    kinds = [cells.shade[cells.state == CellState.LOADED] // 2 for cells in parts]
-    shades = np.unique(np.concatenate(kinds)).tolist() if kinds else []
-    return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+def roles_in(parts: Iterable[ByteCells]) -> set[FieldRole]:
+    shades = [cells.shade[cells.state == CellState.LOADED] for cells in parts]
+    return set(map(FieldRole, np.unique(np.concatenate(shades) % SHADES // 2).tolist())) if shades else set()
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[Range, str]]:

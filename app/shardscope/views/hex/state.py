@@ -124,11 +124,7 @@ class RowScroller:
         else:
             position, last = self._bar.sliderPosition(), self.last_top
             top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
-        # The bar moves to this position after the action.
-        self._bar.setSliderPosition(self._value(top))
-        before, self.top = self.top, top
-        if top != before:
-            self._moved()
+        self._to(top)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import NamedTuple
@@ -292,8 +292,7 @@ class Legend(QWidget):
         self.parts: Sequence[Section] = ()
         self._entries: list[LegendEntry] = []
 
-    def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
-        fields = {field for _, field in on_screen}
+    def set_roles(self, sections: Sequence[SectionRole], fields: Collection[FieldRole]) -> None:
         found = [LegendEntry(theme.SECTION_LETTERS[role], role.value, role) for role in dict.fromkeys(sections)]
         for field in theme.UNDERLINED:
             if field in fields:
