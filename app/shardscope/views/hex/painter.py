@@ -237,7 +237,7 @@ class _RowPainter:
             self._marks(painter, scene)
         self._borders(painter, scene)
         if self.column is not None and self.column.shown:
-            self.column.paint(painter, self.grid, self.palette, scene.rows)
+            self.column.paint(painter, self.palette, scene.rows)
         painter.translate(scroll, 0)
         self._gutter(painter, scene, cells)
 

@@ -192,7 +192,7 @@ class HexState(QObject):
     changed = Signal()
     """The visible rows must be repainted."""
     rows_changed = Signal(object)
-    """Carries the `Range` of bytes whose rows must be repainted, or None for all."""
+    """Carries the `Range` of bytes whose rows must be repainted, or None."""
     layout_changed = Signal()
     """`layout` and `grid` were replaced."""
     looks_changed = Signal()

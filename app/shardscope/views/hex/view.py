@@ -63,7 +63,7 @@ class HexView(QAbstractScrollArea):
         self.state = state = HexState(self, pages)
         self._ready = True
         self.accessibility = HexAccessibility(state)
-        self.column = FieldColumn(pages, self)
+        self.column = FieldColumn(pages, state.grid, self)
         state.beside = ROOM
         self._painter = HexPainter(state.grid, theme.of(self), self.column)
         self._part: HexPart | None = None
@@ -295,7 +295,7 @@ class HexView(QAbstractScrollArea):
         elif event.button() != Qt.MouseButton.LeftButton:
             event.ignore()
         elif found is None:
-            target = self.column.target_at(state.grid, place, state.rows_on_screen)
+            target = self.column.target_at(place, state.rows_on_screen)
             if target is not None:
                 self.field_chosen.emit(target)
         else:
@@ -325,7 +325,7 @@ class HexView(QAbstractScrollArea):
                 self._drag.start()
             return
         found = state.offset_at(place)
-        field = self.column.place_at(state.grid, place, state.rows_on_screen) if found is None else None
+        field = self.column.place_at(place, state.rows_on_screen) if found is None else None
         hand = field is not None or (found is not None and state.fold_at(found[0]) is not None)
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if hand else Qt.CursorShape.IBeamCursor)
         if field is not None:
@@ -362,7 +362,7 @@ class HexView(QAbstractScrollArea):
         state, place = self.state, QPointF(event.pos())
         found = state.offset_at(place)
         if found is None:
-            fields = self.column.tip_at(state.grid, place, state.rows_on_screen)
+            fields = self.column.tip_at(place, state.rows_on_screen)
             QToolTip.showText(event.globalPos(), fields, self.viewport())
             return
         self._tip = (state.name, found[0], event.globalPos())
