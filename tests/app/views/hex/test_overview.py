@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from shardcore import Section, SectionRole
+from shardcore import Section, SectionRole, Span
 from shardscope.session.byte_pages import PageCache
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.view import HexView
+from shardscope.widgets import theme
 from shardscope.widgets.strip_paint import LEAST, StripScale, widths_to_scale
 from tests.app.conftest import visible
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
@@ -87,3 +88,16 @@ def test_schematic_and_true_scale(strip: Overview) -> None:
     assert told == [True]
     assert before != after == sorted(after)
     assert min(strip.x_of(section.stop) - strip.x_of(section.start) for section in SECTIONS) >= 6
+
+
+def test_the_caret_alone_has_no_bar(strip: Overview, state: HexState) -> None:
+    def accented() -> int:
+        picture, accent = strip.grab().toImage(), theme.of(strip).accent.rgb()
+        return sum(picture.pixel(x, y) == accent for x in range(picture.width()) for y in range(picture.height()))
+
+    state.select(Span("", OBJECTS, TAIL))
+    assert accented() > 100
+    state.deselect()
+    assert accented() == 0
+    state.select_all()
+    assert accented() > 100
