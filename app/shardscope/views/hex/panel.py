@@ -108,7 +108,7 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.search = SearchBar(session, self.state, self.overview)
         self.legend = Legend()
-        self.status = HexStatus()
+        self.status = HexStatus(self.state)
         self.drawings = DrawingPlace(session, self.tabs, self.view)
         self.actions_ = HexActions(
             self,
@@ -358,7 +358,7 @@ class HexPanel(QWidget):
 
     def _selected_here(self, selection: HexSelection) -> None:
         self._session.select_span(selection.span, self.view)
-        self._refresh_status()
+        self.status.refresh()
 
     def _session_selected(self, selection: Selection) -> None:
         span, state = selection.span, self.state
@@ -378,7 +378,7 @@ class HexPanel(QWidget):
         if selection.complete and span.source == state.name:
             self._path_changed(selection.path)
         else:
-            self._refresh_status()
+            self.status.refresh()
 
     def _path_changed(self, path: Sequence[Node]) -> None:
         state = self.state
@@ -390,11 +390,7 @@ class HexPanel(QWidget):
             notes = [self.tr("note: {0}").format(note.text) for note in state.notes_at(state.selection.caret)]
             names = [*[node.name for node in path[1:]], headline(path[-1]), *notes]
             self.view.accessibility.set_location(", ".join(names))
-        self._refresh_status()
-
-    def _refresh_status(self) -> None:
-        state = self.state
-        self.status.show_selection(state.selection.span, state.layout.size, state.path, state.sections)
+        self.status.refresh()
 
     def _byte(self, offset: int) -> Span:
         return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))

@@ -34,6 +34,7 @@ from shardscope.session.display_text import (
     range_words,
     span_words,
 )
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.layouts import lay
@@ -203,8 +204,9 @@ def _path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -
 
 
 class HexStatus(QWidget):
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, state: HexState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._state = state
         self.setObjectName("hexStatus")
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
@@ -222,11 +224,12 @@ class HexStatus(QWidget):
         label.setToolTip(meaning)
         return label
 
-    def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        last = self._shown
-        if last is not None and last[:2] == (span, size) and last[2] is path and last[3] is sections:
+    def refresh(self) -> None:
+        state, last = self._state, self._shown
+        span, size, path, sections = shown = state.selection.span, state.layout.size, state.path, state.sections
+        if last is not None and last[:2] == shown[:2] and last[2] is path and last[3] is sections:
             return
-        self._shown = span, size, path, sections
+        self._shown = shown
         names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
         offset = self.tr("offset {0}").format(offset_words(span.start))
         self.offset.setText(offset if size else self.tr("no bytes"))
