@@ -12,7 +12,6 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
-from shardscope.session.display_text import cut_end
 from shardscope.widgets import theme
 
 STRIP_HEIGHT = 20.0
@@ -22,8 +21,6 @@ LABELS_APART = 12.0
 
 _LINED = 4.0
 """Width in pixels above which a section gets an outline."""
-_SHORT = 14
-"""Maximum number of characters of a section name in a drawing with arcs."""
 
 
 # --- scale ---
@@ -109,33 +106,34 @@ def paint_strip(
         paint_ground(painter, colours, section.role, body)
         if body.width() > metrics.horizontalAdvance(theme.SECTION_LETTERS[section.role]) + 4:
             paint_letter(painter, colours, section.role, body)
-    for number in scale.breaks:
-        _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colours.window, 2))
+    step = strip.height() / 4
+    for x in [strip.left() + scale.edges[number] for number in scale.breaks]:
+        painter.drawPolyline([QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)])
+    painter.restore()
     if label is not None:
-        _paint_labels(painter, colours, scale, strip, label)
+        paint_labels(painter, colours, scale, strip, [label(section) for section in scale.sections])
 
 
-def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
-    """Paint short names above a strip, on a ground of their own."""
-    _paint_labels(painter, colours, scale, strip, lambda section: cut_end(section.name, _SHORT), grounded=True)
-
-
-def _paint_labels(
+def paint_labels(
     painter: QPainter,
     colours: theme.Palette,
     scale: StripScale,
     strip: QRectF,
-    label: Callable[[Section], str],
+    labels: Sequence[str],
     *,
     grounded: bool = False,
 ) -> None:
+    """Paint labels of the sections above a strip; `grounded`: on a ground of their own."""
     metrics = QFontMetricsF(painter.font())
     above = strip.top() - LABEL_GAP - metrics.height()
     painter.setPen(colours.text)
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
         place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
-        if text := fitting_label(label(section), section, metrics, place.width()):
+        if text := fitting_label(labels[number], section.name, metrics, place.width()):
             if grounded:
                 painter.fillRect(QRectF(left, above, metrics.horizontalAdvance(text), metrics.height()), colours.window)
             painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
@@ -176,44 +174,10 @@ def paint_swatch(painter: QPainter, colours: theme.Palette, role: SectionRole, b
     paint_letter(painter, colours, role, box)
 
 
-def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
-    step = strip.height() / 4
-    points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(colours.window, 2))
-    painter.drawPolyline(points)
-    painter.restore()
-
-
-def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
+def fitting_label(label: str, name: str, metrics: QFontMetricsF, room: float) -> str:
     """Return the longest text that fits `room` pixels: label, name with size, name, elided name; else empty."""
-    for text in (label, label.rpartition(" · ")[0], section.name):
-        if not text:
-            continue
-        if metrics.horizontalAdvance(text) <= room:
+    for text in (label, label.rpartition(" · ")[0], name):
+        if text and metrics.horizontalAdvance(text) <= room:
             return text
-    if room < metrics.horizontalAdvance("mm…"):
-        return ""
-    return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)
-
-
-def paint_changed(
-    painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
-) -> None:
-    """Mark changes of a sandbox at the lower edge of a strip; `places` are (left, right) in pixels."""
-    last = float("-inf")
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for left, right in places:
-        band = QRectF(left, strip.bottom() - 6, max(right - left, 1.0), 6)
-        painter.fillRect(band, QBrush(colours.warning, Qt.BrushStyle.DiagCrossPattern))
-        if left - last < 3:
-            continue
-        last, foot = left, strip.bottom() + 1
-        painter.setPen(QPen(colours.base, 1))
-        painter.setBrush(colours.warning)
-        painter.drawPolygon(
-            [QPointF(left - 5, foot), QPointF(left, foot - 5), QPointF(left + 5, foot), QPointF(left, foot + 5)]
-        )
-    painter.restore()
+    fits = room >= metrics.horizontalAdvance("mm…")
+    return metrics.elidedText(name, Qt.TextElideMode.ElideRight, room) if fits else ""

@@ -26,7 +26,6 @@ from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: 
 from shardcore.teaching import resource_paths
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.fonts import SMALL
-from shardscope.widgets.section_tints import UNDERLINED, tint
 
 _PIXELS = re.compile(r"\b(\d{2,}|[3-9])px\b")
 
@@ -273,6 +272,41 @@ HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
 """Sections that are hatched everywhere; the others only on strips of the safe palettes."""
 
 
+UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = MappingProxyType(
+    {FieldRole.KEY: (), FieldRole.OFFSET: (2, 1), FieldRole.SIZE: (1, 1)}
+)
+"""Underlined field roles, with their dash pattern: solid, dashed or dotted."""
+
+Tint = tuple[float, float, float]
+"""Lightness, chroma, and hue in degrees, in OKLCH."""
+
+_TINTS: dict[SectionRole | FieldRole, tuple[Tint, Tint, Tint, Tint]] = {
+    SectionRole.HEADER: (
+        (0.8062, 0.06, 237.7),
+        (0.7492, 0.0746, 259.4),
+        (0.3409, 0.103, 258.1),
+        (0.2537, 0.0834, 259.2),
+    ),
+    SectionRole.INDEX: ((0.865, 0.07, 69.6), (0.8586, 0.0672, 63), (0.45, 0.0967, 48), (0.3338, 0.0737, 54.5)),
+    SectionRole.LOOKUP: ((0.8923, 0.074, 315.4), (0.8726, 0.065, 290.9), (0.4234, 0.07, 315.6), (0.3861, 0.1106, 303)),
+    SectionRole.DATA: ((0.9714, 0.022, 182), (0.9595, 0.0435, 183.9), (0.282, 0.02, 163), (0.3961, 0.0612, 185)),
+    SectionRole.METADATA: ((0.959, 0.1235, 104.1), (0.9583, 0.1237, 105.8), (0.3942, 0.079, 122), (0.47, 0.0815, 101)),
+    SectionRole.FOOTER: ((0.8, 0.1067, 3.4), (0.76, 0.0895, 10.7), (0.3325, 0.0912, 13.2), (0.2318, 0.0747, 357.5)),
+    SectionRole.PADDING: ((0.905, 0.005, 260), (0.91, 0.005, 260), (0.35, 0.005, 260), (0.33, 0.005, 260)),
+    SectionRole.TRAILING: ((0.88, 0.04, 28), (0.87, 0.04, 20), (0.35, 0.04, 68), (0.35, 0.04, 84)),
+    SectionRole.UNKNOWN: ((0.83, 0.005, 260), (0.83, 0.005, 260), (0.43, 0.005, 260), (0.43, 0.005, 260)),
+    FieldRole.KEY: ((0.78, 0.12, 292), (0.78, 0.13, 300), (0.46, 0.15, 280), (0.46, 0.14, 292)),
+    FieldRole.OFFSET: ((0.83, 0.16, 100), (0.83, 0.16, 96), (0.45, 0.095, 90), (0.42, 0.09, 80)),
+    FieldRole.SIZE: ((0.87, 0.13, 184), (0.8, 0.14, 184), (0.46, 0.08, 200), (0.47, 0.085, 205)),
+}
+"""Tints of sections behind bytes, and colours of underlined roles, in light, light-safe, dark and dark-safe palettes.
+
+They were optimised so that any two sections are easy to distinguish, in safe palettes also for colour-blind users.
+"""
+
+_STRONGER = 1.22
+
+
 @dataclass(frozen=True, eq=False)
 class Palette:
     """Colours of one theme; `safe` palettes are for colour-blind users. Returned colours are shared: copy to change.
@@ -303,17 +337,24 @@ class Palette:
 
     # Cached for the life of the program: there is one palette per theme, and painting requests thousands of tints.
     @cache  # noqa: B019
+    def _tint(self, role: SectionRole | FieldRole, parity: int = 0) -> Tint:
+        """Return the tint of a section, or of a role in `UNDERLINED`; parity 1 is the stronger of the two tints."""
+        lightness, chroma, hue = _TINTS[role][2 * self.dark + self.safe]
+        if not parity:
+            return lightness, chroma, hue
+        return lightness + (0.032 if self.dark else -0.03), chroma * _STRONGER, hue
+
+    @cache  # noqa: B019
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
-        """Return the tint of a section; parity 1 is the stronger one."""
-        return colour(*tint(self.name, role, parity))
+        return colour(*self._tint(role, parity))
 
     @cache  # noqa: B019
     def field(self, role: FieldRole) -> QColor:
         """Return the background for a role in `UNDERLINED`: used for selected bytes and in drawings."""
-        return colour(*tint(self.name, role, 0))
+        return colour(*self._tint(role))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
-        _, chroma, hue = tint(self.name, role, 0)
+        _, chroma, hue = self._tint(role)
         pen = QPen(colour(0.8 if self.dark else 0.43, chroma, hue), width)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if dashes := UNDERLINED[role]:
@@ -321,7 +362,7 @@ class Palette:
         return pen
 
     def edge(self, section: SectionRole) -> QColor:
-        _, chroma, hue = tint(self.name, section, 1)
+        _, chroma, hue = self._tint(section, 1)
         return colour(0.62 if self.dark else 0.6, chroma, hue)
 
     def hatch(self, section: SectionRole) -> QBrush:

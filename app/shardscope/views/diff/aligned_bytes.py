@@ -282,7 +282,7 @@ class AlignedHexView(QWidget):
     @staticmethod
     def _cells(data: NDArray[np.uint8], state: NDArray[np.uint8]) -> ByteCells:
         blank = np.zeros(data.shape, np.uint16)
-        return ByteCells(0, data, state, blank, np.zeros(data.shape, np.uint8), NO_RUN, True, ())
+        return ByteCells(0, data, state, blank, np.zeros(data.shape, np.uint8), NO_RUN, ())
 
     def _paint_bytes(self, painter: QPainter, palette: theme.Palette, cells: ByteCells) -> None:
         self._glyphs.bytes(painter, cells, palette.text, palette.zero)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, SignalInstance
+from PySide6.QtCore import QObject, QPoint, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
@@ -35,11 +35,8 @@ LineForm = Callable[[str, Span, OpenedWith], str]
 """Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
-class HexActions:
-    """Actions of the hex panel; those without a slot are connected by the window.
-
-    `look_up` and `extract` are emitted with the key and the row of the selected object.
-    """
+class HexActions(QObject):
+    """Actions of the hex panel. The window connects those without a slot; `look_up` gets a key, `extract` a row."""
 
     def __init__(
         self,
@@ -53,9 +50,9 @@ class HexActions:
         look_up: SignalInstance,
         extract: SignalInstance,
     ) -> None:
+        super().__init__(panel)
         self._panel, self._session, self._view, self._state, self._rows = panel, session, view, view.state, rows
         self._look_up, self._extract = look_up, extract
-        self._path: Sequence[Node] = ()
         state = self._state
         act, toggle, standard = self._action, self._toggle, QKeySequence.StandardKey
         self.copy = act(self.tr("&Copy"), self._copy, standard.Copy)
@@ -85,8 +82,8 @@ class HexActions:
         self.decoded = act(self.tr("Show &decoded bytes"), self.toggle_decoded, "Ctrl+D")
         self.inside = act(self.tr("Open &inside"), self._open_inside, "Ctrl+Shift+I")
         self.drawing = act(self.tr("Dra&wing"), drawings.toggle, "Alt+D")
-        self.copy_drawing = act(self.tr("Copy d&rawing"), drawings.copy)
-        self.save_drawing = act(self.tr("Save dra&wing…"), drawings.save)
+        self.copy_drawing = act(self.tr("Copy d&rawing"), lambda: drawings.made().copy.trigger())  # noqa: PLW0108 - made when used
+        self.save_drawing = act(self.tr("Save dra&wing…"), lambda: drawings.made().save.trigger())  # noqa: PLW0108 - made when used
         self.goto = act(self.tr("&Go to …"), address.start, "Ctrl+G")
         self.find = act(self.tr("&Find …"), search.start, standard.Find)
         self.find_these = act(self.tr("Find &these bytes"), search.find_these, "Ctrl+F3")
@@ -129,15 +126,8 @@ class HexActions:
     def copies(self) -> list[QAction]:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
-    def tr(self, text: str) -> str:
-        """Translate in the context that `lupdate` extracts by this class name."""
-        return QCoreApplication.translate("HexActions", text)
-
-    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys | None = None) -> QAction:
-        action = QAction(text, self._panel)
-        if keys is not None:
-            action.setShortcut(QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+    def _action(self, text: str, slot: Callable[[], object] | None = None, keys: Keys = "") -> QAction:
+        action = QAction(text, self._panel, shortcut=QKeySequence(keys))
         if slot is not None:
             action.triggered.connect(lambda _=False: slot())
         self._panel.addAction(action)
@@ -157,8 +147,6 @@ class HexActions:
     # --- the field at the caret ---
 
     def set_path(self, path: Sequence[Node]) -> None:
-        """Enable what the path to the caret offers; with one record per row, fit the rows to its record."""
-        self._path = self._rows.path = path
         if path and self._rows.width.mode is RowMode.RECORD:
             self._rows.fit_record()
         stored = self._stored
@@ -170,25 +158,19 @@ class HexActions:
 
     @property
     def _stored(self) -> Span | None:
-        return stored_span(self._state.name) if self._state.name else None
+        return stored_span(self._state.name)
 
     @property
     def _pointer(self) -> Span | None:
-        for node in reversed(self._path):
-            if node.target is not None:
-                return node.target
-        return None
+        return next((node.target for node in reversed(self._state.path) if node.target is not None), None)
 
     @property
     def _decoded(self) -> str:
-        for node in reversed(self._path):
-            if node.decoded:
-                return node.decoded
-        return ""
+        return next((node.decoded for node in reversed(self._state.path) if node.decoded), "")
 
     @property
     def _inner(self) -> int | SourceName | None:
-        if (row := nearest_row(self._path)) is not None:
+        if (row := nearest_row(self._state.path)) is not None:
             return row
         name = self._decoded or (self._state.name if self._stored is not None else "")
         return SourceName.parse(name) if name else None
@@ -219,7 +201,6 @@ class HexActions:
     # --- copying ---
 
     def _copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        """Copy the selected bytes; reads them in a job and refuses too many."""
         state, session = self._state, self._session
         span, rows = state.selection.span, state.layout
         if not span.size:
@@ -275,16 +256,16 @@ class HexActions:
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
         menu = QMenu(self._panel)
         menu.addAction(self.copy)
-        menu.addMenu(_translate("Copy &as")).addActions(self.copies)
+        menu.addMenu(self.tr("Copy &as")).addActions(self.copies)
         menu.addActions([self.copy_offset, self.paste, self.fill])
         menu.addSeparator()
         menu.addActions([self.select_field, self.select_record, self.select_section])
         menu.addActions([self.follow, self.references, self.decoded, self.inside, self.note])
         menu.addSeparator()
         for text, act in (
-            (_translate("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
-            (_translate("Look &up object"), lambda: self._look_up.emit(key)),
-            (_translate("E&xtract object…"), lambda: self._extract.emit(row)),
+            (self.tr("Go to o&bject"), lambda: self._session.select_row(row if row is not None else -1)),
+            (self.tr("Look &up object"), lambda: self._look_up.emit(key)),
+            (self.tr("E&xtract object…"), lambda: self._extract.emit(row)),
         ):
             menu.addAction(text, act).setEnabled(row is not None and key is not None)
         menu.addSeparator()
@@ -294,10 +275,6 @@ class HexActions:
         menu.addSeparator()
         add_picture(menu, self._view, "bytes", self._session.say)
         _open(menu, place)
-
-
-def _translate(text: str) -> str:
-    return QCoreApplication.translate("HexMenu", text)
 
 
 def _open(menu: QMenu, place: QPoint) -> None:
@@ -330,7 +307,6 @@ class RowWidth:
 
 
 CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
-"""Numbers of bytes per row in the menu, besides *record* and *other*."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
@@ -351,12 +327,9 @@ def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None
 
 
 class RowChoice(QObject):
-    """Bytes per row: automatic, a fixed number, or the size of the record at the caret; with their menu."""
-
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self._state = state
-        self.path: Sequence[Node] = ()
         self.width = RowWidth(RowMode.AUTO)
 
     def choose(self, width: RowWidth) -> None:
@@ -370,7 +343,7 @@ class RowChoice(QObject):
 
     def fill(self, menu: QMenu) -> None:
         rows = menu.addMenu(self.tr("Bytes per &row: {0}").format(self.width.text))
-        record = table_record_of(self.path, self._state.name)
+        record = table_record_of(self._state.path, self._state.name)
         for width in dict.fromkeys((*CHOICES, RowWidth(RowMode.RECORD), self.width)):
             text = width.text
             if width.mode is RowMode.RECORD and record is not None:
@@ -394,7 +367,7 @@ class RowChoice(QObject):
         return dialog
 
     def fit_record(self) -> None:
-        size, start = record_of(self.path, self._state.name) or (DEFAULT, 0)
+        size, start = record_of(self._state.path, self._state.name) or (DEFAULT, 0)
         rows = self._state.layout
         if rows.width != size or rows.column_of(start) != 0:
             self._state.set_row_width(size, start)

@@ -20,6 +20,7 @@ from shardscope.session.display_text import cut_middle, offset_words
 from shardscope.session.lookup import LEAST_PREFIX
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import tip
 
 MOST_NAMES = 8
@@ -175,12 +176,9 @@ class AddressBar(QWidget):
         self.completer.setMaxVisibleItems(14)
         self.completer.activated[QModelIndex].connect(self._offer_taken)  # type: ignore[index]
         self.field.setCompleter(self.completer)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
         self.label = QLabel(self.tr("Go to:"))
         self.label.setBuddy(self.field)
-        row.addWidget(self.label)
-        row.addWidget(self.field)
+        lay(QHBoxLayout(self), self.label, self.field, spacing=6)
         self.field.textEdited.connect(lambda _: self._offer())
         self.field.textChanged.connect(self._preview)
         self.field.returnPressed.connect(self._go)

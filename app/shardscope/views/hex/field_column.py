@@ -14,10 +14,11 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Cancelled, Node, Span
 from shardcore.model.text import shown
+from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache, Readable
 from shardscope.session.display_text import cut_end, cut_middle, grouped_value, span_words
 from shardscope.session.jobs import Job
-from shardscope.views.hex.layout import HexGrid, Range, ScreenRows
+from shardscope.views.hex.layout import HexGrid, ScreenRows
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.theme import Palette
@@ -89,19 +90,15 @@ class FieldLine(NamedTuple):
 
 
 class FieldColumn(QObject):
-    """Loading, layout, painting and hit testing of the fields beside the bytes.
-
-    `wanted` is the user's choice, `shown` also requires space. Fields are loaded in jobs, in blocks of `STRETCH` bytes.
-    """
+    """Fields beside the bytes, loaded in jobs; `wanted` is the user's choice, `shown` also requires space."""
 
     changed = Signal()
-    """The texts of rows changed."""
 
-    def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
+    def __init__(self, pages: PageCache, grid: HexGrid, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.wanted = True
         self.shown = False
-        self._pages = pages
+        self._pages, self._grid = pages, grid
         self._source = ""
         self._known: OrderedDict[tuple[str, int], tuple[list[int], list[NamedField]]] = OrderedDict()
         self._round = 0
@@ -163,7 +160,7 @@ class FieldColumn(QObject):
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
         room = width - grid.width - grid.margin
         self.shown = self.wanted and room >= type_.px(LEAST)
-        self._source, self._room, self._font = source, room, QFont(font)
+        self._grid, self._source, self._room, self._font = grid, source, room, QFont(font)
         # The font scales with that of the bytes.
         self._font.setPointSizeF(max(grid.font.pointSizeF() * type_.SMALL / type_.NORMAL, 5.0))
         self._top = grid.rounded((grid.row - QFontMetricsF(self._font).height()) / 2)
@@ -174,16 +171,14 @@ class FieldColumn(QObject):
         """Width in pixels that suffices for nearly all rows; 0 if the column is off."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
-    def left(self, grid: HexGrid) -> float:
-        return grid.width
-
-    def line(self, grid: HexGrid, row: int) -> FieldLine:
+    def line(self, row: int) -> FieldLine:
         if (kept := self._lines.get(row)) is not None:
             return kept
-        start = grid.layout.row_start(row)
+        layout = self._grid.layout
+        start = layout.row_start(row)
         if len(self._lines) >= _KEPT_LINES:
             self._lines.clear()
-        made = self._lines[row] = self._laid_out(self._begin_in(start, start + grid.layout.width))
+        made = self._lines[row] = self._laid_out(self._begin_in(start, start + layout.width))
         return made
 
     def _laid_out(self, fields: list[NamedField]) -> FieldLine:
@@ -225,36 +220,38 @@ class FieldColumn(QObject):
                 break
         return line
 
-    def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, rows: ScreenRows) -> None:
+    def paint(self, painter: QPainter, palette: Palette, rows: ScreenRows) -> None:
+        grid = self._grid
         painter.setFont(self._font)
         for line, row in enumerate(rows.starts[:-1]):
             y = grid.header + line * grid.row + self._top
-            for piece in (self._lines.get(row) or self.line(grid, row)).pieces:
+            for piece in (self._lines.get(row) or self.line(row)).pieces:
                 painter.setPen(getattr(palette, piece.colour))
                 painter.drawStaticText(QPointF(grid.width + piece.x, y), piece.text)
 
     # --- the pointer ---
 
-    def place_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldPosition | None:
-        line, x = self._line_at(grid, point, rows), point.x() - grid.width
+    def place_at(self, point: QPointF, rows: ScreenRows) -> FieldPosition | None:
+        line, x = self._line_at(point, rows), point.x() - self._grid.width
         places = line.places if line is not None else ()
         return next((place for place in places if place.left <= x < place.right), None)
 
-    def target_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> Span | None:
-        place = self.place_at(grid, point, rows)
+    def target_at(self, point: QPointF, rows: ScreenRows) -> Span | None:
+        place = self.place_at(point, rows)
         if place is None:
             return None
-        on_arrow = place.field.target is not None and point.x() - grid.width >= place.arrow
+        on_arrow = place.field.target is not None and point.x() - self._grid.width >= place.arrow
         return place.field.target if on_arrow else place.field.span
 
-    def _line_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldLine | None:
+    def _line_at(self, point: QPointF, rows: ScreenRows) -> FieldLine | None:
+        grid = self._grid
         line = int((point.y() - grid.header) // grid.row)
         if not self.shown or point.x() < grid.width or not 0 <= line < rows.lines:
             return None
-        return self.line(grid, rows.row_at(line))
+        return self.line(rows.row_at(line))
 
-    def tip_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> str:
-        line = self._line_at(grid, point, rows)
+    def tip_at(self, point: QPointF, rows: ScreenRows) -> str:
+        line = self._line_at(point, rows)
         fields = line.fields if line is not None else ()
         lines = []
         for field in fields[:_MOST_IN_TIP]:

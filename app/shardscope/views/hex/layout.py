@@ -18,16 +18,13 @@ from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 from shardcore import Cancelled, FieldRole, Section, SectionRole
 from shardcore.model.text import plural
 from shardcore.operations.search import Pattern, find_in
-from shardscope.session.byte_marks import Proposed, sections_in
+from shardscope.session.byte_marks import Proposed, Range, sections_in
 from shardscope.session.byte_pages import PAGE, BytePage, PageCache, PageState, Readable
 from shardscope.session.display_text import GROUP, offset_words
 from shardscope.session.jobs import Job
 
 MAX_WIDTH = 1024
 """Maximum number of bytes per row."""
-
-Range = tuple[int, int]
-"""Half-open byte range."""
 
 
 # --- rows and offsets, in Python integers of any size ---
@@ -181,7 +178,6 @@ class ByteCells:
         shade: Section index * `SHADES` + field role * 2 + parity.
         begins: `FieldRole` + 1 where a run begins, else 0.
         before: Start of the run before the first cell, relative to it; `NO_RUN` if unknown.
-        coloured: Whether the runs of all loaded bytes are loaded.
     """
 
     first: int
@@ -190,7 +186,6 @@ class ByteCells:
     shade: NDArray[np.uint16]
     begins: NDArray[np.uint8]
     before: int
-    coloured: bool
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
@@ -204,12 +199,6 @@ class ByteCells:
             other[0] = False
         return other
 
-    @property
-    def there(self) -> NDArray[np.bool_]:
-        """Return which rows have at least one byte, shape `(rows,)`."""
-        there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
-        return there
-
 
 def gather(
     layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]
@@ -219,7 +208,7 @@ def gather(
     data, state, begins = np.zeros((3, count), np.uint8)
     shade = np.zeros(count, np.uint16)
     start, stop = max(first, 0), min(first + count, layout.size)
-    coloured, gaps = True, []
+    gaps: list[Gap] = []
     for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
         page_start, page_stop = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
         here = slice(page_start - first, page_stop - first)
@@ -230,7 +219,7 @@ def gather(
             continue
         data[here] = np.frombuffer(page.data, np.uint8, page_stop - page_start, page_start - page.start)
         state[here] = CellState.LOADED
-        coloured = _colour(page, page_start, page_stop, first, shade, begins) and coloured
+        _colour(page, page_start, page_stop, first, shade, begins)
     for section in sections_in(sections, start, stop):
         part = slice(max(section.start, start) - first, min(section.stop, stop) - first)
         shade[part] += SECTION_ROLES.index(section.role) * SHADES
@@ -238,7 +227,7 @@ def gather(
     distance = before[0] - first if before is not None else NO_RUN
     shape = (rows, layout.width)
     data, state, shade, begins = data.reshape(shape), state.reshape(shape), shade.reshape(shape), begins.reshape(shape)
-    return ByteCells(first, data, state, shade, begins, distance, coloured, _merged(gaps) if gaps else ())
+    return ByteCells(first, data, state, shade, begins, distance, _merged(gaps) if gaps else ())
 
 
 def _reason(page: BytePage | None) -> str:
@@ -247,14 +236,11 @@ def _reason(page: BytePage | None) -> str:
 
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
-) -> bool:
-    """Write shade and field starts of bytes `[start, stop)` of a page into arrays that begin at offset `first`.
-
-    Return False if the fields of the page are not loaded.
-    """
+) -> None:
+    """Write shade and field starts of bytes `[start, stop)` of a page into arrays that begin at offset `first`."""
     runs = page.runs
     if runs is None:
-        return False
+        return
     low = int(np.searchsorted(runs.stop, start, "right"))
     high = int(np.searchsorted(runs.start, stop, "left"))
     starts, stops = runs.start[low:high], runs.stop[low:high]
@@ -267,7 +253,6 @@ def _colour(
     shade[places] = np.repeat(roles * 2 + parities, lengths)
     shown = (starts >= start) & ((starts > page.start) | (page.start == 0))
     begins[starts[shown] - first] = roles[shown] + 1
-    return True
 
 
 def _merged(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
@@ -302,10 +287,9 @@ def with_new(cells: ByteCells, proposed: Proposed) -> ByteCells:
     return replace(cells, data=data.reshape(cells.data.shape), state=state.reshape(cells.state.shape))
 
 
-def roles_in(parts: Iterable[ByteCells]) -> list[tuple[SectionRole, FieldRole]]:
-    kinds = [cells.shade[cells.state == CellState.LOADED] // 2 for cells in parts]
-    shades = np.unique(np.concatenate(kinds)).tolist() if kinds else []
-    return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+def roles_in(parts: Iterable[ByteCells]) -> set[FieldRole]:
+    shades = [cells.shade[cells.state == CellState.LOADED] for cells in parts]
+    return set(map(FieldRole, np.unique(np.concatenate(shades) % SHADES // 2).tolist())) if shades else set()
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[Range, str]]:
@@ -557,10 +541,7 @@ class RowFolds:
         return folds
 
     def measure(self, rows: ScreenRows) -> bool:
-        """Measure, in a job, the first visible fold that reaches the end of its page; one fold at a time.
-
-        Return True if fields were loaded again, so that `rows` may be outdated.
-        """
+        """Measure the first visible fold that reaches the end of its page, in a job; True if `rows` is outdated."""
         outdated = self._version != self._pages.version and bool(self._measured)
         self._version = self._pages.version
         if outdated:

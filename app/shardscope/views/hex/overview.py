@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QAccessibleAnnouncementEvent,
     QAction,
     QActionGroup,
+    QBrush,
     QColor,
     QContextMenuEvent,
     QFontMetricsF,
@@ -26,27 +27,20 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
-from shardcore import Finding, Section, Severity, Span
+from shardcore import Section, Severity, Span
 from shardcore.model.span import union
 from shardcore.model.text import shown, size_text, without_marks
-from shardcore.operations.notes import Note
-from shardscope.session.byte_marks import Marks, notes_in, sections_in
-from shardscope.session.byte_pages import PAGE, PageCache
+from shardscope.session.byte_marks import notes_in, sections_in
+from shardscope.session.byte_pages import PAGE
 from shardscope.session.display_text import cut_end, grouped, offset_words, range_words, share_text
 from shardscope.session.selection import Arrow, Highlight, arrows_in, highlights_in
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.strip_paint import (
-    LABEL_GAP,
-    STRIP_HEIGHT,
-    StripScale,
-    paint_changed,
-    paint_names,
-    paint_strip,
-)
+from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_labels, paint_strip
 
 _MARGIN = 10.0
 _LEAST = 3.0
@@ -61,6 +55,8 @@ _PARTLY = 0.4
 """Opacity of a pixel of which only some bytes are loaded."""
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
+_SHORT = 14
+"""Maximum number of characters of a section name in a drawing with arcs."""
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -69,13 +65,12 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """Carries the `Section` to select."""
-    scale_changed = Signal(object)
-    """Carries whether the scale is schematic."""
+    """Carries the `Span` of the section to select."""
+    scale_changed = Signal(bool)
     reported = Signal(object, bool)
     """Carries a message for the status line, and whether it is an error."""
 
-    def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
+    def __init__(self, state: HexState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("overview")
         self.setAccessibleName(self.tr("Overview of the file"))
@@ -83,74 +78,50 @@ class Overview(QWidget):
         self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.name = ""
         self.schematic = False
-        self._pages = pages
-        self._size = 0
-        self._sections: Sequence[Section] = ()
+        self._state = state
         self._scale = StripScale(0, (), 1)
-        self._view = (0, 0)
-        self._selection = (0, 0)
-        self._marks = Marks()
-        self.highlights: tuple[Highlight, ...] = ()
-        self._arrows: tuple[Arrow, ...] = ()
+        self._placed: tuple[object, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] | None = None
         self._hits: Sequence[int] = ()
         self._hit_xs: frozenset[int] = frozenset()
         self._mark_xs: dict[int, Severity] = {}
-        self._notes: tuple[Note, ...] = ()
         self._note_xs: frozenset[int] = frozenset()
         self._changed: tuple[tuple[int, int], ...] = ()
-        pages.changed.connect(self._page_changed)
-        pages.cleared.connect(self.update)
+        state.layout_changed.connect(self._looks_changed)
+        state.looks_changed.connect(self._looks_changed)
+        state.view_changed.connect(self.update)
+        state.caret_changed.connect(self._caret_changed)
+        state.pages.changed.connect(self._page_changed)
 
-    def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
-        self.name, self._size = name, size
-        self._view = self._selection = (0, 0)
-        self._marks = Marks()
-        self._notes = ()
-        self._fetched, self._hits = None, ()
-        self.set_sections(sections)
+    @property
+    def _size(self) -> int:
+        return self._state.layout.size
 
-    def set_sections(self, sections: Sequence[Section]) -> None:
-        self._sections = tuple(sections)
-        self._rescale()
-        self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
+    @property
+    def highlights(self) -> tuple[Highlight, ...]:
+        return self._state.highlights
 
-    def set_view(self, start: int, stop: int) -> None:
-        if (start, stop) != self._view:
-            self._view = (start, stop)
-            self.update()
+    def _looks_changed(self) -> None:
+        state = self._state
+        placed = state.name, state.layout.size, state.sections, state.marks, state.notes
+        if placed != self._placed:
+            if placed[:2] != self._placed[:2]:
+                self._hits = ()
+            self._placed = placed
+            self._rescale()
+            self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
 
-    def set_selection(self, span: Span) -> None:
-        if (span.start, span.stop) != self._selection:
-            self._selection = (span.start, span.stop)
-            self.update()
-            if self.hasFocus() and QAccessible.isActive():
-                QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.spoken_value))
+    def _caret_changed(self) -> None:
+        self.update()
+        if self.hasFocus() and QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.spoken_value))
 
     @property
     def spoken_value(self) -> str:
-        start = self._selection[0]
-        names = (section.name for section in sections_in(self._sections, start, start + 1))
-        return ", ".join((f"{offset_words(start)} of {offset_words(self._size)}", *names)) if self._size else ""
-
-    def set_findings(self, findings: Iterable[Finding]) -> None:
-        marks = Marks(findings, self.name)
-        if marks.all != self._marks.all:
-            self._marks = marks
-            self._place_marks()
-
-    def set_notes(self, notes: Sequence[Note]) -> None:
-        if (found := tuple(notes)) != self._notes:
-            self._notes = found
-            self._place_marks()
-
-    def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
-        found = tuple(highlights), tuple(arrows)
-        if found != (self.highlights, self._arrows):
-            self.highlights, self._arrows = found
-            self.update()
+        start, size = self._state.selection.span.start, self._size
+        names = (section.name for section in sections_in(self._state.sections, start, start + 1))
+        return ", ".join((f"{offset_words(start)} of {offset_words(size)}", *names)) if size else ""
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
         """Set the ranges that a remote source has cached; None hides the line of loaded bytes."""
@@ -187,7 +158,7 @@ class Overview(QWidget):
 
     def _rescale(self) -> None:
         width = self.width() - 2 * _MARGIN
-        self._scale = StripScale(self._size, self._sections, width, schematic=self.schematic)
+        self._scale = StripScale(self._size, self._state.sections, width, schematic=self.schematic)
         self._place_marks()
 
     def set_schematic(self, schematic: bool) -> None:
@@ -198,13 +169,13 @@ class Overview(QWidget):
 
     def _place_marks(self) -> None:
         worst: dict[int, Severity] = {}
-        for mark in self._marks.all[:_MOST_MARKS]:
+        for mark in self._state.marks.all[:_MOST_MARKS]:
             for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
                 if x not in worst or _RANK[mark.severity] > _RANK[worst[x]]:
                     worst[x] = mark.severity
         self._mark_xs = worst
         self._hit_xs = frozenset(round(self.x_of(offset)) for offset in self._hits)
-        self._note_xs = frozenset(round(self.x_of(note.span.start)) for note in self._notes[:_MOST_MARKS])
+        self._note_xs = frozenset(round(self.x_of(note.span.start)) for note in self._state.notes[:_MOST_MARKS])
         self.update()
 
     def _label_height(self) -> float:
@@ -214,7 +185,7 @@ class Overview(QWidget):
         return QRectF(_MARGIN, _TOP + self._label_height() + LABEL_GAP, self._scale.width, STRIP_HEIGHT)
 
     def _page_changed(self, name: str, number: int) -> None:
-        if name == self.name:
+        if name == self._state.name:
             self.update()
 
     # --- painting ---
@@ -224,7 +195,8 @@ class Overview(QWidget):
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
         if self._size:
-            strip, arrows = self._strip(), arrows_in(self._arrows, self.name)
+            name, strip = self._state.name, self._strip()
+            arrows = arrows_in(self._state.arrows, name)
             paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
             self._paint_hits(painter, colours, strip)
@@ -232,13 +204,15 @@ class Overview(QWidget):
             self._paint_view(painter, colours, strip)
             for x in self._note_xs:
                 paint_flag(painter, QRectF(x, strip.bottom() - 11, 7, 11), colours.text, colours.base)
-            if highlights := highlights_in(self.highlights, self.name):
+            if highlights := highlights_in(self.highlights, name):
                 self._paint_highlights(painter, colours, strip, highlights)
             if arrows:
                 self._paint_arrows(painter, colours, strip, arrows)
-                paint_names(painter, colours, self._scale, strip)
-            if self._changed and self.name == "":
-                paint_changed(painter, colours, strip, [(self.x_of(a), self.x_of(b)) for a, b in self._changed])
+                # Short names on a ground of their own, above the arcs.
+                short = [cut_end(section.name, _SHORT) for section in self._scale.sections]
+                paint_labels(painter, colours, self._scale, strip, short, grounded=True)
+            if self._changed and not name:
+                self._paint_changed(painter, colours, strip)
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -267,7 +241,7 @@ class Overview(QWidget):
             (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
             for start, stop in self._fetched or ()
         )
-        return union((*self._pages.loaded(self.name), *whole))
+        return union((*self._state.pages.loaded(self._state.name), *whole))
 
     def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
@@ -275,22 +249,21 @@ class Overview(QWidget):
             painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
 
     def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        shades = {Severity.ERROR: colours.error, Severity.WARNING: colours.warning, Severity.NOTE: colours.note}
         painter.setPen(Qt.PenStyle.NoPen)
         for x, severity in self._mark_xs.items():
-            painter.setBrush(shades[severity])
+            painter.setBrush(getattr(colours, severity.value))
             tip = QPointF(x, strip.top() + 5)
             painter.drawPolygon([tip, QPointF(x - 4, strip.top() - 3), QPointF(x + 4, strip.top() - 3)])
 
     def _paint_view(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        start, stop = self._selection
-        if stop > start:
-            left, right = self.x_of(start), self.x_of(stop)
+        span = self._state.selection.span
+        if self._state.selected and span.size:
+            left, right = self.x_of(span.start), self.x_of(span.stop)
             bar = QRectF(left, strip.bottom() - 3, max(right - left, 2.0), 5)
             painter.fillRect(bar.adjusted(-1, -1, 1, 1), colours.base)
             painter.fillRect(bar, colours.accent)
-        start, stop = self._view
+        start, stop = self._state.visible_bytes
         if stop > start:
             left, right = self.x_of(start), self.x_of(stop)
             if right - left < _LEAST_VIEW:
@@ -350,6 +323,24 @@ class Overview(QWidget):
             painter.drawPolygon([QPointF(other, top), QPointF(other - _HEAD, top - 6), QPointF(other + _HEAD, top - 6)])
         painter.restore()
 
+    def _paint_changed(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        last = -math.inf
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for start, stop in self._changed:
+            left, right = self.x_of(start), self.x_of(stop)
+            band = QRectF(left, strip.bottom() - 6, max(right - left, 1.0), 6)
+            painter.fillRect(band, QBrush(colours.warning, Qt.BrushStyle.DiagCrossPattern))
+            if left - last < 3:
+                continue
+            last, foot = left, strip.bottom() + 1
+            painter.setPen(QPen(colours.base, 1))
+            painter.setBrush(colours.warning)
+            painter.drawPolygon(
+                [QPointF(left - 5, foot), QPointF(left, foot - 5), QPointF(left + 5, foot), QPointF(left, foot + 5)]
+            )
+        painter.restore()
+
     # --- events ---
 
     def resizeEvent(self, event: QEvent) -> None:
@@ -374,9 +365,9 @@ class Overview(QWidget):
         ]
         if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):
             lines.append(self.tr("◆ changed in the sandbox"))
-        near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
+        near = self._state.marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
         lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
-        noted = notes_in(self._notes, self.offset_at(x - 4), self.offset_at(x + 4) + 1)[:3]
+        noted = notes_in(self._state.notes, self.offset_at(x - 4), self.offset_at(x + 4) + 1)[:3]
         lines += [f"{FLAG} {escape(cut_end(shown(note.text) or BOOKMARK, _LONGEST_NOTE))}" for note in noted]
         return "<br>".join(line for line in lines if line)
 
@@ -389,7 +380,8 @@ class Overview(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
-        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(section))
+        span = Span(self._state.name, section.start, section.stop)
+        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(span))
         menu.addSeparator()
         menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
         menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))
@@ -397,9 +389,7 @@ class Overview(QWidget):
         menu.addSeparator()
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):
-            action = QAction(text, choice)
-            action.setCheckable(True)
-            action.setChecked(self.schematic is schematic)
+            action = QAction(text, choice, checkable=True, checked=self.schematic is schematic)
             action.triggered.connect(lambda _=False, chosen=schematic: self.set_schematic(chosen))
             menu.addAction(action)
         menu.addSeparator()
@@ -416,7 +406,7 @@ class Overview(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         starts = [section.start for section in self._scale.sections]
-        here = self._view[0]
+        here = self._state.visible_bytes[0]
         targets = {
             Qt.Key.Key_Left: max((start for start in starts if start < here), default=starts[0]),
             Qt.Key.Key_Right: min((start for start in starts if start > here), default=starts[-1]),

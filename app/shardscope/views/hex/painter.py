@@ -1,7 +1,6 @@
 """Painting of the hex view from loaded pages: rows are cached as pictures, overlays are painted over them.
 
-Moving the caret, hovering and scrolling only repaint rows that appear or whose selection changes. The cost depends on
-the number of rows and fields on the screen, not on the size of the file.
+Only rows that appear or whose selection changes are painted again, at a cost independent of the size of the file.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from PySide6.QtGui import (
     QStaticText,
 )
 
-from shardcore import FieldRole, Section, Severity, Span
+from shardcore import FieldRole, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern
-from shardscope.session.byte_marks import Marks, Proposed, SandboxChanges, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, Range, SandboxChanges, sections_in
 from shardscope.session.byte_pages import PageState
 from shardscope.session.display_text import PRINTABLE
 from shardscope.session.selection import Arrow, Highlight
@@ -49,7 +48,6 @@ from shardscope.views.hex.layout import (
     CellState,
     HexGrid,
     HexPart,
-    Range,
     ScreenRows,
     fold_text,
     hits_inside,
@@ -57,8 +55,7 @@ from shardscope.views.hex.layout import (
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.note_flag import paint_flag
-from shardscope.widgets.section_tints import UNDERLINED
-from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette
+from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, UNDERLINED, Palette
 
 _NO_BRUSH = Qt.BrushStyle.NoBrush
 
@@ -94,7 +91,6 @@ class HexScene:
 
     @property
     def records(self) -> tuple[Range, ...]:
-        """Return the records at the caret and under the pointer, whose roles have a background."""
         return (*self.frames[-1:], *([self.record] if self.record is not None else []))
 
 
@@ -103,7 +99,6 @@ class HexScene:
 Codes = NDArray[np.uint8]
 """ASCII codes of the characters of cells."""
 Mask = NDArray[np.bool_]
-"""Array with one boolean per cell."""
 
 _TOUCH = 0.01
 _NONE = np.bool_(False)
@@ -156,7 +151,7 @@ class RowGlyphs:
         self._draw(painter, self._small, "letter", _LETTERS[cells.begins], cells.begins > 0)
 
     def offsets(self, painter: QPainter, cells: ByteCells) -> None:
-        layout, there = self._grid.layout, cells.there
+        layout, there = self._grid.layout, (cells.state != CellState.BLANK).any(axis=1)
         texts = [layout.offset_text(max(cells.first + row * layout.width, 0)) for row in range(len(there))]
         codes = np.frombuffer("".join(texts).encode(), np.uint8)
         shown = np.repeat(there, layout.digits) & (codes != ord(" "))
@@ -212,11 +207,6 @@ class _RowPainter:
         self._shades, self._selected = shade_tables(palette.name)
         self._hatched = [(SECTION_ROLES.index(role), palette.hatch(role)) for role in HATCHED]
         self._brushes: dict[int, QBrush] = {}
-        self._worst = {
-            Severity.ERROR: palette.error,
-            Severity.WARNING: palette.warning,
-            Severity.NOTE: palette.note,
-        }
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
         """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
@@ -246,7 +236,7 @@ class _RowPainter:
             self._marks(painter, scene)
         self._borders(painter, scene)
         if self.column is not None and self.column.shown:
-            self.column.paint(painter, self.grid, self.palette, scene.rows)
+            self.column.paint(painter, self.palette, scene.rows)
         painter.translate(scroll, 0)
         self._gutter(painter, scene, cells)
 
@@ -398,7 +388,7 @@ class _RowPainter:
                     for edges in grid.edges.values():
                         left, right = edges[block.cell], edges[block.stop]
                         place = QRectF(left, grid.row_y(row + 1) - thick, right - left, thick)
-                        painter.fillRect(place, self._worst[mark.severity])
+                        painter.fillRect(place, getattr(self.palette, mark.severity.value))
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
         grid, layout, rows = self.grid, self.grid.layout, scene.rows
@@ -579,9 +569,6 @@ class HexPainter:
         self.canvas = RowCanvas()
         self._columns = [QStaticText(f"{cell:02x}"[-2:]) for cell in range(grid.layout.width)]
         self._thin, self._wide = grid.rounded(1), grid.rounded(2)
-
-    def forget(self) -> None:
-        self.canvas.forget()
 
     def paint(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
         grid = self.grid

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
@@ -14,6 +13,7 @@ from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Sh
 from shardcore.model.span import SourceName
 from shardcore.operations.offset_expression import GotoNames, starts_of
 from shardcore.shards.inner_source import InnerSource
+from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import headline, short_name
 from shardscope.session.jobs import JobPriority
@@ -22,15 +22,16 @@ from shardscope.session.selection import Selection, TraceWalk, highlights_in
 from shardscope.session.session import Session
 from shardscope.views.hex.actions import HexActions, RowChoice, RowMode
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
-from shardscope.views.hex.layout import Range, roles_in
+from shardscope.views.hex.layout import roles_in
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.search_bar import SearchBar
-from shardscope.views.hex.state import HexSelection, HexState, frames_of
+from shardscope.views.hex.state import HexSelection, HexState
 from shardscope.views.hex.status import Breadcrumb, HexStatus, Legend
 from shardscope.views.hex.tabs import DrawingPlace, OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import fonts
 from shardscope.widgets.deferred_signals import WhileVisible
+from shardscope.widgets.layouts import lay
 
 LOW = 330
 """Height in pixels below which overview and legend are hidden."""
@@ -80,20 +81,10 @@ class Naming:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class HexPanelState:
-    sources: tuple[OpenSource, ...]
-    name: str
-
-
 class HexPanel(QWidget):
-    """Central panel of the window.
-
-    The window sets `room`, the height without notices, so that a notice covers rows only.
-    """
+    """Central panel; the window sets `room`, the height without notices, so that a notice covers rows only."""
 
     full_width_changed = Signal()
-    """`full_width` may have changed."""
     look_up_wanted = Signal(object)
     """Carries the key to look up."""
     extract_wanted = Signal(object)
@@ -104,11 +95,10 @@ class HexPanel(QWidget):
         self.setObjectName("hexPanel")
         self._session = session
         self.room: Callable[[], int] = self.height
-        self._path: tuple[Node, ...] = ()
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
         self.state = self.view.state
-        self.overview = Overview(self.pages)
+        self.overview = Overview(self.state)
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
         self.naming = Naming(session, self.state)
@@ -116,7 +106,7 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.search = SearchBar(session, self.state, self.overview)
         self.legend = Legend()
-        self.status = HexStatus()
+        self.status = HexStatus(self.state)
         self.drawings = DrawingPlace(session, self.tabs, self.view)
         self.actions_ = HexActions(
             self,
@@ -144,24 +134,9 @@ class HexPanel(QWidget):
         self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.decoded_button.hide()
         self.search.hide()
-        about = QHBoxLayout(self._about)
-        about.setContentsMargins(0, 0, 0, 0)
-        about.setSpacing(10)
-        about.addWidget(self.breadcrumb, 1)
-        about.addWidget(self.decoded_button)
-        line = self._line = QHBoxLayout()
-        line.setContentsMargins(10, 2, 10, 0)
-        line.setSpacing(10)
-        line.addWidget(self.tabs)
-        line.addWidget(self._about, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(line)
-        column.addWidget(self.overview)
-        column.addWidget(self.search)
-        column.addWidget(self.drawings.splitter, 1)
-        column.addWidget(self.legend)
+        lay(QHBoxLayout(self._about), (self.breadcrumb, 1), self.decoded_button, spacing=10)
+        self._line = lay(QHBoxLayout(), self.tabs, (self._about, 1), margins=(10, 2, 10, 0), spacing=10)
+        lay(QVBoxLayout(self), self._line, self.overview, self.search, (self.drawings.splitter, 1), self.legend)
 
     def _connect(self) -> None:
         session, state = self._session, self.state
@@ -176,7 +151,7 @@ class HexPanel(QWidget):
             (self.view.header_menu_requested, self.actions_.open_header_menu),
             (self.view.field_chosen, session.select_span),
             (self.overview.jumped, self._jump),
-            (self.overview.section_chosen, self._select_section),
+            (self.overview.section_chosen, session.select_span),
             (self.overview.reported, session.say),
             (self.tabs.chosen, self._tab_chosen),
             (self.drawings.shown_changed, self._drawing_shown),
@@ -249,25 +224,24 @@ class HexPanel(QWidget):
         self.pages.use(None)
         self.naming.forget()
         self.state.set_source("", 0)
-        self.overview.set_source("", 0)
         self._path_changed(())
         self.status.clear()
 
     def view_state(self) -> object:
         self._note_place()
-        return HexPanelState(tuple(self.tabs.sources), self.state.name)
+        return tuple(self.tabs.sources), self.state.name
 
     def restore_view_state(self, state: object) -> None:
-        if not isinstance(state, HexPanelState) or not state.sources:
+        if not isinstance(state, tuple) or not state[0]:
             return
-        for source in state.sources:
+        sources, name = state
+        for source in sources:
             if (fresh := self.tabs.known(source.name)) is not None:
                 self.tabs.sources[self.tabs.sources.index(fresh)] = source
             self.tabs.show_source(source)
-        shown = self.tabs.known(state.name) or state.sources[0]
+        shown = self.tabs.known(name) or sources[0]
         self.tabs.show_source(shown)
         self._lay_bytes(shown)
-        self.overview.set_selection(self.state.selection.span)
 
     def _note_place(self) -> None:
         if (before := self.tabs.known(self.state.name)) is not None:
@@ -283,7 +257,6 @@ class HexPanel(QWidget):
                 stored.sections = shard.sections
                 if self.state.name == "":
                     self.state.set_sections(stored.sections)
-                    self.overview.set_sections(stored.sections)
             self.naming.learn()
 
     def show_source(self, name: str, select: Span | None = None) -> None:
@@ -315,12 +288,10 @@ class HexPanel(QWidget):
             self._lay_bytes(source, chosen=select is None)
         if select is not None:
             self.state.select(select)
-        self.overview.set_selection(self.state.selection.span)
         self._path_changed(())
 
     def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
         self.state.set_source(source.name, source.size, source.sections)
-        self.overview.set_source(source.name, source.size, source.sections)
         self._findings_changed(self._session.verification.report)
         self._notes_changed()
         if source.span is not None and chosen:
@@ -336,20 +307,15 @@ class HexPanel(QWidget):
     # --- marks ---
 
     def _findings_changed(self, report: Report | None) -> None:
-        findings = report.findings if report is not None else ()
-        self.state.set_findings(findings)
-        self.overview.set_findings(findings)
+        self.state.set_findings(report.findings if report is not None else ())
 
     def _notes_changed(self) -> None:
-        notes = self._session.notes.on(self.state.name)
-        self.state.set_notes(notes)
-        self.overview.set_notes(notes)
+        self.state.set_notes(self._session.notes.on(self.state.name))
 
     def _highlights_changed(self) -> None:
-        """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
         highlights, arrows = self._session.lookup.highlights, self._session.lookup.arrows
         self.state.set_highlights(highlights, arrows)
-        self.overview.set_highlights(highlights, arrows)
+        self.overview.update()
         if not highlights or not highlights[0].hollow or self._session.selection.span is not None:
             return
         here = highlights_in(highlights, self.state.name)
@@ -362,9 +328,8 @@ class HexPanel(QWidget):
     def _notation_changed(self) -> None:
         self.state.fit_font()
         self.view.column.forget()
-        self.overview.set_sections(self.state.sections)
         self.status.clear()
-        self._path_changed(self._path)
+        self._path_changed(self.state.path)
 
     def _drawing_shown(self, in_front: bool) -> None:
         drawn = self.drawings.panel if in_front else None
@@ -374,7 +339,6 @@ class HexPanel(QWidget):
 
     def _view_moved(self) -> None:
         state = self.state
-        self.overview.set_view(*state.visible_bytes)
         self.overview.set_fetched(self._fetched())
         fields = roles_in([state.cells_of(part.top, part.lines) for _, part in state.rows_on_screen.parts])
         self.legend.parts = state.sections
@@ -391,9 +355,8 @@ class HexPanel(QWidget):
     # --- the selection ---
 
     def _selected_here(self, selection: HexSelection) -> None:
-        self.overview.set_selection(selection.span)
         self._session.select_span(selection.span, self.view)
-        self._refresh_status()
+        self.status.refresh()
 
     def _session_selected(self, selection: Selection) -> None:
         span, state = selection.span, self.state
@@ -403,41 +366,29 @@ class HexPanel(QWidget):
             self.address.show_place(span.start if span is not None and span.source == state.name else None)
         if span is None:
             if selection.row is None and state.layout.size:
-                # The caret stays, without a selection.
-                caret = state.selection.caret
-                state.select(Span(state.name, caret, caret + 1), reveal=False)
-                self.overview.set_selection(Span(state.name, 0, 0))
+                state.deselect()
                 self._path_changed(())
             return
         if span.source != state.name or not self.tabs.sources:
             self.show_source(span.source, span)
         elif selection.origin is not self.view and span != state.selection.span:
             state.select(span)
-            self.overview.set_selection(state.selection.span)
         if selection.complete and span.source == state.name:
             self._path_changed(selection.path)
         else:
-            self._refresh_status()
+            self.status.refresh()
 
-    def _path_changed(self, path: tuple[Node, ...]) -> None:
-        self._path = path
+    def _path_changed(self, path: Sequence[Node]) -> None:
         state = self.state
+        state.set_path(path)
         self.breadcrumb.set_path(file_title(self._session.shard, state.name, path), path)
-        state.set_frames(frames_of(path, state.name))
         self.actions_.set_path(path)
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             notes = [self.tr("note: {0}").format(note.text) for note in state.notes_at(state.selection.caret)]
             names = [*[node.name for node in path[1:]], headline(path[-1]), *notes]
             self.view.accessibility.set_location(", ".join(names))
-        self._refresh_status()
-
-    def _refresh_status(self) -> None:
-        state = self.state
-        self.status.show_selection(state.selection.span, state.layout.size, self._path, state.sections)
-
-    def _select_section(self, section: Section) -> None:
-        self._session.select_span(Span(self.state.name, section.start, section.stop))
+        self.status.refresh()
 
     def _byte(self, offset: int) -> Span:
         return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))
@@ -447,7 +398,7 @@ class HexPanel(QWidget):
         self.state.move_caret(offset)
 
 
-def file_title(shard: Shard | None, source: str, path: tuple[Node, ...]) -> str:
+def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     name = SourceName.parse(source)
     if isinstance(shard, DataSet):
         return short_name(shard.uri) if path else name.path

@@ -46,6 +46,7 @@ from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 
 MOST = 20
 
@@ -94,17 +95,9 @@ _STEPS = 1000
 AT_ONCE = 64 * 1024 * 1024
 """Maximum size in bytes of a source in which the first search also lists all hits."""
 
-FIELD = 120
-"""Minimum width of the field in pixels."""
-
-_SIGN = 28
-
 
 class SearchBar(QWidget):
-    """Searches the source that a hex view shows, in jobs, and the contents of the objects on request.
-
-    `found` carries the `Span` of a hit, `hits_changed` the `HitList`.
-    """
+    """Searches the source of a hex view in jobs; `found` carries the `Span` of a hit, `hits_changed` the `HitList`."""
 
     found = Signal(object)
     hits_changed = Signal(object)
@@ -136,7 +129,7 @@ class SearchBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Search"))
         self.field.setToolTip(self.tr("Up and Down: recent searches"))
-        self.field.setMinimumWidth(FIELD)
+        self.field.setMinimumWidth(120)
         label = QLabel(self.tr("Find:"))
         label.setBuddy(self.field)
         self.progress = QProgressBar()
@@ -147,7 +140,11 @@ class SearchBar(QWidget):
         self.status = Elided(greedy=True)
         self.status.setObjectName("searchStatus")
         tr, button = self.tr, self._button
-        self.earlier = button("▾", "searchEarlier", tr("Recent searches"), self._show_earlier)
+
+        def show_earlier() -> None:
+            self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+
+        self.earlier = button("▾", "searchEarlier", tr("Recent searches"), show_earlier)
         self.stop = button(tr("Stop"), "searchStop", tr("Stop (Esc)"), self.cancel)
         self.contents = button(
             tr("Search contents"),
@@ -155,12 +152,11 @@ class SearchBar(QWidget):
             tr("Decode the objects and find the next one that contains these bytes"),
             self.look_in_contents,
         )
-        row = QHBoxLayout()
-        row.setSpacing(5)
-        for widget in (
+        row = lay(
+            QHBoxLayout(),
             label,
             self.kind,
-            self.field,
+            (self.field, 1),
             self.earlier,
             button("↑", "searchPrevious", tr("Previous (Shift+Enter)"), partial(self.look, backward=True)),
             button("↓", "searchNext", tr("Next (Enter)"), self.look),
@@ -168,18 +164,11 @@ class SearchBar(QWidget):
             self.stop,
             self.progress,
             button("✕", "searchClose", tr("Close (Esc)"), self.close_bar),
-        ):
-            row.addWidget(widget)
-        row.setStretchFactor(self.field, 1)
+            spacing=5,
+        )
         # A line of fixed height, so that a message does not move the bytes.
-        line = QHBoxLayout()
-        line.addWidget(self.status, 1)
-        line.addWidget(self.contents)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 4, 10, 4)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addLayout(line)
+        line = lay(QHBoxLayout(), (self.status, 1), self.contents, spacing=6)
+        lay(QVBoxLayout(self), row, line, margins=(10, 4, 10, 4), spacing=2)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
@@ -194,7 +183,7 @@ class SearchBar(QWidget):
         button.setAccessibleName(tip)
         button.clicked.connect(lambda _=False: act())
         if len(text) == 1:
-            button.setFixedWidth(_SIGN)
+            button.setFixedWidth(28)
         return button
 
     def _kind_changed(self, kind: str) -> None:
@@ -283,9 +272,6 @@ class SearchBar(QWidget):
 
     def _entry(self) -> Entry:
         return self.kind.currentText(), self.field.text()
-
-    def _show_earlier(self) -> None:
-        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
         menu = QMenu(self)
@@ -387,7 +373,6 @@ class SearchBar(QWidget):
         self.list_wanted.emit()
 
     def _run(self, begin: Callable[[], None]) -> None:
-        """Begin a search, once the user agrees to what it fetches."""
         self.history.add(self._entry())
         self._say("")
 

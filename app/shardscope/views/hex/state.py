@@ -17,7 +17,7 @@ from shardcore.model.computed_children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
-from shardscope.session.byte_marks import Marks, Proposed, SandboxChanges, notes_in, sections_in
+from shardscope.session.byte_marks import Marks, Proposed, Range, SandboxChanges, notes_in, sections_in
 from shardscope.session.byte_pages import PAGE, PageCache
 from shardscope.session.selection import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.views.hex.layout import (
@@ -27,7 +27,6 @@ from shardscope.views.hex.layout import (
     HexGrid,
     HexLayout,
     HexPart,
-    Range,
     RowFolds,
     RowRule,
     ScreenRows,
@@ -123,11 +122,7 @@ class RowScroller:
         else:
             position, last = self._bar.sliderPosition(), self.last_top
             top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
-        # The bar moves to this position after the action.
-        self._bar.setSliderPosition(self._value(top))
-        before, self.top = self.top, top
-        if top != before:
-            self._moved()
+        self._to(top)
 
 
 @dataclass(frozen=True)
@@ -168,20 +163,18 @@ def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int
 
 class ByteEdits(Protocol):
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes at some offsets in one step.
+        """Overwrite bytes at some offsets in one step, described by `what` (default: the number of bytes).
 
-        Args:
-            pieces: Offsets and new bytes.
-            what: Description; default: the number of bytes.
-            second: Set for the second digit of the last byte typed.
+        `second` is set for the second digit of the last byte typed.
         """
 
 
 class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
-    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
-    `edits` is None for read-only files. `beside` is the width in pixels kept free right of the text.
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources. `path` leads to
+    the field at the caret once it is loaded, `frames` are that field and its record. `selected` is False while only
+    the caret is shown, `edits` is None for read-only files, `beside` are the pixels kept free right of the text.
     """
 
     read_only = Signal()
@@ -197,7 +190,7 @@ class HexState(QObject):
     changed = Signal()
     """The visible rows must be repainted."""
     rows_changed = Signal(object)
-    """Carries the `Range` of bytes whose rows must be repainted, or None for all."""
+    """Carries the `Range` of bytes whose rows must be repainted, or None."""
     layout_changed = Signal()
     """`layout` and `grid` were replaced."""
     looks_changed = Signal()
@@ -222,9 +215,11 @@ class HexState(QObject):
         self.part = HexPart.HEX
         self.hover: Range | None = None
         self.record: Range | None = None
+        self.path: Sequence[Node] = ()
         self.frames: tuple[Range, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
+        self.selected = True
         self.zoom = 1.0
         self.folds = RowFolds(pages, self._edges, self._measured)
         self._opens = True
@@ -264,19 +259,16 @@ class HexState(QObject):
     @property
     def rows_on_screen(self) -> ScreenRows:
         rows = self._rows
-        return rows if rows is not None and rows.top == self._scroller.top else self._compute_rows()
-
-    def _compute_rows(self) -> ScreenRows:
-        rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
-        self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
-        self._found = None
+        if rows is None or rows.top != self._scroller.top:
+            rows = self._rows = self.folds.screen(self._scroller.top, self._scroller.visible)
+            self._stretches = [self._bytes_of(part.top, part.top + part.lines) for _, part in rows.parts]
+            self._found = None
         return rows
 
     @property
     def stretches(self) -> list[Range]:
         """Visible byte ranges; a fold counts with its first row only."""
-        if self._rows is None or self._rows.top != self._scroller.top:
-            self._compute_rows()
+        _ = self.rows_on_screen
         return self._stretches
 
     @property
@@ -288,10 +280,6 @@ class HexState(QObject):
     def _bytes_of(self, row: int, stop: int) -> Range:
         width, lead, size = self.layout.width, self.layout.lead, self.layout.size
         return max(row * width - lead, 0), min(stop * width - lead, size)
-
-    def _forget_rows(self) -> None:
-        self._rows = None
-        self.folds.forget()
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
         found, proposed = gather(self.layout, top, rows, self.pages, self.name, self.sections), self.shown_proposal
@@ -342,8 +330,9 @@ class HexState(QObject):
         self.name, self.sections = name, tuple(sections)
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
+        self.selected = True
         self.hover = self.record = None
-        self.frames = ()
+        self.path, self.frames = (), ()
         self.folds.opened.clear()
         self.marks, self.notes = Marks(), ()
         self._scroller.top = 0
@@ -385,8 +374,9 @@ class HexState(QObject):
         self.letters = shown
         self._look_otherwise()
 
-    def set_frames(self, frames: Iterable[Range]) -> None:
-        if (found := tuple(frames)) != self.frames:
+    def set_path(self, path: Sequence[Node]) -> None:
+        self.path = path
+        if (found := frames_of(path, self.name)) != self.frames:
             self.frames = found
             self.changed.emit()
 
@@ -398,7 +388,7 @@ class HexState(QObject):
 
     def _look_otherwise(self) -> None:
         # Findings and notes split folds.
-        self._forget_rows()
+        self.folds.forget()
         self._resize_bars()
         self._request()
         self.looks_changed.emit()
@@ -490,6 +480,11 @@ class HexState(QObject):
             self.reveal(start)
         self._caret_changed()
 
+    def deselect(self) -> None:
+        """Keep the caret, without a selection."""
+        self.select(Span(self.name, self._caret, self._caret + 1), reveal=False)
+        self.selected = False
+
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
         self._half_at, self._opens = -1, opens
         self.part = part or self.part
@@ -525,6 +520,7 @@ class HexState(QObject):
             self._caret_changed(by_user=True)
 
     def _caret_changed(self, *, by_user: bool = False) -> None:
+        self.selected = True
         self.changed.emit()
         self.caret_changed.emit()
         if by_user:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import NamedTuple
@@ -34,11 +34,12 @@ from shardscope.session.display_text import (
     range_words,
     span_words,
 )
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.note_flag import BOOKMARK, FLAG
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.section_tints import UNDERLINED
 from shardscope.widgets.strip_paint import paint_ground
 
 # --- the path to the byte at the caret ---
@@ -203,8 +204,9 @@ def _path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -
 
 
 class HexStatus(QWidget):
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, state: HexState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._state = state
         self.setObjectName("hexStatus")
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
@@ -213,10 +215,7 @@ class HexStatus(QWidget):
         self._shown: tuple[Span, int, Sequence[Node], Sequence[Section]] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
-        row.setContentsMargins(4, 0, 0, 0)
-        row.setSpacing(18)
-        for label in (self.offset, self.length, self.value, self.whole):
-            row.addWidget(label, int(label is self.value))
+        lay(row, self.offset, self.length, (self.value, 1), self.whole, margins=(4, 0, 0, 0), spacing=18)
 
     def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
         label = Elided(greedy=greedy)
@@ -225,11 +224,12 @@ class HexStatus(QWidget):
         label.setToolTip(meaning)
         return label
 
-    def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        last = self._shown
-        if last is not None and last[:2] == (span, size) and last[2] is path and last[3] is sections:
+    def refresh(self) -> None:
+        state, last = self._state, self._shown
+        span, size, path, sections = shown = state.selection.span, state.layout.size, state.path, state.sections
+        if last is not None and last[:2] == shown[:2] and last[2] is path and last[3] is sections:
             return
-        self._shown = span, size, path, sections
+        self._shown = shown
         names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
         offset = self.tr("offset {0}").format(offset_words(span.start))
         self.offset.setText(offset if size else self.tr("no bytes"))
@@ -295,10 +295,9 @@ class Legend(QWidget):
         self.parts: Sequence[Section] = ()
         self._entries: list[LegendEntry] = []
 
-    def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
-        fields = {field for _, field in on_screen}
+    def set_roles(self, sections: Sequence[SectionRole], fields: Collection[FieldRole]) -> None:
         found = [LegendEntry(theme.SECTION_LETTERS[role], role.value, role) for role in dict.fromkeys(sections)]
-        for field in UNDERLINED:
+        for field in theme.UNDERLINED:
             if field in fields:
                 name = _NAMES.get(field, field.name.lower())
                 found.append(LegendEntry(theme.FIELD_LETTERS[field], name, field))
@@ -307,9 +306,6 @@ class Legend(QWidget):
             names = ", ".join([f"{entry.letter} {entry.name}" for entry in found])
             self.setAccessibleName(self.tr("Legend: {0}").format(names))
             self.update()
-
-    def entries(self) -> list[LegendEntry]:
-        return self._entries
 
     def sizeHint(self) -> QSize:
         return QSize(300, round(max(_SWATCH, QFontMetricsF(self.font()).height()) + 8))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QSplitter, QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Shard, Span
-from shardcore.model.drawing import STEP, Item, Sketch, StaticSketch
+from shardcore.model.drawing import STEP, Sketch, StaticSketch
 from shardcore.model.span import SourceName
-from shardcore.model.text import ends_text, shown
+from shardcore.model.text import ends_text
 from shardscope.learning.drawings.drawing_request import LEAST_HEIGHT, DrawingRequest
 from shardscope.session.display_text import cut_middle, numbers
 from shardscope.session.jobs import JobPriority
@@ -82,13 +82,13 @@ class SourceTabs(QTabBar):
                     number = len(self.sources) if decoded is not None else 0
                     self.sources.insert(number, source)
                     self.insertTab(number, "")
-                title = shown(tab_title(source.name))
-                # An ampersand before a letter would become a shortcut.
-                self.setTabText(number, cut_middle(title).replace("&", "&&"))
+                title = detail = self.tr("Bytes")
                 if decoded is not None:
-                    title = self.tr("Decoded content of {0}").format(decoded)
+                    title = self.tr("Decoded {0}").format(numbers(ends_text(decoded.start, decoded.stop)))
+                    detail = self.tr("Decoded content of {0}").format(decoded)
                     self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
-                self.setTabToolTip(number, tip(title))
+                self.setTabText(number, cut_middle(title))
+                self.setTabToolTip(number, tip(detail))
         if not self.drawing_in_front:
             self._set_current(number)
         # Shown for one source, too, so that the height stays the same.
@@ -162,29 +162,16 @@ def stored_span(name: str) -> Span | None:
     return Span(str(parsed.outer), *parsed.stretch)
 
 
-def tab_title(name: str) -> str:
-    stored = stored_span(name)
-    if stored is not None:
-        ends = numbers(ends_text(stored.start, stored.stop))
-        return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(ends)
-    return QCoreApplication.translate("SourceTabs", "Bytes")
-
-
 class DrawingPlace(QObject):
-    """Drawings in place of the bytes, or above them if both fit.
-
-    A job finds which there are; their panel is created on first use.
-    """
+    """Drawings in place of the bytes, or above them if both fit; their panel is created on first use."""
 
     shown_changed = Signal(bool)
-    """Carries whether the drawings are shown."""
     remembered_changed = Signal(object)
     """Name of the last drawing by format."""
     item_chosen = Signal(str, str)
     """Name of a drawing and of the selected item, or empty."""
     drawn = Signal()
     sketches_changed = Signal(bool)
-    """Carries whether there are drawings."""
 
     def __init__(self, session: Session, tabs: SourceTabs, view: HexView) -> None:
         super().__init__(tabs)
@@ -215,8 +202,10 @@ class DrawingPlace(QObject):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        step = _step_drawing(self._session.lookup.walk)
-        return (*self._sketches, step) if step is not None else self._sketches
+        walk = self._session.lookup.walk
+        drawing = walk.trace.steps[walk.step].drawing if walk.trace is not None and walk.step >= 0 else None
+        step = () if drawing is None else (StaticSketch(STEP, self.tr("This step"), drawing),)
+        return *self._sketches, *step
 
     @property
     def in_front(self) -> bool:
@@ -268,16 +257,12 @@ class DrawingPlace(QObject):
                 self._sketches, self._known = sketches, True
                 self._refresh()
 
-        def failed(_: BaseException) -> None:
-            # Drawings of steps can still be shown.
-            self._learning, self._known = False, True
-            self._refresh()
-
         self._learning = True
         self._session.ask(
             lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
             take,
-            failed=failed,
+            # Drawings of steps can still be shown.
+            failed=lambda _: take(self._sketches),
             key=("sketches", self),
             priority=JobPriority.SELECTED,
         )
@@ -320,16 +305,16 @@ class DrawingPlace(QObject):
         if self.panel is None:
             from shardscope.learning.drawings.panel import DrawingPanel
 
-            self.panel = DrawingPanel(self._session)
-            self.panel.item_chosen.connect(self._item_chosen)
-            self.panel.drawn.connect(self.drawn)
-            self.panel.bytes_wanted.connect(self.to_bytes)
-            self.panel.sketch_chosen.connect(self._remember)
-            self.splitter.insertWidget(0, self.panel)
+            self.panel = panel = DrawingPanel(self._session)
+            panel.item_chosen.connect(lambda item: self.item_chosen.emit(panel.name, item.name))
+            panel.drawn.connect(self.drawn)
+            panel.bytes_wanted.connect(self.to_bytes)
+            panel.sketch_chosen.connect(self._remember)
+            self.splitter.insertWidget(0, panel)
             for number, share in enumerate(_SHARES):
                 self.splitter.setStretchFactor(number, share)
-            self.panel.hide()
-            self.panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
+            panel.hide()
+            panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
         return self.panel
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
@@ -367,12 +352,6 @@ class DrawingPlace(QObject):
             if self.panel is not None:
                 self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def copy(self) -> None:
-        self.made().copy.trigger()
-
-    def save(self) -> None:
-        self.made().save.trigger()
-
     def highlight(self, span: Span | None) -> None:
         if self.panel is not None and self.in_front:
             self.panel.highlight_spans((span,) if span is not None else ())
@@ -408,18 +387,7 @@ class DrawingPlace(QObject):
         shard: Shard | None = self._session.shard
         return shard.format if shard is not None else ""
 
-    def _item_chosen(self, item: Item) -> None:
-        if self.panel is not None:
-            self.item_chosen.emit(self.panel.name, item.name)
-
     def _remember(self, name: str) -> None:
         if name != STEP and self._format:
             self.remembered = {**self.remembered, self._format: name}
             self.remembered_changed.emit(self.remembered)
-
-
-def _step_drawing(walk: TraceWalk) -> StaticSketch | None:
-    step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
-    if step is None or step.drawing is None:
-        return None
-    return StaticSketch(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)

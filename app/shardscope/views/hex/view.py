@@ -27,10 +27,11 @@ from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QFrame, QT
 from shiboken6 import VoidPtr
 
 from shardcore import Node
+from shardscope.session.byte_marks import Range
 from shardscope.session.byte_pages import PageCache
 from shardscope.session.display_text import as_seen
 from shardscope.views.hex.field_column import ROOM, FieldColumn
-from shardscope.views.hex.layout import HexPart, Range, cell_at_column, fold_text, hex_column
+from shardscope.views.hex.layout import HexPart, cell_at_column, fold_text, hex_column
 from shardscope.views.hex.painter import HexPainter
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import tip_text
@@ -62,7 +63,7 @@ class HexView(QAbstractScrollArea):
         self.state = state = HexState(self, pages)
         self._ready = True
         self.accessibility = HexAccessibility(state)
-        self.column = FieldColumn(pages, self)
+        self.column = FieldColumn(pages, state.grid, self)
         state.beside = ROOM
         self._painter = HexPainter(state.grid, theme.of(self), self.column)
         self._part: HexPart | None = None
@@ -132,7 +133,7 @@ class HexView(QAbstractScrollArea):
         self._ask_fields()
 
     def _forget(self) -> None:
-        self._painter.forget()
+        self._painter.canvas.forget()
 
     def _update_rows(self, part: Range | None) -> None:
         grid = self.state.grid
@@ -294,7 +295,7 @@ class HexView(QAbstractScrollArea):
         elif event.button() != Qt.MouseButton.LeftButton:
             event.ignore()
         elif found is None:
-            target = self.column.target_at(state.grid, place, state.rows_on_screen)
+            target = self.column.target_at(place, state.rows_on_screen)
             if target is not None:
                 self.field_chosen.emit(target)
         else:
@@ -324,7 +325,7 @@ class HexView(QAbstractScrollArea):
                 self._drag.start()
             return
         found = state.offset_at(place)
-        field = self.column.place_at(state.grid, place, state.rows_on_screen) if found is None else None
+        field = self.column.place_at(place, state.rows_on_screen) if found is None else None
         hand = field is not None or (found is not None and state.fold_at(found[0]) is not None)
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if hand else Qt.CursorShape.IBeamCursor)
         if field is not None:
@@ -361,7 +362,7 @@ class HexView(QAbstractScrollArea):
         state, place = self.state, QPointF(event.pos())
         found = state.offset_at(place)
         if found is None:
-            fields = self.column.tip_at(state.grid, place, state.rows_on_screen)
+            fields = self.column.tip_at(place, state.rows_on_screen)
             QToolTip.showText(event.globalPos(), fields, self.viewport())
             return
         self._tip = (state.name, found[0], event.globalPos())
@@ -451,15 +452,9 @@ class HexAccessibility(QObject):
 
 
 class _Text(QAccessibleTextInterface):
-    """The row of the caret; holds the view weakly, since Qt deletes the interface with it."""
-
-    def __init__(self, news: HexAccessibility) -> None:
+    def __init__(self, state: HexState) -> None:
         super().__init__()
-        self._weak = weakref.ref(news)
-
-    @property
-    def _state(self) -> HexState:
-        return _alive(self._weak).state
+        self._state = state
 
     @property
     def _row(self) -> RowText:
@@ -506,13 +501,13 @@ class _Text(QAccessibleTextInterface):
 
 
 class HexAccessible(QAccessibleWidget):
-    """Accessible interface of a hex view; holds it weakly, since Qt deletes the interface with the view."""
+    """Accessible interface of a hex view; refers to it weakly, since Qt deletes the interface with the view."""
 
     def __init__(self, news: HexAccessibility) -> None:
         area = news.state.area
         super().__init__(area, QAccessible.Role.EditableText, area.accessibleName())
-        self._weak = weakref.ref(news)
-        self._text = _Text(news)
+        self._news: HexAccessibility = weakref.proxy(news)
+        self._text = _Text(weakref.proxy(news.state))
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
         # Any other null value, including None, crashes when a screen reader queries it.
@@ -526,13 +521,7 @@ class HexAccessible(QAccessibleWidget):
 
     def text(self, kind: QAccessible.Text) -> str:
         if kind == QAccessible.Text.Value:
-            return RowText(_alive(self._weak).state).text
+            return RowText(self._news.state).text
         if kind == QAccessible.Text.Description:
-            return _alive(self._weak).description
+            return self._news.description
         return super().text(kind)
-
-
-def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:
-    found = weak()
-    assert found is not None, "Qt deletes the interface with the view"
-    return found

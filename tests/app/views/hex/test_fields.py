@@ -45,8 +45,8 @@ def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPan
 def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     column, grid = swh.view.column, swh.state.grid
     swh.resize(1300, 640)
-    qtbot.waitUntil(lambda: column.shown and len(column.line(grid, 4).places) == 2)
-    line = column.line(grid, 4)
+    qtbot.waitUntil(lambda: column.shown and len(column.line(4).places) == 2)
+    line = column.line(4)
     assert [(f.path, f.value, f.target is not None) for f in line.fields] == [
         ("header › index_position", f"{section(session, SectionRole.INDEX).start:#x}", True),
         ("header › index_size", f"{session.shard.fields['header.index_size']:,}" if session.shard else "", False),
@@ -54,7 +54,7 @@ def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Ses
 
     def click(x: float) -> None:
         y = grid.row_y(4) + grid.row / 2
-        place = QPoint(round(column.left(grid) + x), round(y))
+        place = QPoint(round(grid.width + x), round(y))
         qtbot.mouseClick(swh.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
     click(line.places[1].left + 3)

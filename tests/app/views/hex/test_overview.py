@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from shardcore import Section, SectionRole
+from shardcore import Section, SectionRole, Span
 from shardscope.session.byte_pages import PageCache
 from shardscope.views.hex.overview import Overview
+from shardscope.views.hex.state import HexState
+from shardscope.views.hex.view import HexView
+from shardscope.widgets import theme
 from shardscope.widgets.strip_paint import LEAST, StripScale, widths_to_scale
 from tests.app.conftest import visible
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
@@ -46,10 +49,19 @@ def test_pixels_and_offsets_are_inverse(parts: list[int], data: st.DataObject) -
 
 
 @pytest.fixture
-def strip(qtbot: QtBot, pages: PageCache) -> Overview:
+def state(qtbot: QtBot, pages: PageCache) -> HexState:
+    """The state of a hex view of the sample, with the first object at the top."""
+    view = visible(qtbot, HexView(pages), 900, 500)
+    view.state.set_source("", SIZE, SECTIONS)
+    view.state.set_row_width(16, OBJECTS)
+    view.state.scroll_to(OBJECTS)
+    return view.state
+
+
+@pytest.fixture
+def strip(qtbot: QtBot, state: HexState) -> Overview:
     """The strip of the sample, 900 pixels wide."""
-    made = Overview(pages)
-    made.set_source("", SIZE, SECTIONS)
+    made = Overview(state)
     return visible(qtbot, made, 900, made.sizeHint().height())
 
 
@@ -62,7 +74,6 @@ def test_clicks_jump_and_keys_go_from_section_to_section(qtbot: QtBot, strip: Ov
         assert section.start <= told[-1] < section.stop
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(899, 30))
     assert told[-1] == SIZE - 1
-    strip.set_view(OBJECTS, OBJECTS + 500)
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
         qtbot.keyClick(strip, key)
     assert told[-4:] == [INDEX, TAIL, 0, TAIL]
@@ -77,3 +88,16 @@ def test_schematic_and_true_scale(strip: Overview) -> None:
     assert told == [True]
     assert before != after == sorted(after)
     assert min(strip.x_of(section.stop) - strip.x_of(section.start) for section in SECTIONS) >= 6
+
+
+def test_the_caret_alone_has_no_bar(strip: Overview, state: HexState) -> None:
+    def accented() -> int:
+        picture, accent = strip.grab().toImage(), theme.of(strip).accent.rgb()
+        return sum(picture.pixel(x, y) == accent for x in range(picture.width()) for y in range(picture.height()))
+
+    state.select(Span("", OBJECTS, TAIL))
+    assert accented() > 100
+    state.deselect()
+    assert accented() == 0
+    state.select_all()
+    assert accented() > 100

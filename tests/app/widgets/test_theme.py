@@ -13,8 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import MONO
-from shardscope.widgets.section_tints import UNDERLINED
-from shardscope.widgets.theme import Rgb, contrast, decoded, encoded
+from shardscope.widgets.theme import UNDERLINED, Rgb, contrast, decoded, encoded
 
 _SURFACES = ("window", "base", "raised")
 _SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
