@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
@@ -43,23 +44,16 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
 from shardscope.session.session import IndexState, Session
-from shardscope.views.inspector.details import (
-    MOST,
-    MOST_LARGE,
-    PENDING,
-    RAW,
-    node_rows,
-    object_rows,
-    readings,
-)
+from shardscope.views.inspector.details import MOST, MOST_LARGE, PENDING, RAW, node_rows, object_rows, readings
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 _TWO_ROWS = ("u64", "i64", "f32", "f64")
@@ -86,7 +80,8 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
 class Numbers(QTableWidget):
     def __init__(self) -> None:
         self._rows = number_rows(None)
-        self._own, self._cells = "", list[list[QTableWidgetItem]]()
+        self._own = ""
+        self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         super().__init__(len(self._rows), 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
@@ -110,7 +105,6 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
                 self.setItem(number, column, item)
@@ -154,13 +148,10 @@ class Numbers(QTableWidget):
         return next((row[column] for row in self._rows if row[0] == name), "")
 
     def copy(self) -> None:
-        lines = [
-            "\t".join(self._rows[row][area.leftColumn() : area.rightColumn() + 1]).rstrip("\t")
-            for area in self.selectedRanges()
-            for row in range(area.topRow(), area.bottomRow() + 1)
-        ]
-        if lines:
-            copy_lines("\n".join(lines))
+        for area in self.selectedRanges():
+            rows = self._rows[area.topRow() : area.bottomRow() + 1]
+            cells = ("\t".join(row[area.leftColumn() : area.rightColumn() + 1]).rstrip("\t") for row in rows)
+            copy_lines("\n".join(cells))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -170,14 +161,11 @@ class Numbers(QTableWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and self._cells:
+        if event.type() == QEvent.Type.FontChange:
             self._set_fonts()
 
     def _menu(self, point: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Copy"), self.copy)
-        menu.popup(self.viewport().mapToGlobal(point))
+        context_menu(self, [(self.tr("&Copy"), self.copy)]).popup(self.viewport().mapToGlobal(point))
 
 
 SHOWN = 12
@@ -199,11 +187,7 @@ class ReferencesForm(QWidget):
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
         self.status = WrapText(tone="muted")
         self.links: list[WrapText] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(5)
-        for widget in (self.ask, self.status, self.clear):
-            self._column.addWidget(widget)
+        self._column = lay(QVBoxLayout(self), self.ask, self.status, self.clear, margins=(0, 6, 0, 6), spacing=5)
         for link in (self.ask, self.clear):
             # One line; height-for-width would be requested in each layout pass of the panel.
             link.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -251,7 +235,7 @@ LATE_MILLISECONDS = 120
 """Maximum milliseconds for which the previous selection stays visible."""
 
 SHORT = 24
-"""Maximum length of a value in the largest font."""
+"""Maximum number of characters of a value in the largest font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +266,12 @@ class Inspector(QScrollArea):
         self._bytes = _Bytes()
         self._build()
         session.closed.connect(self._show_selection)
-        WhileVisible(session.selection_changed, self, self._show_selection, own=True)
-        WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index.changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
         session.references.changed.connect(self._show_references)
         session.notation_changed.connect(self._show)
+        WhileVisible(session.selection_changed, self, self._show_selection, own=True)
+        WhileVisible(session.opened, self, lambda _: self.file.refresh())
+        WhileVisible(session.index.changed, self, self._index_changed)
         self._show_selection()
 
     def _build(self) -> None:
@@ -323,21 +307,9 @@ class Inspector(QScrollArea):
         head.addWidget(self.more, 0, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         self.page.corner = self.more.sizeHint().width()
         content, empty = QWidget(), QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(10, 12, 10, 14)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addWidget(self.file)
-        column.addSpacing(6)
-        column.addWidget(self.references)
-        column.addSpacing(6)
-        column.addWidget(self.numbers_title)
-        column.addWidget(self.numbers)
-        column.addStretch(1)
-        middle = QVBoxLayout(empty)
-        middle.setContentsMargins(28, 36, 28, 28)
-        middle.addWidget(self.hint)
-        middle.addStretch(1)
+        parts = head, self.file, self.references, self.numbers_title, self.numbers, 1
+        lay(QVBoxLayout(content), *parts, margins=(10, 12, 10, 14), spacing=8)
+        lay(QVBoxLayout(empty), self.hint, 1, margins=(28, 36, 28, 28))
         self.pages = QStackedWidget()
         self.pages.addWidget(content)
         self.pages.addWidget(empty)
@@ -351,7 +323,7 @@ class Inspector(QScrollArea):
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
             self._late.stop()
-            self._bytes = _Bytes()
+            self._forget_bytes()
             return
         self._path = () if selection.is_file else selection.path
         self._node = _with_elsewhere(self._path)
@@ -449,8 +421,9 @@ class Inspector(QScrollArea):
         if isinstance(target, Command):
             self.page_wanted.emit()
             return
+        select = partial(self._session.select_span, origin=self)
         if isinstance(target, Span):
-            self._session.select_span(target, self)
+            select(target)
             return
 
         def failed(error: BaseException) -> None:
@@ -460,12 +433,7 @@ class Inspector(QScrollArea):
             self._session.report_error(not_here, error)
 
         find = target.find
-        self._session.ask(
-            lambda _shard, _job: find(),
-            lambda span: self._session.select_span(span, self),
-            failed=failed,
-            key=("elsewhere", self),
-        )
+        self._session.ask(lambda _shard, _job: find(), select, failed=failed, key=("elsewhere", self))
 
     # --- copying and exporting ---
 
