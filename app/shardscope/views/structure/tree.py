@@ -53,7 +53,7 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table import ColumnWidth, share_width
+from shardscope.widgets.table import ColumnWidth, context_menu, share_width
 
 _NodeId = tuple[str, Span]
 
@@ -408,8 +408,7 @@ class StructureTree(QTreeView):
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self, ())
         if path:
             self._add_targets(menu, path)
             menu.addSeparator()
@@ -427,8 +426,7 @@ class StructureTree(QTreeView):
 
     def _add_targets(self, menu: QMenu, path: tuple[Node, ...]) -> None:
         node, row, session = path[-1], nearest_row(path), self.session
-        number = -1 if row is None else row
-        has_bytes, has_row = bool(node.span.size), row is not None
+        number, has_row, has_bytes = row or 0, row is not None, bool(node.span.size)
         # A field refers to another file if its record does.
         elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
 
@@ -480,17 +478,12 @@ class StructureTree(QTreeView):
             else:
                 self.session.message.emit(self.tr("This row has no key to look up."))
 
-        self.session.ask(
-            lambda shard, _: shard.objects.keys[row], take, failed="Cannot read the key", key=("node key", self)
-        )
+        read = lambda shard, _: shard.objects.keys[row]  # noqa: E731
+        self.session.ask(read, take, failed="Cannot read the key", key=("node key", self))
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
-        self.session.ask(
-            lambda _shard, _job: elsewhere.find(),
-            self.session.select_span,
-            failed="Not available",
-            key=("elsewhere", self),
-        )
+        find, key = lambda _shard, _job: elsewhere.find(), ("elsewhere", self)
+        self.session.ask(find, self.session.select_span, failed="Not available", key=key)
 
     def collapse_all(self) -> None:
         self.collapseAll()
