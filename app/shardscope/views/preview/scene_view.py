@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import ObjectRef, Shard, Span
 from shardcore.model.text import number_text, plural
@@ -42,11 +41,12 @@ from shardscope.session.error_messages import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, Preview, choice, column, row, value_line
+from shardscope.views.preview import ContentView, Preview, choice, row, value_line
 from shardscope.views.preview.picture_view import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import lay
 
 BUDGET = 0.016
 """Seconds per frame while the scene turns."""
@@ -392,16 +392,13 @@ def length_text(length: float, unit: str) -> str:
     return f"{length:,.4g} {unit}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedScene:
-    content: GeometryContent
-    scene: Scene
-    coarse: Scene
+PreparedScene = tuple[GeometryContent, Scene, Scene]
+"""Content with its scene, and the scene shown while it turns."""
 
 
 def prepared_scene(found: GeometryContent) -> PreparedScene:
     scene = found.scene()
-    return PreparedScene(found, scene, coarse_scene(scene))
+    return found, scene, coarse_scene(scene)
 
 
 class SceneView(ContentView):
@@ -417,7 +414,7 @@ class SceneView(ContentView):
         self._preview: Preview | None = None
         self.content: GeometryContent | None = None
         bar = row(self.levels, self.counts, edges=(8, 4, 8, 4))
-        column(self, bar, self.canvas, row(self.value, edges=(8, 2, 8, 4)), grow=self.canvas)
+        lay(QVBoxLayout(self), bar, (self.canvas, 1), row(self.value, edges=(8, 2, 8, 4)))
         self.levels.activated.connect(self.show_level)
         self.canvas.pointed.connect(self._point)
         self.canvas.chosen.connect(self._choose)
@@ -441,11 +438,12 @@ class SceneView(ContentView):
         self._show(preview.prepared)
 
     def _show(self, prepared: PreparedScene, *, keep: bool = False) -> None:
-        self.content = found = prepared.content
+        self.content, scene, coarse = prepared
+        found = self.content
         if isinstance(found, MeshContent):
             self.levels.setCurrentIndex(shown_level(found))
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
-        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, found.geometry().unit, keep=keep)
+        self.canvas.show_scene(scene, coarse, colour, found.geometry().unit, keep=keep)
         self.counts.set_text(counts_text(found))
         self._show_thing(-1)
 
