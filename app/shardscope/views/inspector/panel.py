@@ -51,7 +51,7 @@ from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import discard, lay
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
@@ -173,8 +173,6 @@ SHOWN = 12
 
 
 class ReferencesForm(QWidget):
-    followed = Signal(object)
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("inspectorLeadsForm")
@@ -185,50 +183,38 @@ class ReferencesForm(QWidget):
         self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
         self.clear.setObjectName("inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
-        self.status = WrapText(tone="muted")
-        self.links: list[WrapText] = []
-        self._column = lay(QVBoxLayout(self), self.ask, self.status, self.clear, margins=(0, 6, 0, 6), spacing=5)
+        self.page = DetailsPage("inspectorLeadsList", self.tr("References"))
+        lay(QVBoxLayout(self), self.ask, self.page, self.clear, margins=(0, 6, 0, 6), spacing=5)
         for link in (self.ask, self.clear):
             # One line; height-for-width would be requested in each layout pass of the panel.
             link.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._parts: list[WrapText] = []
         self.show_question(None)
 
     def show_question(self, question: ReferenceQuery | None) -> None:
-        for part in self._parts:
-            discard(part)
-        self._parts, self.links = [], []
-        self.status.setVisible(question is not None)
         self.clear.setVisible(question is not None)
         if question is None:
-            return
-        self.status.set_tone("error" if question.error is not None else "muted")
-        if question.error is not None:
-            self.status.set_text(error_text(question.error))
+            self.page.set_rows(())
+        elif question.error is not None:
+            self.page.set_rows([DetailRow("", error_text(question.error), tone="error")])
         elif question.references is None:
-            self.status.set_text(self.tr("Searching …"))
+            self.page.set_rows([DetailRow("", self.tr("Searching …"), tone="muted")])
         else:
-            self._show(question.span, question.references)
+            self.page.set_rows(self._rows(question.span, question.references))
 
-    def _show(self, span: Span, found: References) -> None:
+    def _rows(self, span: Span, found: References) -> list[DetailRow]:
         total = len(found.found) + found.more
         count = plural(total, "reference", "references") if found.found else "No references"
         text = self.tr("{0} to {1}.").format(count, span_words(span))
         if not found.complete:
             text += " " + self.tr("Load the index to see all.")
-        self.status.set_text(text)
+        rows = [DetailRow("", text, tone="muted")]
         for reference in found.found[:SHOWN]:
             names = " › ".join(map(short_name, reference.names[-3:])) or offset_words(reference.span.start)
-            link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
-            link.setToolTip(self.tr("Go there"))
-            link.clicked.connect(lambda span=reference.span: self.followed.emit(span))
-            self.links.append(link)
-            self._parts += [link, WrapText(grouped(without_marks(reference.why)), tone="muted")]
-        if (left_out := total - len(self.links)) > 0:
-            self._parts.append(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
-        for part in self._parts:
-            self._column.insertWidget(self._column.count() - 1, part)
-            part.show()
+            text, why = f"→ {names} · {span_words(reference.span)}", grouped(without_marks(reference.why))
+            rows.append(DetailRow("", text, link=reference.span, note=why, tip=self.tr("Go there")))
+        if total > SHOWN:
+            rows.append(DetailRow("", self.tr("… and {0} more").format(f"{total - SHOWN:,}"), tone="muted"))
+        return rows
 
 
 LATE_MILLISECONDS = 120
@@ -283,7 +269,7 @@ class Inspector(QScrollArea):
         self.references = ReferencesForm()
         self.references.ask.clicked.connect(self._session.references.find)
         self.references.clear.clicked.connect(self._session.references.clear)
-        self.references.followed.connect(self._follow)
+        self.references.page.followed.connect(self._follow)
         self.numbers_title = plain_label(bold=True, wrap=True)
         self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
         for label in (self.numbers_title, self.hint):

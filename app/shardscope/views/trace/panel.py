@@ -80,7 +80,8 @@ class OutcomeBand(QWidget):
         self.verdict = WrapText()
         self.show_object = QPushButton(self.tr("Show object"))
         self.show_object.setObjectName("traceShowObject")
-        self._tone, self._current, self._word, self._mark = "note", True, "", "none"
+        self._tone, self._word, self._mark = "note", "", "none"
+        self._current: bool | None = None
         first = lay(QHBoxLayout(), (self.outcome, 1), self.show_object, spacing=6)
         first.setAlignment(self.outcome, Qt.AlignmentFlag.AlignVCenter)
         words = lay(QVBoxLayout(), first, self.verdict, spacing=4)
@@ -97,13 +98,12 @@ class OutcomeBand(QWidget):
         self._word = word or usual
         self.verdict.set_text(sentence)
         self.show_object.setVisible(kind in (FOUND, ELSEWHERE) or isinstance(kind, State))
-        self._set_current(True)
+        self._current = None
+        self.set_current(True)
 
     def set_current(self, current: bool) -> None:
-        if current != self._current:
-            self._set_current(current)
-
-    def _set_current(self, current: bool) -> None:
+        if current == self._current:
+            return
         self._current = current
         tone = self._tone if current else "muted"
         self.outcome.set_text(self._word if current else self.tr("{0} (previous key)").format(self._word))
