@@ -55,8 +55,6 @@ class DetailRow:
         copied: Text to copy instead of `text`, if that is shortened.
         tone: Name of a colour of `theme.Palette`.
         size: Font size in pixels at 100 %; 0 for that of the page.
-        note: Small text below `text`.
-        tip: Tooltip of a link.
         share: Section and share of the file, from 0 to 1; drawn as a bar.
     """
 

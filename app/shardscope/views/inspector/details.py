@@ -25,11 +25,15 @@ from shardscope.widgets.details_page import Command, DetailRow
 RAW = 48
 """Maximum number of raw bytes shown."""
 
-# Maximum numbers of characters: shown, shown in large type, and copied.
-LONGEST, MOST_LARGE, MOST_LETTERS = 400, 200, 1 << 16
+LONGEST = 400
+"""Maximum number of characters shown; all are copied."""
+
+MOST_LARGE = 200
+"""Maximum number of characters shown in large type."""
+
+MOST_COPIED = 1 << 16
 
 PENDING = "…"
-"""Text shown until the bytes are loaded."""
 
 
 def range_row(name: str, span: Span, *, link: bool) -> DetailRow:
@@ -161,8 +165,8 @@ def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         # One line per entry.
-        return "\n".join(f"{name}: {said(one, MOST_LETTERS)}" for name, one in value.items())
-    return said(value, MOST_LETTERS)
+        return "\n".join(f"{name}: {said(one, MOST_COPIED)}" for name, one in value.items())
+    return said(value, MOST_COPIED)
 
 
 def _cut_values(values: Mapping[str, Any]) -> dict[str, Any]:

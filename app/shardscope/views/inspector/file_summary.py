@@ -27,7 +27,6 @@ from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsP
 from shardscope.widgets.layouts import lay
 
 MOST_PARTS = 16
-"""Maximum number of sections or shards listed; others are counted."""
 
 REMOTE_SLICE = 1 << 20
 """Maximum size in bytes of the chunks of a remote volume that are fetched automatically for its slice."""
@@ -43,8 +42,6 @@ _PICTURE = 132
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Details of a file, and its parts: shards and sections with their shares."""
-
     rows: tuple[DetailRow, ...]
     parts: tuple[DetailRow, ...] = ()
     picture: QImage | None = None

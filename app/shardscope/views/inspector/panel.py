@@ -60,7 +60,6 @@ _TWO_ROWS = ("u64", "i64", "f32", "f64")
 """Number types with one row per byte order, since both values do not fit side by side."""
 
 _TWO_LINES = ("time", "GUID", "text")
-"""Interpretations whose text may take two lines."""
 
 _BREAK = "\u200b"
 
@@ -168,8 +167,7 @@ class Numbers(QTableWidget):
         context_menu(self, [(self.tr("&Copy"), self.copy)]).popup(self.viewport().mapToGlobal(point))
 
 
-SHOWN = 12
-"""Maximum number of references listed; others are counted."""
+MOST_REFERENCES = 12
 
 
 class ReferencesForm(QWidget):
@@ -208,12 +206,12 @@ class ReferencesForm(QWidget):
         if not found.complete:
             text += " " + self.tr("Load the index to see all.")
         rows = [DetailRow("", text, tone="muted")]
-        for reference in found.found[:SHOWN]:
+        for reference in found.found[:MOST_REFERENCES]:
             names = " › ".join(map(short_name, reference.names[-3:])) or offset_words(reference.span.start)
             text, why = f"→ {names} · {span_words(reference.span)}", grouped(without_marks(reference.why))
             rows.append(DetailRow("", text, link=reference.span, note=why, tip=self.tr("Go there")))
-        if total > SHOWN:
-            rows.append(DetailRow("", self.tr("… and {0} more").format(f"{total - SHOWN:,}"), tone="muted"))
+        if total > MOST_REFERENCES:
+            rows.append(DetailRow("", self.tr("… and {0} more").format(f"{total - MOST_REFERENCES:,}"), tone="muted"))
         return rows
 
 
@@ -448,7 +446,6 @@ class Inspector(QScrollArea):
 
 
 def _head_rows(node: Node, value: str) -> list[DetailRow]:
-    """Return name, value, sum and description of a node."""
     rows = [DetailRow("", node_name(node), strong=True)]
     if value:
         # Digests and keys are shown completely, in the monospaced font.

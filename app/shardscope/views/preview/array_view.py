@@ -42,7 +42,6 @@ LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
 
 MOST_COLUMNS = 1000
-"""Maximum number of columns of the table."""
 
 _CHANNELS = 4
 _LONG = 200
@@ -63,11 +62,7 @@ _LARGE = 1e30
 
 @dataclass(frozen=True, slots=True)
 class ArrayStatistics:
-    """Statistics of an array; `low` and `high` are finite, `auto` are the 1st and 99th percentile.
-
-    `counts` is the histogram from `low` to `high`, of a sample if the array is large.
-    `odd` counts values that are not finite.
-    """
+    """Range, 1st and 99th percentile (`auto`) and histogram of the finite elements; `odd` counts the others."""
 
     low: float = 0.0
     high: float = 1.0

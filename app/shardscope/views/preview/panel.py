@@ -451,7 +451,6 @@ class PreviewPanel(QWidget):
         return found.title if found.complete else self.tr("{0}: read all to show it").format(found.title)
 
     def _offer(self, names: tuple[str, ...], chosen: str) -> None:
-        """Show a button for each view, if there are several."""
         names = names if len(names) > 1 else ()
         if names != tuple(self._buttons):
             for old in self._buttons.values():

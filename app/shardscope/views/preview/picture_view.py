@@ -56,7 +56,6 @@ class PlaneView(QWidget):
     pointed = Signal(int, int)
     chosen = Signal(int, int)
     zoomed = Signal()
-    """The zoom changed."""
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -237,8 +236,6 @@ class PlaneView(QWidget):
 
 
 class ZoomBar(QWidget):
-    """Status line of a plane: the value under the pointer, and the zoom."""
-
     def __init__(self, plane: PlaneView) -> None:
         super().__init__()
         self.setObjectName("previewZoomBar")

@@ -55,7 +55,6 @@ SETTLE_MILLISECONDS = 120
 """Milliseconds without movement after which the scene is drawn in full."""
 
 REACH = 12.0
-"""Maximum distance of the pointer from a vertex in pixels."""
 
 DEGREES = 10.0
 ZOOM = 1.25

@@ -50,7 +50,6 @@ MOST_LINE = 10_000
 """Maximum number of characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
-"""Maximum number of hits counted."""
 
 _MARKED = 1000
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")

@@ -147,7 +147,6 @@ POINT_MILLISECONDS = 30
 """Milliseconds without pointer movement after which a voxel is highlighted."""
 
 MOST_SHARDS = 8
-"""Maximum number of shards in the legend."""
 
 FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
 """Names of the details of a voxel, two per row; the last two have a row each."""
@@ -157,7 +156,6 @@ class VolumeView(QWidget):
     """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
 
     look_up_requested = Signal(str)
-    """Carries the key of the chunk to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -60,8 +60,6 @@ Texts = tuple[str, str, str, str, str]
 
 
 class ShownRow(NamedTuple):
-    """Texts and marks of one node; `section` is the role of the section with its bytes."""
-
     texts: Texts
     error: bool = False
     differs: bool = False
@@ -89,10 +87,7 @@ class _Level:
 
 
 def differing(root: Node) -> Node:
-    """Return the tree reduced to fields where specification and practice differ, with their parents.
-
-    In tables, only the first row is examined. Stops after `MOST_VISITED` nodes.
-    """
+    """Return the tree reduced to fields that differ from the specification and their parents, and one row per table."""
     visited, reported = 0, set[tuple[str, str]]()
 
     def pruned(node: Node, depth: int) -> Node | None:
@@ -204,10 +199,7 @@ def _all_entries(shard: Shard) -> list[_Opened]:
 
 
 class NodeModel(QAbstractItemModel):
-    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`.
-
-    Only expanded nodes need Python objects. `revealed(index)` follows each `reveal`.
-    """
+    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`."""
 
     revealed = Signal(object)
 
@@ -357,7 +349,6 @@ class NodeModel(QAbstractItemModel):
         return found
 
     def depth(self, index: Index) -> int:
-        """Return the number of nodes above a node."""
         found, number = 0, self._open[index.internalId()].parent
         while number >= 0:
             found, number = found + 1, self._open[number].parent

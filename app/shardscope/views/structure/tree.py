@@ -95,8 +95,7 @@ BAR = 7
 _BESIDE = 16
 """Padding in pixels of a name's cell."""
 
-FLAG_SPACE = 14
-"""Width in pixels of the flag of a note."""
+FLAG_WIDTH = 14
 
 _EDGE = 8
 """Padding of a cell in pixels."""
@@ -134,8 +133,6 @@ class CellDelegate(QStyledItemDelegate):
 
 
 class NameDelegate(CellDelegate):
-    """Also paints the section of a node, the numbers of its highlights, and the flag of its notes."""
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         tree = self._tree
@@ -153,7 +150,7 @@ class NameDelegate(CellDelegate):
         ground, ink = theme.selected(tree)
         right, middle = option.rect.right() - 2, option.rect.center().y()
         if tree.notes_at(index):
-            right -= FLAG_SPACE
+            right -= FLAG_WIDTH
             flag = QRectF(right + 4, middle - 5, 8, 12)
             paint_flag(painter, flag, *((ink, ground) if selected else (colours.note, colours.base)))
         highlights = tree.lit.at(tree.nodes.node(index), expanded=tree.isExpanded(index))
@@ -184,8 +181,7 @@ def joined_tip(own: str, notes: str) -> str:
 
 _MAX_LISTED = 5
 
-MOST_FLAGS = 500
-"""Maximum number of notes whose nodes are looked up."""
+MOST_NOTES = 500
 
 _NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
@@ -203,12 +199,10 @@ class TreePlace:
 
 
 class StructureTree(QTreeView):
-    """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
+    """Follows the selection and changes it; `look_up_requested` carries a key, `extract_requested` a row."""
 
     look_up_requested = Signal(object)
-    """Carries the key to look up."""
     extract_requested = Signal(object)
-    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -284,10 +278,9 @@ class StructureTree(QTreeView):
     # --- colours and marks ---
 
     def marks_width(self, index: Index) -> int:
-        """Return the width in pixels of the numbers and the flag right of a name."""
         highlights, font = self.lit.at(self.nodes.node(index), expanded=self.isExpanded(index)), badge_font(self.font())
         width = int(sum(badge_size(highlight.number, font).width() + 1 for highlight in highlights))
-        return width + (FLAG_SPACE if self.notes_at(index) else 0)
+        return width + (FLAG_WIDTH if self.notes_at(index) else 0)
 
     def notes_at(self, index: Index) -> str:
         notes = self.session.notes.all
@@ -310,7 +303,7 @@ class StructureTree(QTreeView):
             take(HighlightedNodes())
 
     def _notes_changed(self) -> None:
-        highlights = [Highlight(n, note.span) for n, note in enumerate(self.session.notes.all[:MOST_FLAGS])]
+        highlights = [Highlight(n, note.span) for n, note in enumerate(self.session.notes.all[:MOST_NOTES])]
 
         def take(noted: HighlightedNodes) -> None:
             self.noted = noted

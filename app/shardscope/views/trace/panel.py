@@ -127,8 +127,6 @@ class OutcomeBand(QWidget):
 
 
 class CostSwitch(QWidget):
-    """Choice between the costs with the cache and those of a cold start."""
-
     cold_wanted = Signal(object)
 
     def __init__(self) -> None:

@@ -24,13 +24,10 @@ from shardscope.widgets.layouts import lay
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_VALUES = 24
-"""Maximum number of values shown per step."""
 
-MOST_LETTERS = 1 << 16
-"""Maximum number of characters copied."""
+MOST_COPIED = 1 << 16
 
 LONGEST_VALUE = 200
-"""Maximum number of characters shown."""
 
 _KEYS = frozenset({"key", "uid", "id", "hash"})
 """Names of values that are keys, shown without digit grouping."""
@@ -52,7 +49,7 @@ def value_rows(step: Step) -> Iterator[DetailRow]:
     """Yield the values of a step; a meaning that several values share is shown once."""
     explained: set[str] = set()
     for name, value in list(step.values.items())[:MOST_VALUES]:
-        copied, meaning = said(value, MOST_LETTERS), step.meanings.get(name)
+        copied, meaning = said(value, MOST_COPIED), step.meanings.get(name)
         text = copied if name in _KEYS else with_commas(value)
         text, note = cut_end(text, LONGEST_VALUE), ""
         if meaning is not None:
@@ -69,8 +66,8 @@ def with_commas(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return f"{value:,}"
     if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
-        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_LETTERS)
-    return said(value, MOST_LETTERS)
+        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_COPIED)
+    return said(value, MOST_COPIED)
 
 
 # --- signs ---
@@ -128,8 +125,6 @@ class Sign(QWidget):
 
 
 class NumberSign(QWidget):
-    """Badge of a highlighted range."""
-
     def __init__(self, number: int, *, hollow: bool) -> None:
         super().__init__()
         self.number, self.hollow = number, hollow

@@ -83,8 +83,7 @@ def _digest(path: Path) -> str:
 LOOKED_AT = 64
 """Maximum number of rows searched for a first key, since some files begin with empty slots."""
 
-LONGEST = 26
-"""Maximum number of characters shown of a key."""
+LONGEST_KEY = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,6 @@ class SuggestedKeys(QWidget):
     """Links to keys, and a button with them as a menu; both are hidden or disabled without keys."""
 
     chosen = Signal(str)
-    """Carries the key to look up."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -184,7 +182,7 @@ class SuggestedKeys(QWidget):
         self.menu.setEnabled(bool(offers))
 
     def _add(self, grid: QGridLayout, row: int, offer: SuggestedKey) -> None:
-        key = cut_middle(shown(offer.key), LONGEST)
+        key = cut_middle(shown(offer.key), LONGEST_KEY)
         action = self.menu.menu().addAction(f"{offer.word}: {key}".replace("&", "&&"))
         action.setToolTip(tip(offer.about or offer.key))
         action.triggered.connect(partial(self.chosen.emit, offer.key))
