@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
@@ -168,6 +170,12 @@ def value_line(name: str) -> Elided:
     found = Elided(greedy=True)
     found.setObjectName(name)
     return found
+
+
+def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> list[list[str]]:
+    """Return the texts of the selected cells, row by row."""
+    cells = sorted((index.row(), index.column()) for index in view.selectedIndexes())
+    return [[text(*cell) for cell in line] for _, line in groupby(cells, key=itemgetter(0))]
 
 
 class ItemLinks(QObject):

@@ -30,7 +30,7 @@ from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import number_text
 from shardcore.operations.content.arrays import label_colours
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, ItemLinks, Preview, button, choice, row
+from shardscope.views.preview import ContentView, ItemLinks, Preview, button, choice, row, selected_cells
 from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
@@ -537,22 +537,13 @@ class ArrayView(ContentView):
         self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32))
 
     def copy(self) -> None:
-        if self.pages.currentIndex():
-            copy_lines(self._numbers_text())
-        else:
+        if not self.pages.currentIndex():
             super().copy()
-
-    def _numbers_text(self) -> str:
-        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
+            return
         plane = self.numbers.plane[:, :MOST_COLUMNS]
-        if len(chosen) == 1:
-            return str(plane[chosen[0]])
-        if chosen:
-            lines: dict[int, list[str]] = {}
-            for row, column in chosen:
-                lines.setdefault(row, []).append(str(plane[row, column]))
-            return "\n".join("\t".join(cells) for cells in lines.values())
-        return "\n".join("\t".join(map(str, row)) for row in plane[:MOST_COLUMNS])
+        lines = selected_cells(self.table, lambda row, column: str(plane[row, column]))
+        lines = lines or [list(map(str, row)) for row in plane[:MOST_COLUMNS]]
+        copy_lines("\n".join(map("\t".join, lines)))
 
     def picture(self) -> QImage | None:
         return None if self.pages.currentIndex() else self.plane.image.copy()

@@ -16,7 +16,7 @@ from shardcore.model.text import shown
 from shardcore.operations.content.base import Rows
 from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, ItemLinks, Preview, single_bytes
+from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.table import TableModel
@@ -243,13 +243,8 @@ class TableView(ContentView):
             self._links.mark(self.rows.index(self.rows.things.index(found[0]), found[1]))
 
     def copy(self) -> None:
-        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
-        if len(chosen) > 1 or (chosen and self.rows.source.by_cell):
-            lines: dict[int, list[str]] = {}
-            for row, cell in chosen:
-                lines.setdefault(row, []).append(self.rows.text(row, cell))
-            rows = list(lines.values())
-        else:
+        rows = selected_cells(self.table, self.rows.text)
+        if not rows or (not self.rows.source.by_cell and len(rows) == len(rows[0]) == 1):
             columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
             rows = [list(self.rows.titles)]
             rows += [[self.rows.text(row, cell) for cell in columns] for row in range(count)]

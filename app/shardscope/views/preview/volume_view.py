@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
@@ -315,17 +316,14 @@ class VolumeView(QWidget):
         for axis in range(len(grid.shape)):
             if axis not in (across, down) and grid.shape[axis] > 1:
                 ends = grid.box.begin[axis], grid.box.end[axis] - 1
-                self._add_slider(axis, self._name(axis), ends, self.slice.at[axis])
+                self._grid.add(axis, self._name(axis), ends, self.slice.at[axis], partial(self._move, axis))
         if grid.inner and grid.inner[0] > 1:
-            self._add_slider(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0)
+            self._grid.add(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0, partial(self._move, -1))
         self._refresh()
         self.plane.set_mark(self._chosen_pixel())
         if not self.slice.is_whole:
             self.plane.zoom(0)
         self._lay_over()
-
-    def _add_slider(self, axis: int, name: str, ends: tuple[int, int], value: int) -> None:
-        self._grid.add(axis, name, ends, value, lambda place: self._move(axis, place))
 
     def _move(self, axis: int, place: int) -> None:
         if self.slice is None:
@@ -377,9 +375,10 @@ class VolumeView(QWidget):
 
     def _lay_over(self) -> None:
         self.plane.edges = self.edges.isChecked()
-        names = sorted({one.cell.shard for one in self.slice.chunks}) if self.slice is not None else []
-        files = self.found is not None and len(names) == len(self.slice.chunks if self.slice is not None else ())
-        several = len(names) > 1 and not files
+        chunks = self.slice.chunks if self.slice is not None else ()
+        names = sorted({one.cell.shard for one in chunks})
+        # As many names as chunks: each chunk is a file.
+        several = 1 < len(names) < len(chunks)
         self.colours.setVisible(several)
         self.plane.shards = None
         if several and self.colours.isChecked():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from filecmp import cmp
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,20 +35,21 @@ def sample_of(uri: str) -> Sample | None:
     try:
         if is_address(uri) or not path.exists():
             return None
-        here, found = path.resolve(), resource_paths.samples()
-        return next((sample for sample in found if sample.path.resolve() == here), None) or _copied(path, found)
+        files = _files(path)
+        return next((sample for sample in resource_paths.samples() if _is_copy(path, files, sample.path)), None)
     except (OSError, ValueError):
         # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
 
 
-def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
-    size, whole = _size(path), path.is_dir()
-    alike = [sample for sample in found if sample.path.is_dir() == whole and size == _size(sample.path)]
-    if not alike:
-        return None
-    digest = _digest(path)
-    return next((sample for sample in alike if _digest(sample.path) == digest), None)
+def _is_copy(path: Path, files: Sequence[Path], sample: Path) -> bool:
+    if path.samefile(sample):
+        return True
+    others = _files(sample)
+    names = [file.relative_to(path) for file in files]
+    if not files or names != [file.relative_to(sample) for file in others]:
+        return False
+    return all(map(partial(cmp, shallow=False), files, others))
 
 
 def _files(path: Path) -> list[Path]:
@@ -65,19 +66,6 @@ def _files(path: Path) -> list[Path]:
         pending += [entry for entry in entries if entry.is_dir() and not is_link(entry)]
         found += [entry for entry in entries if entry.is_file()]
     return sorted(found)
-
-
-def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in _files(path))
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    for file in _files(path):
-        data = file.read_bytes()
-        name = "" if file == path else file.relative_to(path).as_posix()
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
 
 
 LOOKED_AT = 64
