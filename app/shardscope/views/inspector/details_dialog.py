@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QGuiApplication,
     QImage,
+    QImageWriter,
     QPaintDevice,
     QPainter,
     QPalette,
@@ -139,5 +140,5 @@ class DetailsDialog(QDialog):
             writer.setTitle(self._card.name)
             self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
         elif kind != ".md":
-            return self.picture().save(str(path), "PNG")
+            return QImageWriter(str(path), b"png").write(self.picture())
         return True

@@ -53,8 +53,8 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
         known = format_of(shard.format)
     except UsageError:
         # Unknown format: only the raw bytes are shown.
-        size = DetailRow("size", plural(shard.size or 0, "byte"))
-        return Summary((DetailRow("format", "not a known shard format"), size))
+        size_row = DetailRow("size", plural(shard.size or 0, "byte"))
+        return Summary((DetailRow("format", "not a known shard format"), size_row))
     rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
     # Do not list a remote folder for this.
     listed = not isinstance(shard, DataSet) or shard.listed

@@ -329,7 +329,8 @@ class AxisSliders(QGridLayout):
 
     def clear(self) -> None:
         while (item := self.takeAt(0)) is not None:
-            discard(item.widget())
+            if (widget := item.widget()) is not None:
+                discard(widget)
         self.sliders.clear()
 
     def add(self, axis: int, name: str, ends: tuple[int, int], value: int, moved: Callable[[int], object]) -> None:

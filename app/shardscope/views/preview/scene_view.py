@@ -174,17 +174,16 @@ class SceneCanvas(QWidget):
         self._settle.start()
 
     def _draw_full(self) -> None:
-        scene, camera = self.scene, self.camera
+        scene, camera, size = self.scene, self.camera, self._pixels()
         if scene is None or not self.isVisible():
             return
-        columns, rows, wide = self._pixels()
 
         def take(shaded: Shaded) -> None:
             # Drop the picture if another one was started meanwhile.
-            if scene is self.scene and camera is self.camera and (columns, rows, wide) == self._pixels():
+            if scene is self.scene and camera is self.camera and size == self._pixels():
                 self._take(shaded, full=True)
 
-        self._draw(scene, camera, columns, rows, wide, take)
+        self._draw(scene, camera, *size, take)
 
     def _take(self, shaded: Shaded, *, full: bool) -> None:
         self.shaded, self.full = shaded, full
@@ -221,13 +220,16 @@ class SceneCanvas(QWidget):
             faint.setAlphaF(0.7)
             painter.setPen(QPen(faint, 1))
             painter.drawLines(front)
-            for thing, colour in ((self._hover, colours.text), (self.mark, colours.accent)):
-                self._paint_ring(painter, thing, colour)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            rings = ((self._hover, colours.text), (self.mark, colours.accent)) if not len(self.scene.triangles) else ()
+            for thing, colour in rings:
+                if thing >= 0 and (place := self.place_of(thing)) is not None:
+                    painter.setPen(QPen(colour, 2))
+                    painter.drawEllipse(place, 6, 6)
             self._paint_axes(painter, colours)
             self._paint_scale(painter, colours)
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _box(self) -> tuple[list[QLineF], list[QLineF]]:
@@ -243,15 +245,6 @@ class SceneCanvas(QWidget):
             (x1, y1), (x2, y2) = seen[one, :2] * factor, seen[two, :2] * factor
             found[int(nearest in (one, two))].append(QLineF(x1, y1, x2, y2))
         return found
-
-    def _paint_ring(self, painter: QPainter, thing: int, colour: QColor) -> None:
-        if thing < 0 or self.scene is None or len(self.scene.triangles):
-            return
-        place = self.place_of(thing)
-        if place is not None:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour, 2))
-            painter.drawEllipse(place, 6, 6)
 
     def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
         painter.setFont(sized(painter.font(), SMALL))
@@ -297,9 +290,7 @@ class SceneCanvas(QWidget):
 
     def _step(self, step: int) -> None:
         scene = self.scene
-        if scene is None:
-            return
-        things = scene.triangle_things if len(scene.triangles) else scene.things
+        things = () if scene is None else scene.triangle_things if len(scene.triangles) else scene.things
         if len(things):
             numbers = np.unique(things)
             at = int(np.searchsorted(numbers, self.mark)) if self.mark >= 0 else (-1 if step > 0 else 0)
@@ -502,10 +493,9 @@ class SceneView(ContentView):
 
     def _follow(self, selection: Selection) -> None:
         found, span = self.content, selection.span
-        if not selection.complete or selection.origin is self or span is None or not isinstance(found, MeshContent):
+        if not selection.complete or span is None or not isinstance(found, MeshContent):
             return
-        place = found.layout.fragment_at(span)
-        if place is None:
+        if (place := found.layout.fragment_at(span)) is None:
             return
         if place[0] == found.level:
             self.canvas.set_mark(place[1])

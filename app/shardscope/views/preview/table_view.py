@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -160,10 +161,9 @@ class RowsModel(TableModel):
         texts = self.source.column(self._order[0])
         filled = [row for row in self._unsorted if texts[row].strip()]
         values = {row: number_of(texts[row]) for row in filled}
+        key: Callable[[int], Any] = values.__getitem__
         if None in values.values():
             key = lambda row: texts[row].casefold()  # noqa: E731
-        else:
-            key = values.__getitem__
         filled.sort(key=key, reverse=self._order[1] is Qt.SortOrder.DescendingOrder)
         return filled + [row for row in self._unsorted if row not in values]
 

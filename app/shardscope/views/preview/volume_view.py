@@ -398,11 +398,10 @@ class VolumeView(QWidget):
         self.note.setVisible(bool(text))
 
     def _show_state(self) -> None:
-        shown = self.slice
+        shown, notes = self.slice, list[str]()
         if shown is None:
             self._show_note("")
             return
-        notes = []
         if not shown.is_whole:
             lengths = [shown.grid.shape[axis] for axis in (shown.across, shown.down)]
             notes.append(self.tr("{0} of {1} pixels; drag to move.").format(times(shown.size), times(lengths)))
@@ -576,13 +575,9 @@ class VolumeView(QWidget):
 
     def _follow(self, selection: Selection) -> None:
         found = self.found
-        if found is None or not found.own or selection.origin is self or not selection.complete:
-            return
-        if selection.ref is None or selection.span is None:
-            return
-        self._session.ask(
-            lambda shard, _: elements_of(shard, selection, found.grid), self._mark, key=("volume mark", self)
-        )
+        if found is not None and found.own and selection.complete and selection.ref is not None:
+            work = lambda shard, _: elements_of(shard, selection, found.grid)  # noqa: E731
+            self._session.ask(work, self._mark, key=("volume mark", self))
 
     def _mark(self, ends: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
         shown = self.slice
