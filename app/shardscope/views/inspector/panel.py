@@ -29,7 +29,6 @@ from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.text import plural, without_marks
 from shardcore.operations.references import References
 from shardcore.shards.registry import format_of
-from shardcore.sources.base import Source
 from shardscope.session.debounce import Debounce
 from shardscope.session.display_text import (
     cut_end,
@@ -329,9 +328,8 @@ class Inspector(QScrollArea):
         self.file.setVisible(selection.is_file)
         self.references.setVisible(not selection.is_file)
         self.more.setVisible(node is not None)
-        value, rows = headline(node) if node is not None else "", list[DetailRow]()
-        if node is not None:
-            rows += _head_rows(node, value)
+        value = headline(node) if node is not None else ""
+        rows = _head_rows(node, value) if node is not None else []
         if error := self._trouble or selection.error:
             rows.append(DetailRow("", grouped(error), tone="error"))
         if node is not None:
@@ -376,10 +374,9 @@ class Inspector(QScrollArea):
             return False
 
         def work(shard: Shard, job: Job) -> _Bytes:
-            raw = _first_bytes(shard.bytes_of(node.source), node.start, min(RAW, node.size)) if node else b""
+            raw = _first_bytes(shard, node, min(RAW, node.size) if node is not None else 0)
             job.check()
-            there = _first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
-            return _Bytes(node, raw, caret, there)
+            return _Bytes(node, raw, caret, _first_bytes(shard, caret, MOST))
 
         job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
         return job is not None
@@ -426,9 +423,8 @@ class Inspector(QScrollArea):
             return None
         request, ref = self._session.request, self._session.selection.ref
         key = ref.key if ref is not None and ref.key is not None else ""
-        where = (
-            self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
-        )
+        not_on_disk = self.tr("{0} (sandbox: not the file on disk)")
+        where = not_on_disk.format(request.name) if request.sandbox else request.shown
         how = request.opened_with(partial=self._session.shard.damage is not None)
         return card_of(self._path, self._raw(self._node) or b"", where, how, key, self._session.selection.span)
 
@@ -459,9 +455,12 @@ def _head_rows(node: Node, value: str) -> list[DetailRow]:
     return rows
 
 
-def _first_bytes(source: Source, start: int, count: int) -> bytes:
-    stop = min(start + count, source.size)
-    return source.read(start, stop) if start < stop else b""
+def _first_bytes(shard: Shard, span: Span | None, count: int) -> bytes:
+    if span is None:
+        return b""
+    source = shard.bytes_of(span.source)
+    stop = min(span.start + count, source.size)
+    return source.read(span.start, stop) if span.start < stop else b""
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:

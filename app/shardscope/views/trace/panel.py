@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
@@ -176,8 +177,7 @@ def outcome_of(trace: Trace) -> str | State:
 
 
 def verdict(trace: Trace) -> str:
-    requests = sum(step.requests for step in trace.steps)
-    cost = cost_text(requests, sum(step.bytes for step in trace.steps))
+    cost = cost_text(sum(step.requests for step in trace.steps), sum(step.bytes for step in trace.steps))
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
         outcome = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
@@ -231,7 +231,7 @@ class TracePanel(QWidget):
             (session.lookup.cost_changed, self._show_costs),
         ):
             signal.connect(slot)
-        WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
+        WhileVisible(session.selection_changed, self, self._selected)
         self.clear()
 
     @property
@@ -327,21 +327,18 @@ class TracePanel(QWidget):
     def _show_costs(self, *_: object) -> None:
         """Show the costs of all steps; the cold cost is measured when it is first requested."""
         walk, wanted = self._session.lookup.walk, self.costs.cold.isChecked() and bool(self.cards)
-        cold = walk.cold if wanted else None
-        if wanted and cold is None and walk.cold_error is None:
+        cold, error = (walk.cold, walk.cold_error) if wanted else (None, None)
+        if wanted and cold is None and error is None:
             self._session.lookup.measure_cost()
-        failed = sentence(error_text(walk.cold_error)) if wanted and walk.cold_error is not None else ""
-        self.costs.show_cold(cold, failed)
-        for number, card in enumerate(self.cards):
-            same = cold is not None and number < len(cold.steps)
-            card.set_cold(cold.steps[number] if cold is not None and same else None)
+        self.costs.show_cold(cold, sentence(error_text(error)) if error is not None else "")
+        for card, cost in zip_longest(self.cards, cold.steps[: len(self.cards)] if cold is not None else ()):
+            card.set_cold(cost)
         self._settling.start()
 
     def _selected(self, selection: Selection) -> None:
-        ref = selection.ref
-        ours = selection.origin is self or isinstance(selection.origin, TraceWalk)
-        if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
-            self._fill(ref.key)
+        key = selection.ref.key if selection.ref is not None else None
+        if key is not None and not isinstance(selection.origin, TraceWalk) and not self.field.hasFocus():
+            self._fill(key)
 
     def _fill(self, key: str) -> None:
         # The field may show a shortened or escaped key.
@@ -381,13 +378,10 @@ class TracePanel(QWidget):
         self._speed = playback.speed()
 
     def _tick(self) -> None:
-        if playback.reduced():
-            self.timer.stop()
-            self._update_controls()
-            return
-        self._pace()
-        self._session.lookup.go_to_step(self.current + 1)
-        if self.current >= len(self.cards) - 1:
+        if not playback.reduced():
+            self._pace()
+            self._session.lookup.go_to_step(self.current + 1)
+        if playback.reduced() or self.current >= len(self.cards) - 1:
             self.timer.stop()
             self._update_controls()
 
@@ -511,12 +505,13 @@ class TracePanel(QWidget):
         return action
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        kind = event.type()
+        if kind == QEvent.Type.Resize:
             self._settling.start()
-        if watched is self.area and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+        if watched is self.area and kind in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             for card in self.cards:
-                card.set_keyboard(event.type() == QEvent.Type.FocusIn)
-        if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+                card.set_keyboard(kind == QEvent.Type.FocusIn)
+        if watched is self.area and isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
             keys = {Qt.Key.Key_Up: self.previous_step, Qt.Key.Key_Down: self.next_step, Qt.Key.Key_Space: self.play}
             action = keys.get(Qt.Key(event.key()))
             if action is not None and not event.modifiers():
