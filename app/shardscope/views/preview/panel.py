@@ -149,28 +149,6 @@ def _volume_of(shard: Shard) -> FoundGrid | None:
 # --- controls ---
 
 
-class ScopeSwitch(QWidget):
-    changed = Signal(bool)
-    """Carries whether the whole volume is shown, or only the selected chunk."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("previewScope")
-        self.chunk = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
-        self.volume = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
-        self.setLayout(row(self.chunk, self.volume, edges=(0, 0, 0, 0), gap=2))
-        group = QButtonGroup(self)
-        group.addButton(self.chunk)
-        group.addButton(self.volume)
-        self.chunk.setChecked(True)
-        self.volume.toggled.connect(self.changed)
-        self.hide()
-
-    def offer(self, there: bool, *, whole: bool = False) -> None:
-        self.setVisible(there)
-        (self.volume if there and whole else self.chunk).setChecked(True)
-
-
 class DragHandle(QWidget):
     spoken_role = QAccessible.Role.Graphic
 
@@ -229,7 +207,15 @@ class PreviewPanel(QWidget):
     def _build(self) -> None:
         session = self._session
         self.title = value_line("previewTitle")
-        self.scope = ScopeSwitch()
+        self.scope, group = QWidget(), QButtonGroup(self)
+        self.scope.setObjectName("previewScope")
+        self.chunk_button = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
+        self.volume_button = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
+        lay(QHBoxLayout(self.scope), self.chunk_button, self.volume_button, spacing=2)
+        group.addButton(self.chunk_button)
+        group.addButton(self.volume_button)
+        self.chunk_button.setChecked(True)
+        self.scope.hide()
         self._buttons: dict[str, QToolButton] = {}
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
@@ -259,7 +245,7 @@ class PreviewPanel(QWidget):
         self.pages.addWidget(self.empty)
         lay(QVBoxLayout(self), bar, self._notes, (self.pages, 1))
         self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
-        self.scope.changed.connect(self._show_scope)
+        self.volume_button.toggled.connect(self._show_scope)
         session.opened.connect(lambda _: self._close())
         session.closed.connect(self._close)
         session.typed_changed.connect(self._forget)
@@ -299,7 +285,7 @@ class PreviewPanel(QWidget):
         self._clear()
         if "volume" in self.__dict__:
             self.volume.forget()
-        self.scope.offer(False)
+        self._offer_volume(False)
 
     def _clear(self) -> None:
         if (job := self._session.jobs.newest(("preview", self))) is not None:
@@ -322,7 +308,7 @@ class PreviewPanel(QWidget):
         self.pages.setCurrentWidget(self.empty)
 
     def _follow(self, selection: Selection) -> None:
-        if not selection.complete or self.scope.volume.isChecked():
+        if not selection.complete or self.volume_button.isChecked():
             return
         shown, ref = self.shown, selection.ref
         marked = shown.inside(selection.span) if shown is not None else None
@@ -353,7 +339,12 @@ class PreviewPanel(QWidget):
     def _take_volume(self, found: FoundGrid | None) -> None:
         if found is not None:
             self.volume.show_grid(found)
-        self.scope.offer(found is not None, whole=self._session.selection.ref is None)
+        self._offer_volume(found is not None)
+
+    def _offer_volume(self, there: bool) -> None:
+        self.scope.setVisible(there)
+        whole = there and self._session.selection.ref is None
+        (self.volume_button if whole else self.chunk_button).setChecked(True)
 
     def _show_scope(self, whole: bool) -> None:
         self._clear()

@@ -276,16 +276,11 @@ class SceneCanvas(QWidget):
 
     # --- moves ---
 
-    def turn(self, across: float, down: float) -> None:
-        self.camera = self.camera.turn(math.radians(across), math.radians(down))
-        self._quick()
+    def _turn(self, across: float, down: float) -> None:
+        self._move(self.camera.turn(math.radians(across), math.radians(down)))
 
-    def zoom(self, factor: float) -> None:
-        self.camera = self.camera.zoomed(factor)
-        self._quick()
-
-    def reset(self) -> None:
-        self.camera = Camera.first()
+    def _move(self, camera: Camera) -> None:
+        self.camera = camera
         self._quick()
 
     def _step(self, step: int) -> None:
@@ -309,7 +304,7 @@ class SceneCanvas(QWidget):
             moved = event.position() - self._drag
             if self._moved or moved.manhattanLength() > 3:
                 self._moved, self._drag = True, event.position()
-                self.turn(0.5 * moved.x(), 0.5 * moved.y())
+                self._turn(0.5 * moved.x(), 0.5 * moved.y())
             return
         self._point(self.thing_at(event.position()))
 
@@ -329,20 +324,20 @@ class SceneCanvas(QWidget):
             self.pointed.emit(thing)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM)
+        self._move(self.camera.zoomed(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM))
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
         if key in ARROWS:
             across, down = ARROWS[Qt.Key(key)]
-            self.turn(DEGREES * across, DEGREES * down)
+            self._turn(DEGREES * across, DEGREES * down)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(ZOOM)
+            self._move(self.camera.zoomed(ZOOM))
         elif key == Qt.Key.Key_Minus:
-            self.zoom(1 / ZOOM)
+            self._move(self.camera.zoomed(1 / ZOOM))
         elif key == Qt.Key.Key_0:
-            self.reset()
+            self._move(Camera.first())
         elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
             self._step(1 if key == Qt.Key.Key_PageDown else -1)
         else:

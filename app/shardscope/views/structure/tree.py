@@ -267,12 +267,10 @@ class StructureTree(QTreeView):
         self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
         self.differs.setAccessibleName(self.tr("Only fields where the specification and real files differ"))
-        self.differs.setToolTip(
-            self.tr(
-                "Show only fields where the specification and real files differ.\n"
-                "In tables, only one sample row is shown."
-            )
+        about = (
+            "Show only fields where the specification and real files differ.\nIn tables, only one sample row is shown."
         )
+        self.differs.setToolTip(self.tr(about))
         self.differs.toggled.connect(self.nodes.show_differing)
 
     # --- colours and marks ---
@@ -408,10 +406,9 @@ class StructureTree(QTreeView):
             self._add_copies(menu, path)
             menu.addSeparator()
         index = self.currentIndex()
-        expanded = self.isExpanded(index)
-        expand = menu.addAction(self.tr("E&xpand"), lambda: self.expand(index))
-        expand.setEnabled(index.isValid() and not expanded)
-        menu.addAction(self.tr("&Collapse"), lambda: self.collapse(index)).setEnabled(index.isValid() and expanded)
+        current, expanded = index.isValid(), self.isExpanded(index)
+        menu.addAction(self.tr("E&xpand"), lambda: self.expand(index)).setEnabled(current and not expanded)
+        menu.addAction(self.tr("&Collapse"), lambda: self.collapse(index)).setEnabled(current and expanded)
         menu.addAction(self.tr("Collapse &all"), self.collapse_all)
         menu.addSeparator()
         add_picture(menu, self, "structure", self.session.say)
