@@ -19,7 +19,7 @@ from PySide6.QtGui import (
     QTextTable,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy
+from PySide6.QtWidgets import QFrame, QSizePolicy
 
 from shardcore import SectionRole, Span
 from shardcore.model.node import ExternalBytes
@@ -28,6 +28,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import MONO, SMALL, points, px, register
 from shardscope.widgets.plain_text import ResourceFreeText
+from shardscope.widgets.table import context_menu
 
 SPACER = 6
 """Font size in pixels of an empty row between groups of rows."""
@@ -54,8 +55,6 @@ class DetailRow:
         copied: Text to copy instead of `text`, if that is shortened.
         tone: Name of a colour of `theme.Palette`.
         size: Font size in pixels at 100 %; 0 for that of the page.
-        note: Small text below `text`.
-        tip: Tooltip of a link.
         share: Section and share of the file, from 0 to 1; drawn as a bar.
     """
 
@@ -80,10 +79,7 @@ _BAR = (
 
 
 class DetailsPage(ResourceFreeText):
-    """Rows of details in one document, as high as its text.
-
-    One widget instead of a label per cell, since Qt measures each label several times per change.
-    """
+    """Rows in one document as high as its text; Qt would measure a label per cell several times per change."""
 
     followed = Signal(object)
     """Carries the link of the row."""
@@ -130,7 +126,7 @@ class DetailsPage(ResourceFreeText):
     def _render(self) -> None:
         colours, metrics, lines = theme.of(self), self.fontMetrics(), []
         names = [metrics.horizontalAdvance(row.name) + 8 for row in self.rows if row.share is None]
-        width = min(max(names, default=0), px(_MOST_NAME))
+        width = max(min(max(names, default=0), px(_MOST_NAME)), _LEAST_NAME)
         muted, raised = colours.muted.name(), colours.raised.name()
         self._at = []
         for number, row in enumerate(self.rows):
@@ -144,7 +140,7 @@ class DetailsPage(ResourceFreeText):
                 lines.append(_BAR.format(max(round(100 * share), 1), filled, raised))
                 self._at.append(number)
             elif row.name:
-                lines.append(f'<tr><td width="{max(width, _LEAST_NAME)}" style="color:{muted}">{name}</td>')
+                lines.append(f'<tr><td width="{width}" style="color:{muted}">{name}</td>')
                 lines.append(f"<td>{text}</td></tr>")
             else:
                 room = self.corner if not number else 0
@@ -206,11 +202,9 @@ class DetailsPage(ResourceFreeText):
         by_mouse = event.reason() is QContextMenuEvent.Reason.Mouse
         cursor = self.cursorForPosition(event.pos()) if by_mouse else self.textCursor()
         row = self._row_at(cursor)
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if row is not None and row.link is not None:
-            menu.addAction(self.tr("&Go there"), lambda: self.followed.emit(row.link))
-        menu.addAction(self.tr("&Copy"), lambda: self._copy(cursor))
+        link = row.link if row is not None else None
+        go = link is not None and (self.tr("&Go there"), lambda: self.followed.emit(link))
+        menu = context_menu(self, [go, (self.tr("&Copy"), lambda: self._copy(cursor))])
         menu.popup(event.globalPos() if by_mouse else self.mapToGlobal(QPoint(0, 0)))
 
     def changeEvent(self, event: QEvent) -> None:

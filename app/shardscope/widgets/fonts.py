@@ -19,10 +19,8 @@ TITLE = 20
 """Font size in pixels of page titles."""
 
 SIZES = (SMALL, NORMAL, LARGE, TITLE)
-"""All text sizes, in pixels at 100 %."""
 
 MONO = "DejaVu Sans Mono"
-"""Font family of bytes, keys and offsets."""
 
 ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
 """Zoom factors of the window, and of bytes, drawings and pictures."""

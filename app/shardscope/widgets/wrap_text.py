@@ -18,11 +18,12 @@ from PySide6.QtGui import (
     QTextLayout,
     QTextOption,
 )
-from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore.model.text import shown_lines
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.table import context_menu
 
 _NATURAL = 320
 _LEAST = 48
@@ -136,12 +137,8 @@ class WrapText(QWidget):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if self.link:
-            menu.addAction(self.tr("&Go there"), self.clicked.emit)
-        menu.addAction(self.tr("&Copy"), self.copy)
-        menu.popup(event.globalPos())
+        entries = [self.link and (self.tr("&Go there"), self.clicked.emit), (self.tr("&Copy"), self.copy)]
+        context_menu(self, entries).popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

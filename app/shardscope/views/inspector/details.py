@@ -19,7 +19,7 @@ from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import bits_text, number_text, plural, said, without_marks
 from shardcore.shards.format import Detail
-from shardscope.session.display_text import cut_middle, grouped, known_size, numbers, span_words
+from shardscope.session.display_text import cut_end, cut_middle, grouped, known_size, numbers, span_words
 from shardscope.widgets.details_page import Command, DetailRow
 
 RAW = 48
@@ -31,11 +31,9 @@ LONGEST = 400
 MOST_LARGE = 200
 """Maximum number of characters shown in large type."""
 
-MOST_LETTERS = 1 << 16
-"""Maximum number of characters copied."""
+MOST_COPIED = 1 << 16
 
 PENDING = "…"
-"""Text shown until the bytes are loaded."""
 
 
 def range_row(name: str, span: Span, *, link: bool) -> DetailRow:
@@ -44,7 +42,7 @@ def range_row(name: str, span: Span, *, link: bool) -> DetailRow:
 
 
 def _cut_row(name: str, text: str, *, mono: bool = False) -> DetailRow:
-    return DetailRow(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)
+    return DetailRow(name, cut_end(text, LONGEST), text, mono=mono)
 
 
 # --- nodes ---
@@ -93,7 +91,6 @@ def node_rows(node: Node, headline: str, raw: bytes | None) -> list[DetailRow]:
 MOST_EXTRAS = 24
 
 MOST_SEGMENTS = 5
-"""Maximum number of segments listed."""
 
 _TONES = MappingProxyType(
     {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
@@ -168,8 +165,8 @@ def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         # One line per entry.
-        return "\n".join(f"{name}: {said(one, MOST_LETTERS)}" for name, one in value.items())
-    return said(value, MOST_LETTERS)
+        return "\n".join(f"{name}: {said(one, MOST_COPIED)}" for name, one in value.items())
+    return said(value, MOST_COPIED)
 
 
 def _cut_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,18 +181,9 @@ MOST = 32
 TOO_FEW = "—"
 """Text shown if the number continues past the end of the source."""
 
-_NUMBERS = (
-    ("u8", "B"),
-    ("i8", "b"),
-    ("u16", "H"),
-    ("i16", "h"),
-    ("u32", "I"),
-    ("i32", "i"),
-    ("u64", "Q"),
-    ("i64", "q"),
-    ("f32", "f"),
-    ("f64", "d"),
-)
+_NUMBERS = "BbHhIiQqfd"
+"""Codes of `struct`; an upper-case letter is unsigned."""
+
 _TIMES = (("u64", 8, 1000), ("u64", 8, 1), ("u32", 4, 1000))
 """Time types with size in bytes and milliseconds per unit, the most plausible first."""
 
@@ -215,9 +203,9 @@ class Reading:
 def readings(data: bytes) -> tuple[Reading, ...]:
     """Return all interpretations of the bytes; `data` has at least `MOST` bytes, except at the end of the source."""
     found = []
-    for name, code in _NUMBERS:
-        size = struct.calcsize(f"<{code}")
-        texts = [TOO_FEW, TOO_FEW]
+    for code in _NUMBERS:
+        size, texts = struct.calcsize(f"<{code}"), [TOO_FEW, TOO_FEW]
+        name = f"{'f' if code in 'fd' else 'u' if code.isupper() else 'i'}{8 * size}"
         if len(data) >= size:
             values = struct.unpack_from(f"<{code}", data) + struct.unpack_from(f">{code}", data)
             if code in "fd":

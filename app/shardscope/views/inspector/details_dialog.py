@@ -35,15 +35,64 @@ _MARGIN = 18
 _PRINT_RESOLUTION = 144
 
 
-class DetailsView(ResourceFreeText):
-    def __init__(self, card: Card) -> None:
-        super().__init__()
+class DetailsDialog(QDialog):
+    def __init__(self, card: Card, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("cardSheet")
+        self.setWindowTitle(self.tr("Details"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
-        self.setObjectName("cardView")
-        self.setAccessibleName(card.name)
-        self.setOpenLinks(False)
-        self.document().setDocumentMargin(_MARGIN)
-        self.setMarkdown(markdown(card))
+        self.view = ResourceFreeText()
+        self.view.setObjectName("cardView")
+        self.view.setAccessibleName(card.name)
+        self.view.setOpenLinks(False)
+        self.view.document().setDocumentMargin(_MARGIN)
+        self.view.setMarkdown(markdown(card))
+        self.said = Elided(greedy=True)
+        self.said.setObjectName("cardSaid")
+        self.copy_picture = QPushButton(self.tr("Copy &picture"))
+        self.copy_link = QPushButton(self.tr("Copy &link"))
+        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
+        self.save = QPushButton(self.tr("&Save…"))
+        row = QHBoxLayout()
+        row.addWidget(self.said, 1)
+        for button, slot in (
+            (self.copy_picture, self._copy_picture),
+            (self.copy_link, self._copy_link),
+            (self.save, self.ask_save),
+            (QPushButton(self.tr("Close")), self.accept),
+        ):
+            button.setAutoDefault(False)
+            button.clicked.connect(slot)
+            row.addWidget(button)
+        column = QVBoxLayout(self)
+        column.addWidget(self.view, 1)
+        column.addLayout(row)
+        self.resize(QSize(WIDTH + 60, 620).boundedTo(self.screen().availableGeometry().size() * 0.9))
+
+    def _copy_picture(self) -> None:
+        QGuiApplication.clipboard().setImage(self.picture())
+        self.said.setText(self.tr("Copied."))
+
+    def _copy_link(self) -> None:
+        copy_text(self._card.link)
+        self.said.setText(self.tr("Copied."))
+
+    def ask_save(self) -> QFileDialog:
+        kinds = {
+            self.tr("SVG: vector graphics (*.svg)"): "svg",
+            self.tr("PNG: pixels (*.png)"): "png",
+            self.tr("PDF (*.pdf)"): "pdf",
+            self.tr("Markdown (*.md)"): "md",
+        }
+        return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)
+
+    def _save(self, path: str) -> None:
+        done = self.write(Path(path))
+        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
+        self.said.setText((saved if done else not_saved).format(Path(path).name))
+
+    # --- the page ---
 
     def _page(self) -> QTextDocument:
         page = QTextDocument()
@@ -71,14 +120,11 @@ class DetailsView(ResourceFreeText):
 
     def write(self, path: Path) -> bool:
         """Write the page as `.md`, `.svg`, `.pdf` or, for other suffixes, PNG; return whether it was written."""
-        kind = path.suffix.lower()
+        kind, page = path.suffix.lower(), self._page()
         try:
             path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
         except OSError:
             return False
-        if kind not in (".md", ".svg", ".pdf"):
-            return QImageWriter(str(path), b"png").write(self.picture())
-        page = self._page()
         if kind == ".svg":
             size = page.size().toSize()
             generator = QSvgGenerator()
@@ -93,58 +139,6 @@ class DetailsView(ResourceFreeText):
             writer.setResolution(_PRINT_RESOLUTION)
             writer.setTitle(self._card.name)
             self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
+        elif kind != ".md":
+            return QImageWriter(str(path), b"png").write(self.picture())
         return True
-
-
-class DetailsDialog(QDialog):
-    def __init__(self, card: Card, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("cardSheet")
-        self.setWindowTitle(self.tr("Details"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._card = card
-        self.view = DetailsView(card)
-        self.said = Elided(greedy=True)
-        self.said.setObjectName("cardSaid")
-        self.copy_picture = QPushButton(self.tr("Copy &picture"))
-        self.copy_link = QPushButton(self.tr("Copy &link"))
-        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
-        self.save = QPushButton(self.tr("&Save…"))
-        close = QPushButton(self.tr("Close"))
-        row = QHBoxLayout()
-        row.addWidget(self.said, 1)
-        for button, act in (
-            (self.copy_picture, self._copy_picture),
-            (self.copy_link, self._copy_link),
-            (self.save, self.ask_save),
-            (close, self.accept),
-        ):
-            button.setAutoDefault(False)
-            button.clicked.connect(lambda _=False, act=act: act())
-            row.addWidget(button)
-        column = QVBoxLayout(self)
-        column.addWidget(self.view, 1)
-        column.addLayout(row)
-        self.resize(QSize(WIDTH + 60, 620).boundedTo(self.screen().availableGeometry().size() * 0.9))
-
-    def _copy_picture(self) -> None:
-        QGuiApplication.clipboard().setImage(self.view.picture())
-        self.said.setText(self.tr("Copied."))
-
-    def _copy_link(self) -> None:
-        copy_text(self._card.link)
-        self.said.setText(self.tr("Copied."))
-
-    def ask_save(self) -> QFileDialog:
-        kinds = {
-            self.tr("SVG: vector graphics (*.svg)"): "svg",
-            self.tr("PNG: pixels (*.png)"): "png",
-            self.tr("PDF (*.pdf)"): "pdf",
-            self.tr("Markdown (*.md)"): "md",
-        }
-        return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)
-
-    def _save(self, path: str) -> None:
-        done = self.view.write(Path(path))
-        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
-        self.said.setText((saved if done else not_saved).format(Path(path).name))

@@ -23,9 +23,9 @@ from shardscope.session.session import Session
 from shardscope.views.inspector.details import detail_text
 from shardscope.views.preview.volume_slice import first_slice, is_shown, times
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage
+from shardscope.widgets.layouts import lay
 
 MOST_PARTS = 16
-"""Maximum number of sections or shards listed; others are counted."""
 
 REMOTE_SLICE = 1 << 20
 """Maximum size in bytes of the chunks of a remote volume that are fetched automatically for its slice."""
@@ -41,8 +41,6 @@ _PICTURE = 132
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Details of a file, and its parts: shards and sections with their shares."""
-
     rows: tuple[DetailRow, ...]
     parts: tuple[DetailRow, ...] = ()
     picture: QImage | None = None
@@ -54,8 +52,8 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
         known = format_of(shard.format)
     except UsageError:
         # Unknown format: only the raw bytes are shown.
-        rows = [DetailRow("format", "not a known shard format"), DetailRow("size", plural(shard.size or 0, "byte"))]
-        return Summary(tuple(rows))
+        size_row = DetailRow("size", plural(shard.size or 0, "byte"))
+        return Summary((DetailRow("format", "not a known shard format"), size_row))
     rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
     # Do not list a remote folder for this.
     listed = not isinstance(shard, DataSet) or shard.listed
@@ -151,27 +149,15 @@ class FileSummary(QWidget):
         self.buttons = QWidget()
         self.parts = DetailsPage("fileParts", self.tr("Parts of the file"))
         self.parts.followed.connect(lambda span: session.select_span(span, self))
-        self._sides = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
-        self._sides.setContentsMargins(0, 0, 0, 0)
-        self._sides.setSpacing(16)
-        first, second = QVBoxLayout(), QVBoxLayout()
-        for widget in (self.form, self.picture, self.buttons):
-            first.addWidget(widget)
-        second.addWidget(self.parts)
-        for column in (first, second):
-            column.setSpacing(6)
-            column.addStretch(1)
-            self._sides.addLayout(column, 1)
+        first = lay(QVBoxLayout(), self.form, self.picture, self.buttons, 1, spacing=6)
+        second = lay(QVBoxLayout(), self.parts, 1, spacing=6)
+        self._sides = lay(QBoxLayout(QBoxLayout.Direction.TopToBottom, self), (first, 1), (second, 1), spacing=16)
 
     def offer(self, *actions: tuple[str, QAction]) -> None:
-        row = QHBoxLayout(self.buttons)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        for text, action in actions:
-            button = QPushButton(text)
+        buttons = [QPushButton(text) for text, _ in actions]
+        for button, (_, action) in zip(buttons, actions, strict=True):
             button.clicked.connect(action.trigger)
-            row.addWidget(button)
-        row.addStretch(1)
+        lay(QHBoxLayout(self.buttons), *buttons, 1, spacing=4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

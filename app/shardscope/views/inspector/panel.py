@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPalette
@@ -28,7 +29,6 @@ from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.text import plural, without_marks
 from shardcore.operations.references import References
 from shardcore.shards.registry import format_of
-from shardcore.sources.base import Source
 from shardscope.session.display_text import (
     cut_end,
     error_text,
@@ -42,30 +42,22 @@ from shardscope.session.display_text import (
 from shardscope.session.jobs import Job
 from shardscope.session.selection import ReferenceQuery
 from shardscope.session.session import IndexState, Session
-from shardscope.views.inspector.details import (
-    MOST,
-    MOST_LARGE,
-    PENDING,
-    RAW,
-    node_rows,
-    object_rows,
-    readings,
-)
+from shardscope.views.inspector.details import MOST, MOST_LARGE, PENDING, RAW, node_rows, object_rows, readings
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.details_page import SPACER, Command, DetailRow, DetailsPage, Link
 from shardscope.widgets.fonts import LARGE, SMALL, TITLE, mono
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.table import context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 _TWO_ROWS = ("u64", "i64", "f32", "f64")
 """Number types with one row per byte order, since both values do not fit side by side."""
 
 _TWO_LINES = ("time", "GUID", "text")
-"""Interpretations whose text may take two lines."""
 
 _BREAK = "\u200b"
 
@@ -85,7 +77,8 @@ def number_rows(data: bytes | None) -> list[tuple[str, str, str]]:
 class Numbers(QTableWidget):
     def __init__(self) -> None:
         self._rows = number_rows(None)
-        self._own, self._cells = "", list[list[QTableWidgetItem]]()
+        self._own = ""
+        self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         super().__init__(len(self._rows), 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
@@ -109,7 +102,6 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        self._cells = [[QTableWidgetItem(text) for text in row] for row in self._rows]
         for number, row in enumerate(self._rows):
             for column, item in enumerate(self._cells[number]):
                 self.setItem(number, column, item)
@@ -153,13 +145,10 @@ class Numbers(QTableWidget):
         return next((row[column] for row in self._rows if row[0] == name), "")
 
     def copy(self) -> None:
-        lines = [
-            "\t".join(self._rows[row][area.leftColumn() : area.rightColumn() + 1]).rstrip("\t")
-            for area in self.selectedRanges()
-            for row in range(area.topRow(), area.bottomRow() + 1)
-        ]
-        if lines:
-            copy_lines("\n".join(lines))
+        for area in self.selectedRanges():
+            rows = self._rows[area.topRow() : area.bottomRow() + 1]
+            cells = ("\t".join(row[area.leftColumn() : area.rightColumn() + 1]).rstrip("\t") for row in rows)
+            copy_lines("\n".join(cells))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -169,23 +158,17 @@ class Numbers(QTableWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and self._cells:
+        if event.type() == QEvent.Type.FontChange:
             self._set_fonts()
 
     def _menu(self, point: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("&Copy"), self.copy)
-        menu.popup(self.viewport().mapToGlobal(point))
+        context_menu(self, [(self.tr("&Copy"), self.copy)]).popup(self.viewport().mapToGlobal(point))
 
 
-SHOWN = 12
-"""Maximum number of references listed; others are counted."""
+MOST_REFERENCES = 12
 
 
 class ReferencesForm(QWidget):
-    followed = Signal(object)
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("inspectorLeadsForm")
@@ -196,61 +179,45 @@ class ReferencesForm(QWidget):
         self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
         self.clear.setObjectName("inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
-        self.status = WrapText(tone="muted")
-        self.links: list[WrapText] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(5)
-        for widget in (self.ask, self.status, self.clear):
-            self._column.addWidget(widget)
+        self.page = DetailsPage("inspectorLeadsList", self.tr("References"))
+        lay(QVBoxLayout(self), self.ask, self.page, self.clear, margins=(0, 6, 0, 6), spacing=5)
         for link in (self.ask, self.clear):
             # One line; height-for-width would be requested in each layout pass of the panel.
             link.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._parts: list[WrapText] = []
         self.show_question(None)
 
     def show_question(self, question: ReferenceQuery | None) -> None:
-        for part in self._parts:
-            discard(part)
-        self._parts, self.links = [], []
-        self.status.setVisible(question is not None)
         self.clear.setVisible(question is not None)
         if question is None:
-            return
-        self.status.set_tone("error" if question.error is not None else "muted")
-        if question.error is not None:
-            self.status.set_text(error_text(question.error))
+            self.page.set_rows(())
+        elif question.error is not None:
+            self.page.set_rows([DetailRow("", error_text(question.error), tone="error")])
         elif question.references is None:
-            self.status.set_text(self.tr("Searching …"))
+            self.page.set_rows([DetailRow("", self.tr("Searching …"), tone="muted")])
         else:
-            self._show(question.span, question.references)
+            self.page.set_rows(self._rows(question.span, question.references))
 
-    def _show(self, span: Span, found: References) -> None:
+    def _rows(self, span: Span, found: References) -> list[DetailRow]:
         total = len(found.found) + found.more
         count = plural(total, "reference", "references") if found.found else "No references"
         text = self.tr("{0} to {1}.").format(count, span_words(span))
         if not found.complete:
             text += " " + self.tr("Load the index to see all.")
-        self.status.set_text(text)
-        for reference in found.found[:SHOWN]:
+        rows = [DetailRow("", text, tone="muted")]
+        for reference in found.found[:MOST_REFERENCES]:
             names = " › ".join(map(short_name, reference.names[-3:])) or offset_words(reference.span.start)
-            link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
-            link.setToolTip(self.tr("Go there"))
-            link.clicked.connect(lambda span=reference.span: self.followed.emit(span))
-            self.links.append(link)
-            self._parts += [link, WrapText(grouped(without_marks(reference.why)), tone="muted")]
-        if (left_out := total - len(self.links)) > 0:
-            self._parts.append(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
-        for part in self._parts:
-            self._column.insertWidget(self._column.count() - 1, part)
-            part.show()
+            text, why = f"→ {names} · {span_words(reference.span)}", grouped(without_marks(reference.why))
+            rows.append(DetailRow("", text, link=reference.span, note=why, tip=self.tr("Go there")))
+        if total > MOST_REFERENCES:
+            rows.append(DetailRow("", self.tr("… and {0} more").format(f"{total - MOST_REFERENCES:,}"), tone="muted"))
+        return rows
 
 
 LATE_MILLISECONDS = 120
 """Maximum milliseconds for which the previous selection stays visible."""
 
 SHORT = 24
-"""Maximum length of a value in the largest font."""
+"""Maximum number of characters of a value in the largest font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +248,12 @@ class Inspector(QScrollArea):
         self._bytes = _Bytes()
         self._build()
         session.closed.connect(self._show_selection)
-        WhileVisible(session.selection_changed, self, self._show_selection, own=True)
-        WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index.changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
         session.references.changed.connect(self._show_references)
         session.notation_changed.connect(self._show)
+        WhileVisible(session.selection_changed, self, self._show_selection, own=True)
+        WhileVisible(session.opened, self, lambda _: self.file.refresh())
+        WhileVisible(session.index.changed, self, self._index_changed)
         self._show_selection()
 
     def _build(self) -> None:
@@ -298,7 +265,7 @@ class Inspector(QScrollArea):
         self.references = ReferencesForm()
         self.references.ask.clicked.connect(self._session.references.find)
         self.references.clear.clicked.connect(self._session.references.clear)
-        self.references.followed.connect(self._follow)
+        self.references.page.followed.connect(self._follow)
         self.numbers_title = plain_label(bold=True, wrap=True)
         self.hint = plain_label(self.tr("Open a shard to see what its bytes mean."), "inspectorHint", wrap=True)
         for label in (self.numbers_title, self.hint):
@@ -322,21 +289,9 @@ class Inspector(QScrollArea):
         head.addWidget(self.more, 0, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         self.page.corner = self.more.sizeHint().width()
         content, empty = QWidget(), QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(10, 12, 10, 14)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addWidget(self.file)
-        column.addSpacing(6)
-        column.addWidget(self.references)
-        column.addSpacing(6)
-        column.addWidget(self.numbers_title)
-        column.addWidget(self.numbers)
-        column.addStretch(1)
-        middle = QVBoxLayout(empty)
-        middle.setContentsMargins(28, 36, 28, 28)
-        middle.addWidget(self.hint)
-        middle.addStretch(1)
+        parts = head, self.file, self.references, self.numbers_title, self.numbers, 1
+        lay(QVBoxLayout(content), *parts, margins=(10, 12, 10, 14), spacing=8)
+        lay(QVBoxLayout(empty), self.hint, 1, margins=(28, 36, 28, 28))
         self.pages = QStackedWidget()
         self.pages.addWidget(content)
         self.pages.addWidget(empty)
@@ -350,7 +305,7 @@ class Inspector(QScrollArea):
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
             self._late.stop()
-            self._bytes = _Bytes()
+            self._forget_bytes()
             return
         self._path = () if selection.is_file else selection.path
         self._node = _with_elsewhere(self._path)
@@ -372,9 +327,8 @@ class Inspector(QScrollArea):
         self.file.setVisible(selection.is_file)
         self.references.setVisible(not selection.is_file)
         self.more.setVisible(node is not None)
-        value, rows = headline(node) if node is not None else "", list[DetailRow]()
-        if node is not None:
-            rows += _head_rows(node, value)
+        value = headline(node) if node is not None else ""
+        rows = _head_rows(node, value) if node is not None else []
         if error := self._trouble or selection.error:
             rows.append(DetailRow("", grouped(error), tone="error"))
         if node is not None:
@@ -419,10 +373,9 @@ class Inspector(QScrollArea):
             return False
 
         def work(shard: Shard, job: Job) -> _Bytes:
-            raw = _first_bytes(shard.bytes_of(node.source), node.start, min(RAW, node.size)) if node else b""
+            raw = _first_bytes(shard, node, min(RAW, node.size) if node is not None else 0)
             job.check()
-            there = _first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
-            return _Bytes(node, raw, caret, there)
+            return _Bytes(node, raw, caret, _first_bytes(shard, caret, MOST))
 
         job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
         return job is not None
@@ -448,8 +401,9 @@ class Inspector(QScrollArea):
         if isinstance(target, Command):
             self.page_wanted.emit()
             return
+        select = partial(self._session.select_span, origin=self)
         if isinstance(target, Span):
-            self._session.select_span(target, self)
+            select(target)
             return
 
         def failed(error: BaseException) -> None:
@@ -459,12 +413,7 @@ class Inspector(QScrollArea):
             self._session.report_error(not_here, error)
 
         find = target.find
-        self._session.ask(
-            lambda _shard, _job: find(),
-            lambda span: self._session.select_span(span, self),
-            failed=failed,
-            key=("elsewhere", self),
-        )
+        self._session.ask(lambda _shard, _job: find(), select, failed=failed, key=("elsewhere", self))
 
     # --- copying and exporting ---
 
@@ -473,9 +422,8 @@ class Inspector(QScrollArea):
             return None
         request, ref = self._session.request, self._session.selection.ref
         key = ref.key if ref is not None and ref.key is not None else ""
-        where = (
-            self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
-        )
+        not_on_disk = self.tr("{0} (sandbox: not the file on disk)")
+        where = not_on_disk.format(request.name) if request.sandbox else request.shown
         how = request.opened_with(partial=self._session.shard.damage is not None)
         return card_of(self._path, self._raw(self._node) or b"", where, how, key, self._session.selection.span)
 
@@ -493,7 +441,6 @@ class Inspector(QScrollArea):
 
 
 def _head_rows(node: Node, value: str) -> list[DetailRow]:
-    """Return name, value, sum and description of a node."""
     rows = [DetailRow("", node_name(node), strong=True)]
     if value:
         # Digests and keys are shown completely, in the monospaced font.
@@ -507,9 +454,12 @@ def _head_rows(node: Node, value: str) -> list[DetailRow]:
     return rows
 
 
-def _first_bytes(source: Source, start: int, count: int) -> bytes:
-    stop = min(start + count, source.size)
-    return source.read(start, stop) if start < stop else b""
+def _first_bytes(shard: Shard, span: Span | None, count: int) -> bytes:
+    if span is None:
+        return b""
+    source = shard.bytes_of(span.source)
+    stop = min(span.start + count, source.size)
+    return source.read(span.start, stop) if span.start < stop else b""
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:

@@ -8,29 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QBoxLayout,
-    QComboBox,
-    QHBoxLayout,
-    QLayout,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QComboBox, QHBoxLayout, QLayout, QToolButton, QWidget
 
 from shardcore import ObjectRef, Shard, Span
 from shardcore.model.content_layout import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.layouts import lay
 
 if TYPE_CHECKING:
-    from shardcore import Content
+    from shardcore import Content, TextContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ class ContentView(QWidget):
         """Mark the elements of bytes `[start, stop)` and scroll to them."""
 
     def open_find(self) -> None:
-        """Open the search field, if the view has one."""
+        pass
 
     def copy(self) -> None:
         """Copy what is selected, or all."""
@@ -129,6 +123,13 @@ class ContentView(QWidget):
         return None
 
 
+def single_bytes(content: TextContent) -> tuple[bytes, str]:
+    """Return the data of a text and its encoding; UTF-16 and UTF-32 are converted, so that offsets differ."""
+    if content.encoding.startswith(("utf-16", "utf-32")):
+        return content.text.lstrip("\ufeff").encode("utf-8", "replace"), "utf-8"
+    return content.data, content.encoding.removesuffix("-sig")
+
+
 def view_class(name: str) -> type[ContentView]:
     found: type[ContentView] = getattr(import_module(f"{__name__}.{name}_view"), f"{name.title()}View")
     return found
@@ -137,32 +138,10 @@ def view_class(name: str) -> type[ContentView]:
 # --- controls ---
 
 
-def _fill(layout: QBoxLayout, parts: Sequence[QWidget | QLayout | None], edges: tuple[int, ...], gap: int) -> None:
-    layout.setContentsMargins(*edges)
-    layout.setSpacing(gap)
-    for part in parts:
-        if part is None:
-            layout.addStretch(1)
-        elif isinstance(part, QLayout):
-            layout.addLayout(part)
-        else:
-            layout.addWidget(part, int(isinstance(part, Elided)))
-
-
-def row(*parts: QWidget | QLayout | None, edges: tuple[int, ...] = (8, 0, 8, 4), gap: int = 4) -> QHBoxLayout:
-    """Return controls side by side; None takes the remaining width, as elided texts do."""
-    layout = QHBoxLayout()
-    _fill(layout, parts, edges, gap)
-    return layout
-
-
-def column(owner: QWidget, *parts: QWidget | QLayout | None, grow: QWidget | None = None) -> QVBoxLayout:
-    """Put controls below each other, without edges; `grow` takes the remaining height."""
-    layout = QVBoxLayout(owner)
-    _fill(layout, parts, (0, 0, 0, 0), 0)
-    if grow is not None:
-        layout.setStretchFactor(grow, 1)
-    return layout
+def row(*parts: QWidget | QLayout | int, edges: tuple[int, int, int, int] = (8, 0, 8, 4), gap: int = 4) -> QHBoxLayout:
+    """Return controls side by side; a number takes the remaining width, as elided texts do."""
+    stretched = ((part, 1) if isinstance(part, Elided) else part for part in parts)
+    return lay(QHBoxLayout(), *stretched, margins=edges, spacing=gap)
 
 
 def button(
@@ -188,10 +167,15 @@ def choice(name: str, spoken: str, items: Sequence[str] = ()) -> QComboBox:
 
 
 def value_line(name: str) -> Elided:
-    """Return a text that takes the remaining width of a bar."""
     found = Elided(greedy=True)
     found.setObjectName(name)
     return found
+
+
+def selected_cells(view: QAbstractItemView, text: Callable[[int, int], str]) -> list[list[str]]:
+    """Return the texts of the selected cells, row by row."""
+    cells = sorted((index.row(), index.column()) for index in view.selectedIndexes())
+    return [[text(*cell) for cell in line] for _, line in groupby(cells, key=itemgetter(0))]
 
 
 class ItemLinks(QObject):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLocale, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QGridLayout,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QSpinBox,
     QStackedWidget,
     QTableView,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -29,18 +30,18 @@ from shardcore.model.content_layout import ArrayLayout
 from shardcore.model.text import number_text
 from shardcore.operations.content.arrays import label_colours
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, ItemLinks, Preview, button, choice, column, row
+from shardscope.views.preview import ContentView, ItemLinks, Preview, button, choice, row, selected_cells
 from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.table import TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
 
 MOST_COLUMNS = 1000
-"""Maximum number of columns of the table."""
 
 _CHANNELS = 4
 _LONG = 200
@@ -61,11 +62,7 @@ _LARGE = 1e30
 
 @dataclass(frozen=True, slots=True)
 class ArrayStatistics:
-    """Statistics of an array; `low` and `high` are finite, `auto` are the 1st and 99th percentile.
-
-    `counts` is the histogram from `low` to `high`, of a sample if the array is large.
-    `odd` counts values that are not finite.
-    """
+    """Range, 1st and 99th percentile (`auto`) and histogram of the finite elements; `odd` counts the others."""
 
     low: float = 0.0
     high: float = 1.0
@@ -267,7 +264,8 @@ class LevelsBar(QWidget):
         tip = self.tr("From 1 % to 99 % of the elements")
         self.auto = button("previewAuto", self.tr("Auto"), lambda: self.set_levels(*self._statistics.auto), tip=tip)
         tip = self.tr("From the minimum to the maximum")
-        self.whole = button("previewAllLevels", self.tr("All"), self._set_all, tip=tip)
+        all_levels = lambda: self.set_levels(self._statistics.low, self._statistics.high)  # noqa: E731
+        self.whole = button("previewAllLevels", self.tr("All"), all_levels, tip=tip)
         self.setLayout(row(self.low, self.histogram, self.high))
         self.histogram.levels_changed.connect(self.set_levels)
 
@@ -297,9 +295,6 @@ class LevelsBar(QWidget):
         self.levels = low, high
         self._fill()
         self.levels_changed.emit(low, high)
-
-    def _set_all(self) -> None:
-        self.set_levels(self._statistics.low, self._statistics.high)
 
     def _fill(self) -> None:
         low, high = self.levels
@@ -335,9 +330,8 @@ class AxisSliders(QGridLayout):
     def clear(self) -> None:
         while (item := self.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
-        self.sliders = {}
+                discard(widget)
+        self.sliders.clear()
 
     def add(self, axis: int, name: str, ends: tuple[int, int], value: int, moved: Callable[[int], object]) -> None:
         """Add an axis, -1 for channels; `ends` are its first and last position."""
@@ -412,20 +406,21 @@ class ArrayView(ContentView):
         self._layout = ArrayLayout(np.dtype("u1"), (0,), "C")
         self._statistics = ArrayStatistics()
         self._grid = AxisSliders(("previewSlice", "previewIndex"), self.tr("Index on {0}"))
+        self._sliders = self._grid.sliders
         self.pages = QStackedWidget()
         self._build_table()
         self.pages.addWidget(self.plane)
         self.pages.addWidget(self.table)
         above, picture = QWidget(), QWidget()
-        bar = row(self.axes, self.look, None, self.levels.auto, self.levels.whole, gap=6)
-        column(above, bar, self._grid, self.levels)
-        column(picture, self.pages, self.zoom_bar, grow=self.pages)
-        column(self, PictureFrame(above, picture))
+        bar = row(self.axes, self.look, 1, self.levels.auto, self.levels.whole, gap=6)
+        lay(QVBoxLayout(above), bar, self._grid, self.levels)
+        lay(QVBoxLayout(picture), (self.pages, 1), self.zoom_bar)
+        lay(QVBoxLayout(self), PictureFrame(above, picture))
         self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
         self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
-        self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
+        self.plane.chosen.connect(lambda x, y: self.chosen.emit(*self._layout.bytes_of(self.index_of(x, y))))
 
     def _build_table(self) -> None:
         table = self.table
@@ -437,12 +432,10 @@ class ArrayView(ContentView):
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         table.verticalHeader().setMinimumWidth(40)
         table.horizontalHeader().setResizeContentsPrecision(_MEASURED)
-        self._links = ItemLinks(self, table, self._cell_bytes)
+        bytes_of = lambda cell: self._layout.bytes_of(self.index_of(cell.column(), cell.row()))  # noqa: E731
+        self._links = ItemLinks(self, table, bytes_of)
         self.pointed.connect(lambda start, stop: self._show_value(self._layout.index_at(start) if stop else None))
         self.chosen.connect(lambda start, stop: self._show_value(self._layout.index_at(start)))
-
-    def _cell_bytes(self, cell: QModelIndex) -> tuple[int, int]:
-        return self._layout.bytes_of(self.index_of(cell.column(), cell.row()))
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: ArrayContent) -> tuple[NDArray[Any], ArrayStatistics]:
@@ -504,16 +497,12 @@ class ArrayView(ContentView):
         self._show()
 
     @property
-    def _sliders(self) -> dict[int, QSlider]:
-        return self._grid.sliders
-
-    @property
     def _shown(self) -> tuple[int, int]:
         across, down = self.axes.currentData() or (0, 0)
         return across, down
 
     def _place(self) -> list[int]:
-        sliders = self._grid.sliders
+        sliders = self._sliders
         return [sliders[axis].value() if axis in sliders else 0 for axis in range(self._array.ndim)]
 
     def plane_shown(self) -> NDArray[Any]:
@@ -549,22 +538,13 @@ class ArrayView(ContentView):
         self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32))
 
     def copy(self) -> None:
-        if self.pages.currentIndex():
-            copy_lines(self._numbers_text())
-        else:
+        if not self.pages.currentIndex():
             super().copy()
-
-    def _numbers_text(self) -> str:
-        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
+            return
         plane = self.numbers.plane[:, :MOST_COLUMNS]
-        if len(chosen) == 1:
-            return str(plane[chosen[0]])
-        if chosen:
-            lines: dict[int, list[str]] = {}
-            for row, column in chosen:
-                lines.setdefault(row, []).append(str(plane[row, column]))
-            return "\n".join("\t".join(cells) for cells in lines.values())
-        return "\n".join("\t".join(map(str, row)) for row in plane[:MOST_COLUMNS])
+        lines = selected_cells(self.table, lambda row, column: str(plane[row, column]))
+        lines = lines or [list(map(str, row)) for row in plane[:MOST_COLUMNS]]
+        copy_lines("\n".join(map("\t".join, lines)))
 
     def picture(self) -> QImage | None:
         return None if self.pages.currentIndex() else self.plane.image.copy()
@@ -595,9 +575,6 @@ class ArrayView(ContentView):
 
     def _point(self, index: tuple[int, ...] | None) -> None:
         self.pointed.emit(*(self._layout.bytes_of(index) if index is not None else (0, 0)))
-
-    def _choose(self, index: tuple[int, ...]) -> None:
-        self.chosen.emit(*self._layout.bytes_of(index))
 
     def _show_value(self, index: tuple[int, ...] | None) -> None:
         if index is None:

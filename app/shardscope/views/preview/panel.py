@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,12 +25,12 @@ from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
     QStackedWidget,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -41,12 +41,14 @@ from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import Session
 from shardscope.views.objects.drag_out import DragOut
-from shardscope.views.preview import ContentView, Preview, button, column, row, value_line, view_class
+from shardscope.views.preview import ContentView, Preview, button, row, value_line, view_class
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.table import context_menu
 
 if TYPE_CHECKING:
     from shardcore import Content
@@ -144,32 +146,6 @@ def _volume_of(shard: Shard) -> FoundGrid | None:
 # --- controls ---
 
 
-class ScopeSwitch(QWidget):
-    changed = Signal(bool)
-    """Carries whether the whole volume is shown, or only the selected chunk."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("previewScope")
-        self.chunk = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
-        self.volume = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
-        self.setLayout(row(self.chunk, self.volume, edges=(0, 0, 0, 0), gap=2))
-        group = QButtonGroup(self)
-        group.addButton(self.chunk)
-        group.addButton(self.volume)
-        self.chunk.setChecked(True)
-        self.volume.toggled.connect(self.changed)
-        self.hide()
-
-    @property
-    def whole(self) -> bool:
-        return self.volume.isChecked()
-
-    def offer(self, there: bool, *, whole: bool = False) -> None:
-        self.setVisible(there)
-        (self.volume if there and whole else self.chunk).setChecked(True)
-
-
 class DragHandle(QWidget):
     spoken_role = QAccessible.Role.Graphic
 
@@ -228,7 +204,15 @@ class PreviewPanel(QWidget):
     def _build(self) -> None:
         session = self._session
         self.title = value_line("previewTitle")
-        self.scope = ScopeSwitch()
+        self.scope, group = QWidget(), QButtonGroup(self)
+        self.scope.setObjectName("previewScope")
+        self.chunk_button = button("previewChunk", self.tr("Chunk"), lambda: None, checkable=True)
+        self.volume_button = button("previewVolume", self.tr("Volume"), lambda: None, checkable=True)
+        lay(QHBoxLayout(self.scope), self.chunk_button, self.volume_button, spacing=2)
+        group.addButton(self.chunk_button)
+        group.addButton(self.volume_button)
+        self.chunk_button.setChecked(True)
+        self.scope.hide()
         self._buttons: dict[str, QToolButton] = {}
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
@@ -246,23 +230,19 @@ class PreviewPanel(QWidget):
         self.more = self._push("previewMore", self.tr("Read all"), self._read_all)
         self.note = plain_label("", "previewNote", wrap=True)
         self._notes = QWidget()
-        notes = row(self.back, self.note, self.more, gap=6)
-        notes.setStretchFactor(self.note, 1)
-        self._notes.setLayout(notes)
-        self.hint: QLabel = plain_label("", "previewHint", wrap=True)
+        lay(QHBoxLayout(self._notes), self.back, (self.note, 1), self.more, margins=(8, 0, 8, 4), spacing=6)
+        self.hint = plain_label("", "previewHint", wrap=True)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
         self.location = self._push("previewLocation", self.tr("Show location"), self._show_location)
         self.empty = QWidget()
-        empty = column(self.empty, None, self.hint, self.location, None)
-        empty.setContentsMargins(9, 9, 9, 9)
-        empty.setSpacing(6)
+        empty = lay(QVBoxLayout(self.empty), 1, self.hint, self.location, 1, margins=(9, 9, 9, 9), spacing=6)
         empty.setAlignment(self.location, Qt.AlignmentFlag.AlignCenter)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
-        column(self, bar, self._notes, self.pages, grow=self.pages)
+        lay(QVBoxLayout(self), bar, self._notes, (self.pages, 1))
         self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
-        self.scope.changed.connect(self._show_scope)
+        self.volume_button.toggled.connect(self._show_scope)
         session.opened.connect(lambda _: self._close())
         session.closed.connect(self._close)
         session.typed_changed.connect(self._forget)
@@ -302,7 +282,7 @@ class PreviewPanel(QWidget):
         self._clear()
         if "volume" in self.__dict__:
             self.volume.forget()
-        self.scope.offer(False)
+        self._offer_volume(False)
 
     def _clear(self) -> None:
         if (job := self._session.jobs.newest(("preview", self))) is not None:
@@ -325,7 +305,7 @@ class PreviewPanel(QWidget):
         self.pages.setCurrentWidget(self.empty)
 
     def _follow(self, selection: Selection) -> None:
-        if not selection.complete or self.scope.whole:
+        if not selection.complete or self.volume_button.isChecked():
             return
         shown, ref = self.shown, selection.ref
         marked = shown.inside(selection.span) if shown is not None else None
@@ -336,13 +316,13 @@ class PreviewPanel(QWidget):
             return
         elif ref is not None:
             self._late.start()
-            self._read(ref, self._first_limit(ref))
-        elif not self._is_looked_up(selection.origin):
-            self._clear()
-
-    def _is_looked_up(self, origin: object) -> bool:
-        trace = origin.trace if isinstance(origin, TraceWalk) else None
-        return self.shown is not None and trace is not None and trace.ref == self.shown.ref
+            remote = self._session.request.is_remote
+            self._read(ref, REMOTE if remote else MOST_TEXT if ref.size > WHOLE else None)
+        else:
+            # The steps of a lookup keep the object that it found.
+            trace = selection.origin.trace if isinstance(selection.origin, TraceWalk) else None
+            if shown is None or trace is None or trace.ref != shown.ref:
+                self._clear()
 
     def _show_reading(self) -> None:
         self._forget()
@@ -356,7 +336,12 @@ class PreviewPanel(QWidget):
     def _take_volume(self, found: FoundGrid | None) -> None:
         if found is not None:
             self.volume.show_grid(found)
-        self.scope.offer(found is not None, whole=self._session.selection.ref is None)
+        self._offer_volume(found is not None)
+
+    def _offer_volume(self, there: bool) -> None:
+        self.scope.setVisible(there)
+        whole = there and self._session.selection.ref is None
+        (self.volume_button if whole else self.chunk_button).setChecked(True)
 
     def _show_scope(self, whole: bool) -> None:
         self._clear()
@@ -377,19 +362,13 @@ class PreviewPanel(QWidget):
         """Run a job that replaces the previous one."""
         self._session.ask(lambda shard, _: work(shard), take, failed=failed or self._failed, key=("preview", self))
 
-    def _first_limit(self, ref: ObjectRef) -> int | None:
-        if self._session.request.is_remote:
-            return REMOTE
-        return MOST_TEXT if ref.size > WHOLE else None
-
     def _failed(self, error: BaseException) -> None:
         self._forget()
-        span = getattr(error, "span", None)
-        text = error_text(error)
-        if isinstance(span, Span):
+        text, span = error_text(error), getattr(error, "span", None)
+        if span is not None:
             source = self.tr(" of {0}").format(span.source) if span.source else ""
             text = self.tr("{0}\nAt offset {1}{2}").format(text, offset_words(span.start), source)
-        self._say(text, span if isinstance(span, Span) else None)
+        self._say(text, span)
 
     def _show_location(self) -> None:
         if self._where is not None:
@@ -460,21 +439,17 @@ class PreviewPanel(QWidget):
         return found.title if found.complete else self.tr("{0}: read all to show it").format(found.title)
 
     def _offer(self, names: tuple[str, ...], chosen: str) -> None:
-        """Show a button for each view, if there are several."""
         names = names if len(names) > 1 else ()
         if names != tuple(self._buttons):
             for old in self._buttons.values():
-                old.hide()
-                old.deleteLater()
-            self._buttons = {name: self._switch_button(name) for name in names}
+                discard(old)
+            self._buttons.clear()
+            for name in names:
+                label, show = view_class(name).label, partial(self.show_as, name)
+                self._buttons[name] = button(f"previewAs{label}", self.tr(label), show, checkable=True)
+                self._switch.addWidget(self._buttons[name])
         for name, one in self._buttons.items():
             one.setChecked(name == chosen)
-
-    def _switch_button(self, name: str) -> QToolButton:
-        label = view_class(name).label
-        found = button(f"previewAs{label}", self.tr(label), lambda: self.show_as(name), checkable=True)
-        self._switch.addWidget(found)
-        return found
 
     def show_as(self, name: str) -> None:
         shown = self.shown
@@ -539,8 +514,7 @@ class PreviewPanel(QWidget):
             menu.addAction(self.tr("F&ind in the text"), self.view.open_find)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self, ())
         self._fill_menu(menu)
         if not menu.isEmpty():
             menu.popup(event.globalPos())

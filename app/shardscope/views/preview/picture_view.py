@@ -17,15 +17,17 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import ObjectRef, PictureContent, Shard
 from shardcore.operations.content.arrays import picture_pixels
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, Preview, button, column, row, value_line
+from shardscope.views.preview import ContentView, Preview, button, row, value_line
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
+from shardscope.widgets.scroll_area import scrolled
 
 MOST_ZOOM = 64.0
 """Maximum zoom, in screen pixels per image pixel."""
@@ -44,12 +46,7 @@ SIDE = 380
 
 _LEAST = 120
 
-ARROWS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
+ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 """Movement (across, down) per arrow key, in pixels."""
 
 
@@ -59,7 +56,6 @@ class PlaneView(QWidget):
     pointed = Signal(int, int)
     chosen = Signal(int, int)
     zoomed = Signal()
-    """The zoom changed."""
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -101,7 +97,7 @@ class PlaneView(QWidget):
             self._zoom, self._offset = 0.0, QPointF()
         else:
             real = 1 / self.devicePixelRatioF()
-            self._zoom = min(max(self._scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else real
+            self._zoom = min(max(self.scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else real
         self.update()
         self.zoomed.emit()
 
@@ -110,11 +106,7 @@ class PlaneView(QWidget):
         return not self._zoom
 
     @property
-    def screen_pixels(self) -> float:
-        return self._scale * self.devicePixelRatioF()
-
-    @property
-    def _scale(self) -> float:
+    def scale(self) -> float:
         if self._zoom:
             return self._zoom
         if self.image.isNull():
@@ -126,19 +118,19 @@ class PlaneView(QWidget):
 
     @property
     def _frame(self) -> QRectF:
-        width, height = self.image.width() * self._scale, self.image.height() * self._scale
+        width, height = self.image.width() * self.scale, self.image.height() * self.scale
         corner = QPointF((self.width() - width) / 2, (self.height() - height) / 2) + self._offset
         return QRectF(corner.x(), corner.y(), width, height)
 
     def pixel_at(self, place: QPointF) -> tuple[int, int] | None:
         frame = self._frame
-        x = int((place.x() - frame.x()) // self._scale)
-        y = int((place.y() - frame.y()) // self._scale)
+        x = int((place.x() - frame.x()) // self.scale)
+        y = int((place.y() - frame.y()) // self.scale)
         return (x, y) if 0 <= x < self.image.width() and 0 <= y < self.image.height() else None
 
     def place_of(self, x: int, y: int) -> QPoint:
         frame = self._frame
-        return QPointF(frame.x() + (x + 0.5) * self._scale, frame.y() + (y + 0.5) * self._scale).toPoint()
+        return QPointF(frame.x() + (x + 0.5) * self.scale, frame.y() + (y + 0.5) * self.scale).toPoint()
 
     # --- Qt ---
 
@@ -147,15 +139,15 @@ class PlaneView(QWidget):
             return
         colours = theme.of(self)
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self.scale < 1)
         if self.image.hasAlphaChannel():
             painter.drawTiledPixmap(self._frame.intersected(QRectF(self.rect())), self._checks())
         painter.drawImage(self._frame, self.image)
         if self.mark is not None:
             frame, (x, y) = self._frame, self.mark
-            wide, high = (max(count * self._scale, 5.0) for count in self._marked)
-            middle_x = frame.x() + (x + self._marked[0] / 2) * self._scale
-            middle_y = frame.y() + (y + self._marked[1] / 2) * self._scale
+            wide, high = (max(count * self.scale, 5.0) for count in self._marked)
+            middle_x = frame.x() + (x + self._marked[0] / 2) * self.scale
+            middle_y = frame.y() + (y + self._marked[1] / 2) * self.scale
             box = QRectF(middle_x - wide / 2, middle_y - high / 2, wide, high)
             for colour, width in ((colours.base, 3.0), (colours.accent, 1.5)):
                 painter.setPen(QPen(colour, width))
@@ -210,10 +202,10 @@ class PlaneView(QWidget):
             # Horizontal scrolling on a touchpad.
             event.accept()
             return
-        before, place = self._scale, event.position()
+        before, place = self.scale, event.position()
         frame = self._frame
         self.zoom(_STEP ** (turned / _NOTCH))
-        factor = self._scale / before
+        factor = self.scale / before
         middle = QPointF(self.width() / 2, self.height() / 2)
         # Zoom around the pointer.
         self._offset = place + (frame.center() - place) * factor - middle
@@ -244,8 +236,6 @@ class PlaneView(QWidget):
 
 
 class ZoomBar(QWidget):
-    """Status line of a plane: the value under the pointer, and the zoom."""
-
     def __init__(self, plane: PlaneView) -> None:
         super().__init__()
         self.setObjectName("previewZoomBar")
@@ -266,7 +256,7 @@ class ZoomBar(QWidget):
             part.setVisible(shown)
 
     def _follow(self) -> None:
-        share = self._plane.screen_pixels
+        share = self._plane.scale * self.devicePixelRatioF()
         self.percent.setText(f"{100 * share:,.0f} %")
         self.fit.setChecked(self._plane.fits)
         self.real.setChecked(not self._plane.fits and share == 1)
@@ -280,32 +270,23 @@ class PictureFrame(QWidget):
         self.setObjectName("previewFrame")
         self.beside = False
         self._parts = above, below
-        self.side = QScrollArea()
-        self.side.setObjectName("previewSide")
-        self.side.setAccessibleName(self.tr("Controls"))
-        self.side.setFrameShape(QFrame.Shape.NoFrame)
+        inner, middle = QWidget(), QWidget()
+        self._inner = lay(QVBoxLayout(inner), 1)
+        self.side = scrolled(inner, "previewSide", self.tr("Controls"), self)
         self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.side.setWidgetResizable(True)
         self.side.setFixedWidth(px(SIDE))
         self.side.hide()
-        inner, middle = QWidget(), QWidget()
-        self._inner = column(inner, None)
-        self.side.setWidget(inner)
         # In this order, which is also that of the Tab key.
-        self._column = column(middle, above, picture, *([below] if below is not None else []), grow=picture)
-        whole = QHBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self.side)
-        whole.addWidget(middle, 1)
+        self._column = lay(QVBoxLayout(middle), above, (picture, 1), *([below] if below is not None else []))
+        lay(QHBoxLayout(self), self.side, (middle, 1))
 
     def _arrange(self) -> None:
         above, below = self._parts
-        (self._inner if self.beside else self._column).insertWidget(0, above)
+        target = self._inner if self.beside else self._column
+        target.insertWidget(0, above)
         if below is not None:
             # The last item of the controls beside the picture is a stretch; of the column, the picture.
-            (self._inner if self.beside else self._column).insertWidget(1 if self.beside else 2, below)
+            target.insertWidget(1 if self.beside else 2, below)
         self.side.setVisible(self.beside)
 
     def reveal(self, part: QWidget) -> None:
@@ -339,7 +320,7 @@ class PictureView(ContentView):
         self._pixels: NDArray[np.uint8] = np.zeros((0, 0, 4), np.uint8)
         self._about = ""
         self._size = 0
-        column(self, self.plane, self.bar, grow=self.plane)
+        lay(QVBoxLayout(self), (self.plane, 1), self.bar)
         self.plane.pointed.connect(self._point)
         self.plane.chosen.connect(self._choose)
 

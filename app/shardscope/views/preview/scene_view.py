@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import ObjectRef, Shard, Span
 from shardcore.model.text import number_text, plural
@@ -41,11 +40,12 @@ from shardscope.session.display_text import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, Preview, choice, column, row, value_line
+from shardscope.views.preview import ContentView, Preview, choice, row, value_line
 from shardscope.views.preview.picture_view import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import lay
 
 BUDGET = 0.016
 """Seconds per frame while the scene turns."""
@@ -54,7 +54,6 @@ SETTLE_MILLISECONDS = 120
 """Milliseconds without movement after which the scene is drawn in full."""
 
 REACH = 12.0
-"""Maximum distance of the pointer from a vertex in pixels."""
 
 DEGREES = 10.0
 ZOOM = 1.25
@@ -174,17 +173,16 @@ class SceneCanvas(QWidget):
         self._settle.start()
 
     def _draw_full(self) -> None:
-        scene, camera = self.scene, self.camera
+        scene, camera, size = self.scene, self.camera, self._pixels()
         if scene is None or not self.isVisible():
             return
-        columns, rows, wide = self._pixels()
 
         def take(shaded: Shaded) -> None:
             # Drop the picture if another one was started meanwhile.
-            if scene is self.scene and camera is self.camera and (columns, rows, wide) == self._pixels():
+            if scene is self.scene and camera is self.camera and size == self._pixels():
                 self._take(shaded, full=True)
 
-        self._draw(scene, camera, columns, rows, wide, take)
+        self._draw(scene, camera, *size, take)
 
     def _take(self, shaded: Shaded, *, full: bool) -> None:
         self.shaded, self.full = shaded, full
@@ -221,13 +219,16 @@ class SceneCanvas(QWidget):
             faint.setAlphaF(0.7)
             painter.setPen(QPen(faint, 1))
             painter.drawLines(front)
-            for thing, colour in ((self._hover, colours.text), (self.mark, colours.accent)):
-                self._paint_ring(painter, thing, colour)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            rings = ((self._hover, colours.text), (self.mark, colours.accent)) if not len(self.scene.triangles) else ()
+            for thing, colour in rings:
+                if thing >= 0 and (place := self.place_of(thing)) is not None:
+                    painter.setPen(QPen(colour, 2))
+                    painter.drawEllipse(place, 6, 6)
             self._paint_axes(painter, colours)
             self._paint_scale(painter, colours)
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _box(self) -> tuple[list[QLineF], list[QLineF]]:
@@ -243,15 +244,6 @@ class SceneCanvas(QWidget):
             (x1, y1), (x2, y2) = seen[one, :2] * factor, seen[two, :2] * factor
             found[int(nearest in (one, two))].append(QLineF(x1, y1, x2, y2))
         return found
-
-    def _paint_ring(self, painter: QPainter, thing: int, colour: QColor) -> None:
-        if thing < 0 or self.scene is None or len(self.scene.triangles):
-            return
-        place = self.place_of(thing)
-        if place is not None:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour, 2))
-            painter.drawEllipse(place, 6, 6)
 
     def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
         painter.setFont(sized(painter.font(), SMALL))
@@ -283,23 +275,16 @@ class SceneCanvas(QWidget):
 
     # --- moves ---
 
-    def turn(self, across: float, down: float) -> None:
-        self.camera = self.camera.turn(math.radians(across), math.radians(down))
-        self._quick()
+    def _turn(self, across: float, down: float) -> None:
+        self._move(self.camera.turn(math.radians(across), math.radians(down)))
 
-    def zoom(self, factor: float) -> None:
-        self.camera = self.camera.zoomed(factor)
-        self._quick()
-
-    def reset(self) -> None:
-        self.camera = Camera.first()
+    def _move(self, camera: Camera) -> None:
+        self.camera = camera
         self._quick()
 
     def _step(self, step: int) -> None:
         scene = self.scene
-        if scene is None:
-            return
-        things = scene.triangle_things if len(scene.triangles) else scene.things
+        things = () if scene is None else scene.triangle_things if len(scene.triangles) else scene.things
         if len(things):
             numbers = np.unique(things)
             at = int(np.searchsorted(numbers, self.mark)) if self.mark >= 0 else (-1 if step > 0 else 0)
@@ -318,7 +303,7 @@ class SceneCanvas(QWidget):
             moved = event.position() - self._drag
             if self._moved or moved.manhattanLength() > 3:
                 self._moved, self._drag = True, event.position()
-                self.turn(0.5 * moved.x(), 0.5 * moved.y())
+                self._turn(0.5 * moved.x(), 0.5 * moved.y())
             return
         self._point(self.thing_at(event.position()))
 
@@ -338,20 +323,20 @@ class SceneCanvas(QWidget):
             self.pointed.emit(thing)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM)
+        self._move(self.camera.zoomed(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM))
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
         if key in ARROWS:
             across, down = ARROWS[Qt.Key(key)]
-            self.turn(DEGREES * across, DEGREES * down)
+            self._turn(DEGREES * across, DEGREES * down)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(ZOOM)
+            self._move(self.camera.zoomed(ZOOM))
         elif key == Qt.Key.Key_Minus:
-            self.zoom(1 / ZOOM)
+            self._move(self.camera.zoomed(1 / ZOOM))
         elif key == Qt.Key.Key_0:
-            self.reset()
+            self._move(Camera.first())
         elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
             self._step(1 if key == Qt.Key.Key_PageDown else -1)
         else:
@@ -391,16 +376,13 @@ def length_text(length: float, unit: str) -> str:
     return f"{length:,.4g} {unit}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedScene:
-    content: GeometryContent
-    scene: Scene
-    coarse: Scene
+PreparedScene = tuple[GeometryContent, Scene, Scene]
+"""Content with its scene, and the scene shown while it turns."""
 
 
 def prepared_scene(found: GeometryContent) -> PreparedScene:
     scene = found.scene()
-    return PreparedScene(found, scene, coarse_scene(scene))
+    return found, scene, coarse_scene(scene)
 
 
 class SceneView(ContentView):
@@ -416,7 +398,7 @@ class SceneView(ContentView):
         self._preview: Preview | None = None
         self.content: GeometryContent | None = None
         bar = row(self.levels, self.counts, edges=(8, 4, 8, 4))
-        column(self, bar, self.canvas, row(self.value, edges=(8, 2, 8, 4)), grow=self.canvas)
+        lay(QVBoxLayout(self), bar, (self.canvas, 1), row(self.value, edges=(8, 2, 8, 4)))
         self.levels.activated.connect(self.show_level)
         self.canvas.pointed.connect(self._point)
         self.canvas.chosen.connect(self._choose)
@@ -440,11 +422,12 @@ class SceneView(ContentView):
         self._show(preview.prepared)
 
     def _show(self, prepared: PreparedScene, *, keep: bool = False) -> None:
-        self.content = found = prepared.content
+        self.content, scene, coarse = prepared
+        found = self.content
         if isinstance(found, MeshContent):
             self.levels.setCurrentIndex(shown_level(found))
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
-        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, found.geometry().unit, keep=keep)
+        self.canvas.show_scene(scene, coarse, colour, found.geometry().unit, keep=keep)
         self.counts.set_text(counts_text(found))
         self._show_thing(-1)
 
@@ -504,10 +487,9 @@ class SceneView(ContentView):
 
     def _follow(self, selection: Selection) -> None:
         found, span = self.content, selection.span
-        if not selection.complete or selection.origin is self or span is None or not isinstance(found, MeshContent):
+        if not selection.complete or span is None or not isinstance(found, MeshContent):
             return
-        place = found.layout.fragment_at(span)
-        if place is None:
+        if (place := found.layout.fragment_at(span)) is None:
             return
         if place[0] == found.level:
             self.canvas.set_mark(place[1])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, TableContent
 from shardcore.codecs.json_text import cell_spans, cell_text, row_spans
@@ -16,8 +17,9 @@ from shardcore.model.text import shown
 from shardcore.operations.content.base import Rows
 from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, ItemLinks, Preview, column
+from shardscope.views.preview import ContentView, ItemLinks, Preview, selected_cells, single_bytes
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.table import TableModel
 
 MOST_WIDTH = 280
@@ -25,7 +27,6 @@ MOST_WIDTH = 280
 
 _MEASURED = 100
 _COPIED = 100_000
-_WIDE = ("utf-16", "utf-32")
 
 
 class ContentRows:
@@ -62,13 +63,8 @@ class DelimitedRows(ContentRows):
     by_cell = True
 
     def __init__(self, content: TableContent) -> None:
-        encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
-        data = content.data
-        if encoding.startswith(_WIDE):
-            # Offsets in the UTF-8 copy are not those of the content.
-            data, encoding = content.text.encode("utf-8", "replace"), "utf-8"
-        self._exact = data is content.data
-        self._data, self._encoding, self._delimiter = data, encoding, content.delimiter
+        self._data, self._encoding = single_bytes(content)
+        self._exact, self._delimiter = self._data is content.data, content.delimiter
         self._starts = self._row_starts(content)
         self._kept: dict[int, list[tuple[int, int]]] = {}
         self.titles = self.cells(0) if len(self._starts) else ()
@@ -125,22 +121,24 @@ def number_of(text: str) -> float | None:
 
 
 class RowsModel(TableModel):
+    """Rows of a content; `things` are their numbers in the content."""
+
+    sortable = True
+
     def __init__(self) -> None:
         super().__init__()
         self.source = ContentRows(Rows((), (), ()))
-        self.ordered_by = -1
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
     def show_rows(self, source: ContentRows) -> None:
-        self.beginResetModel()
-        self.source, self.ordered_by = source, -1
-        self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
+        self.source, self.titles = source, source.titles
+        self._order = -1, Qt.SortOrder.AscendingOrder
         sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
         self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
-        self.endResetModel()
+        self.show_things(list(range(len(source))))
 
     def text(self, row: int, column: int) -> str:
-        number = int(self.things[row])
+        number = self.things[row]
         if self._kept[0] != number:
             self._kept = number, self.source.cells(number)
         cells = self._kept[1]
@@ -150,49 +148,29 @@ class RowsModel(TableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
                 # Room for the sort indicator in right-aligned titles.
-                room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
+                room = "\u2002 " if section == self._order[0] and section in self.numbers else ""
                 return shown(self.titles[section]) + room
-            return f"{int(self.things[section]) + 1}"
+            return f"{self.things[section] + 1}"
         return super().headerData(section, orientation, role)
 
-    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column, numbers by value, empty cells last; -1 restores the order of the content."""
-        count, source = len(self.source), self.source
-        self.layoutAboutToBeChanged.emit()
-        self.ordered_by = column
-        kept = [(index, int(self.things[index.row()])) for index in self.persistentIndexList() if index.isValid()]
-        if column < 0:
-            self.things = range(count)
-        else:
-            falling = order is Qt.SortOrder.DescendingOrder
-            self.things = np.array(_sorted(source.column(column), falling=falling), np.int64)
+    def _sorted(self) -> Any:
+        """Return the rows sorted by a column: numbers by value, others by text, empty cells last."""
         self._kept = (-1, ())
-        places = {int(number): row for row, number in enumerate(self.things)} if kept else {}
-        for index, number in kept:
-            self.changePersistentIndex(index, self.index(places[number], index.column()))
-        self.layoutChanged.emit()
-
-    def row_of(self, number: int) -> int:
-        if isinstance(self.things, range):
-            return number
-        return int(np.flatnonzero(self.things == number)[0])
+        if self._order[0] < 0:
+            return self._unsorted
+        texts = self.source.column(self._order[0])
+        filled = [row for row in self._unsorted if texts[row].strip()]
+        values = {row: number_of(texts[row]) for row in filled}
+        key: Callable[[int], Any] = values.__getitem__
+        if None in values.values():
+            key = lambda row: texts[row].casefold()  # noqa: E731
+        filled.sort(key=key, reverse=self._order[1] is Qt.SortOrder.DescendingOrder)
+        return filled + [row for row in self._unsorted if row not in values]
 
 
 def _all_numbers(sample: list[tuple[str, ...]], column: int) -> bool:
     texts = [cells[column] for cells in sample if column < len(cells) and cells[column].strip()]
     return bool(texts) and all(number_of(text) is not None for text in texts)
-
-
-def _sorted(texts: list[str], *, falling: bool) -> list[int]:
-    filled = [row for row, text in enumerate(texts) if text.strip()]
-    numbers = [number_of(texts[row]) for row in filled]
-    if filled and all(number is not None for number in numbers):
-        keys: dict[int, Any] = dict(zip(filled, numbers, strict=True))
-    else:
-        keys = {row: texts[row].casefold() for row in filled}
-    ordered = sorted(filled, key=keys.__getitem__, reverse=falling)
-    rest = set(filled)
-    return ordered + [row for row in range(len(texts)) if row not in rest]
 
 
 class _RowTable(QTableView):
@@ -227,7 +205,7 @@ class TableView(ContentView):
         header.setResizeContentsPrecision(_MEASURED)
         header.setStretchLastSection(True)
         table.setSortingEnabled(True)
-        column(self, table)
+        lay(QVBoxLayout(self), table)
         self._links = ItemLinks(self, table, self.bytes_of)
         table.activated.connect(self._open)
 
@@ -258,20 +236,15 @@ class TableView(ContentView):
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:
         if not index.isValid():
             return 0, 0
-        return self.rows.source.bytes_of(int(self.rows.things[index.row()]), index.column())
+        return self.rows.source.bytes_of(self.rows.things[index.row()], index.column())
 
     def mark(self, start: int, stop: int) -> None:
         if (found := self.rows.source.cell_at(start)) is not None:
-            self._links.mark(self.rows.index(self.rows.row_of(found[0]), found[1]))
+            self._links.mark(self.rows.index(self.rows.things.index(found[0]), found[1]))
 
     def copy(self) -> None:
-        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
-        if len(chosen) > 1 or (chosen and self.rows.source.by_cell):
-            lines: dict[int, list[str]] = {}
-            for row, cell in chosen:
-                lines.setdefault(row, []).append(self.rows.text(row, cell))
-            rows = list(lines.values())
-        else:
+        rows = selected_cells(self.table, self.rows.text)
+        if not rows or (not self.rows.source.by_cell and len(rows) == len(rows[0]) == 1):
             columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
             rows = [list(self.rows.titles)]
             rows += [[self.rows.text(row, cell) for cell in columns] for row in range(count)]
@@ -279,4 +252,4 @@ class TableView(ContentView):
 
     def _open(self, index: QModelIndex) -> None:
         if index.isValid():
-            self.part_wanted.emit(int(self.rows.things[index.row()]))
+            self.part_wanted.emit(self.rows.things[index.row()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
@@ -21,16 +22,17 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextDocument,
 )
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from shardcore import ObjectRef, Shard, TextContent
 from shardcore.model.text import plural, size_text, visible
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, Preview, button, column, row, value_line
+from shardscope.views.preview import ContentView, Preview, button, row, value_line
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import NORMAL, mono
+from shardscope.widgets.layouts import lay
 
 Token = tuple[int, int, str]
 """Token of a text: start, stop and colour name."""
@@ -48,7 +50,6 @@ MOST_LINE = 10_000
 """Maximum number of characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
-"""Maximum number of hits counted."""
 
 _MARKED = 1000
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
@@ -170,12 +171,8 @@ class TextLines(QPlainTextEdit):
         self._paint_selections()
 
     def mark(self, first: int, last: int) -> None:
-        self._marked = []
-        for line in range(first, min(last, first + _MARKED) + 1):
-            block = self.document().findBlockByNumber(line)
-            if not block.isValid():
-                break
-            self._marked.append(block.position())
+        blocks = map(self.document().findBlockByNumber, range(first, min(last, first + _MARKED) + 1))
+        self._marked = [block.position() for block in blocks if block.isValid()]
         self._paint_selections()
         if self._marked:
             seen = self._visible(first)
@@ -190,10 +187,8 @@ class TextLines(QPlainTextEdit):
         if text:
             whole = self.toPlainText()
             position = qt_position(whole)
-            for match in re.finditer(re.escape(text), whole, re.IGNORECASE):
-                self.found.append((position(match.start()), position(match.end())))
-                if len(self.found) >= MOST_FOUND:
-                    break
+            matches = islice(re.finditer(re.escape(text), whole, re.IGNORECASE), MOST_FOUND)
+            self.found = [(position(match.start()), position(match.end())) for match in matches]
         if self.found:
             begin = self.textCursor().selectionStart()
             self.at = next((n for n, (start, _) in enumerate(self.found) if start >= begin), 0) - 1
@@ -216,14 +211,11 @@ class TextLines(QPlainTextEdit):
 
     def _paint_selections(self) -> None:
         colours = theme.of(self)
-        selections: list[Any] = []
-        for start in self._marked:
-            selections.append(self._selection(start, start, QColor(colours.selection), whole=True))
-        first = max(self.at - _MARKED // 2, 0)
-        for start, stop in self.found[first : first + _MARKED]:
-            shade = QColor(colours.warning)
-            shade.setAlpha(90)
-            selections.append(self._selection(start, stop, shade, whole=False))
+        selections = [self._selection(start, start, colours.selection, whole=True) for start in self._marked]
+        first, shade = max(self.at - _MARKED // 2, 0), QColor(colours.warning)
+        shade.setAlpha(90)
+        found = self.found[first : first + _MARKED]
+        selections += [self._selection(start, stop, shade, whole=False) for start, stop in found]
         self.setExtraSelections(selections)
 
     def _selection(self, start: int, stop: int, colour: QColor, *, whole: bool) -> Any:
@@ -336,10 +328,7 @@ class FindBar(QWidget):
             button("previewFind1", "↓", lambda: self.step(1), tip=after, spoken=after),
             button("previewFind0", "✕", self.close_line, tip=close, spoken=close),
         )
-        bar = row(self.field, self.count, *buttons, edges=(8, 2, 8, 4))
-        bar.setStretchFactor(self.field, 1)
-        bar.setStretchFactor(self.count, 0)
-        self.setLayout(bar)
+        lay(QHBoxLayout(self), (self.field, 1), self.count, *buttons, margins=(8, 2, 8, 4), spacing=4)
         self.field.textChanged.connect(lambda _: self.search())
         self.field.stepped.connect(self.step)
         self.field.left.connect(self.close_line)
@@ -395,7 +384,8 @@ class TextView(ContentView):
         self.find_button = button("previewFindButton", self.tr("Find"), self.open_find, tip=tip)
         tip = self.tr("Break long lines")
         self.wrap = button("previewWrap", self.tr("Wrap"), self._wrap, tip=tip, checkable=True)
-        column(self, row(self.about, self.all, self.find_button, self.wrap), self.find_bar, self.lines)
+        bar = row(self.about, self.all, self.find_button, self.wrap)
+        lay(QVBoxLayout(self), bar, self.find_bar, self.lines)
         self.lines.pointed.connect(lambda line: self.pointed.emit(*self._line_bytes(line)))
         self.lines.chosen.connect(lambda line: self.chosen.emit(*self._line_bytes(line)))
 

@@ -8,15 +8,16 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHeaderView, QTreeView, QWidget
+from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 
 from shardcore import JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_text import JsonSpans, JsonValue
 from shardcore.model.text import plural, shown
 from shardscope.session.session import Session
-from shardscope.views.preview import ContentView, ItemLinks, Preview, column
+from shardscope.views.preview import ContentView, ItemLinks, Preview, single_bytes
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import tip
 
 GROUP = 1000
@@ -27,7 +28,6 @@ _SHALLOW = 40
 
 _COLOURS = {"string": "ok", "number": "note", "boolean": "accent", "null": "accent"}
 _CONTAINERS = ("object", "array")
-_WIDE = ("utf-16", "utf-32")
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -50,17 +50,13 @@ class JsonTree(QAbstractItemModel):
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
         self._view = view
-        self._spans = JsonSpans(b"0")
-        self._root = self._item(None, 0, self._spans.root, "")
+        self.show_json(JsonSpans(b"0"))
 
     def show_json(self, spans: JsonSpans) -> None:
         self.beginResetModel()
-        self._spans = spans
-        self._root = self._item(None, 0, spans.root, "")
+        self.spans = spans
+        self._root = _Item(None, 0, spans.root, "", 0, spans.root.count)
         self.endResetModel()
-
-    def _item(self, parent: _Item | None, row: int, value: JsonValue, key: str) -> _Item:
-        return _Item(parent, row, value, key, 0, value.count)
 
     def _items(self, item: _Item) -> list[_Item]:
         if item.items is not None:
@@ -74,8 +70,8 @@ class JsonTree(QAbstractItemModel):
             ]
         else:
             item.items = [
-                self._item(item, row, one, one.key if value.kind == "object" else str(item.first + row))
-                for row, one in enumerate(self._spans.members(value, item.first, item.last))
+                _Item(item, row, one, one.key if value.kind == "object" else str(item.first + row), 0, one.count)
+                for row, one in enumerate(self.spans.members(value, item.first, item.last))
             ]
         return item.items
 
@@ -88,7 +84,7 @@ class JsonTree(QAbstractItemModel):
         """Return the half-open range of a value and its name, or of all members of a group."""
         item = self.of(index)
         if item.group:
-            inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]
+            inner = [next(self.spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]
             return inner[0].key_start, inner[-1].stop
         return item.value.key_start, item.value.stop
 
@@ -100,16 +96,13 @@ class JsonTree(QAbstractItemModel):
         found = QModelIndex()
         if not self._root.value.count:
             return self.index(0, 0) if self.rowCount() else found
-        for number in self._spans.path(offset):
+        for number in self.spans.path(offset):
             item = self.of(found)
             if item.last - item.first > GROUP:
                 found = self.index(number // GROUP, 0, found)
                 number %= GROUP
             found = self.index(number, 0, found)
         return found
-
-    def source_text(self, value: JsonValue) -> str:
-        return self._spans.raw(value.start, value.stop)
 
     def path_of(self, index: Index) -> str:
         parts: list[str] = []
@@ -179,7 +172,7 @@ class JsonTree(QAbstractItemModel):
             return f"{{{plural(value.count, 'member')}}}" if value.count else "{}"
         if value.kind == "array":
             return f"[{plural(value.count, 'item')}]" if value.count else "[]"
-        return self._spans.text(value.start, value.stop)
+        return self.spans.text(value.start, value.stop)
 
 
 class TreeView(ContentView):
@@ -197,21 +190,18 @@ class TreeView(ContentView):
         header = self.view.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
-        column(self, self.view)
+        lay(QVBoxLayout(self), self.view)
         self._links = ItemLinks(self, self.view, self._bytes)
         self._exact = True
 
     @classmethod
-    def prepare(cls, shard: Shard, ref: ObjectRef, content: JsonContent) -> JsonSpans:
-        if content.encoding.startswith(_WIDE):
-            return JsonSpans(content.text.lstrip("\ufeff").encode("utf-8", "replace"))
-        encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
-        return JsonSpans(content.data, encoding)
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: JsonContent) -> tuple[JsonSpans, bool]:
+        data, encoding = single_bytes(content)
+        return JsonSpans(data, encoding), data is content.data
 
     def show_preview(self, preview: Preview) -> None:
-        assert isinstance(preview.content, JsonContent)
-        self._exact = not preview.content.encoding.startswith(_WIDE)
-        self.tree.show_json(preview.prepared)
+        spans, self._exact = preview.prepared
+        self.tree.show_json(spans)
         self._unfold(QModelIndex(), _SHALLOW)
         width = self.view.sizeHintForColumn(0)
         self.view.setColumnWidth(0, min(max(width + 12, 90), max(self.width() // 2, 140)))
@@ -238,7 +228,7 @@ class TreeView(ContentView):
         index = self.view.currentIndex()
         item = self.tree.of(index)
         leaf = index.isValid() and item.value.kind not in _CONTAINERS
-        copy_lines(self.tree.value_text(item) if leaf else self.tree.source_text(item.value))
+        copy_lines(self.tree.value_text(item) if leaf else self.tree.spans.raw(item.value.start, item.value.stop))
 
     def _bytes(self, index: QModelIndex) -> tuple[int, int]:
         if not index.isValid() or not self._exact:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QHideEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.model.chunk_grid import Chunk, ElementLocation, GridCell
@@ -17,7 +18,7 @@ from shardscope.session.display_text import error_text, offset_words, span_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview import choice, column, row, value_line
+from shardscope.views.preview import choice, row, value_line
 from shardscope.views.preview.array_view import LABELS, LOOKS, AxisSliders, LevelsBar, statistics_of
 from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomBar
 from shardscope.views.preview.volume_slice import (
@@ -37,6 +38,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import px
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
@@ -76,14 +78,14 @@ class VolumePlane(PlaneView):
         self.update()
 
     def visible(self) -> tuple[int, int, int, int]:
-        frame, scale = self._frame, self._scale
+        frame, scale = self._frame, self.scale
         left, top = (int(max(-place / scale, 0)) for place in (frame.x(), frame.y()))
         right = min(int((self.width() - frame.x()) / scale) + 1, self.image.width())
         bottom = min(int((self.height() - frame.y()) / scale) + 1, self.image.height())
         return left, top, right, bottom
 
     def shift(self, columns: int, rows: int) -> None:
-        self._offset += QPointF(columns, rows) * self._scale
+        self._offset += QPointF(columns, rows) * self.scale
         if self.mark is not None:
             self.mark = self.mark[0] - columns, self.mark[1] - rows
         self.update()
@@ -92,7 +94,7 @@ class VolumePlane(PlaneView):
         left, top, right, bottom = self.visible()
         if not (left <= x < right and top <= y < bottom):
             middle = QPointF(self.image.width() / 2, self.image.height() / 2)
-            self._offset = (middle - QPointF(x + 0.5, y + 0.5)) * self._scale
+            self._offset = (middle - QPointF(x + 0.5, y + 0.5)) * self.scale
             self.update()
             self.moved.emit()
 
@@ -120,7 +122,7 @@ class VolumePlane(PlaneView):
 
     def _paint_chunk(self, painter: QPainter, one: ShownChunk, colours: theme.Palette) -> None:
         assert self._slice is not None
-        frame, scale = self._frame, self._scale
+        frame, scale = self._frame, self.scale
         place = QRectF(frame.x() + one.x * scale, frame.y() + one.y * scale, one.width * scale, one.height * scale)
         state = self._slice.states[one.cell.at]
         if (hatch := _HATCHES.get(state)) is not None:
@@ -144,7 +146,6 @@ POINT_MILLISECONDS = 30
 """Milliseconds without pointer movement after which a voxel is highlighted."""
 
 MOST_SHARDS = 8
-"""Maximum number of shards in the legend."""
 
 FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
 """Names of the details of a voxel, two per row; the last two have a row each."""
@@ -154,7 +155,6 @@ class VolumeView(QWidget):
     """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
 
     look_up_requested = Signal(str)
-    """Carries the key of the chunk to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -177,10 +177,14 @@ class VolumeView(QWidget):
         self.scales.setMinimumWidth(px(94))
         for look in LOOKS[: LABELS + 1]:
             self.look.addItem(self.tr(look), look.lower())
-        self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
-        self.colours = self._tick("volumeShards", self.tr("Shards"), self.tr("Colours of the shards"))
+        self.edges, self.colours = TickBox(self.tr("Chunks")), TickBox(self.tr("Shards"))
+        self.edges.setObjectName("volumeGrid")
+        self.edges.setAccessibleName(self.tr("Edges of the chunks"))
+        self.colours.setObjectName("volumeShards")
+        self.colours.setAccessibleName(self.tr("Colours of the shards"))
         self.levels = LevelsBar()
         self._grid = AxisSliders(("volumeSlice", "volumePosition"), self.tr("Position on {0}"))
+        self._sliders = self._grid.sliders
         self.value = ZoomBar(self.plane)
         self.legend, self.note = plain_label("", "volumeLegend", wrap=True), plain_label("", "volumeNote", wrap=True)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
@@ -196,13 +200,13 @@ class VolumeView(QWidget):
         self._clear_facts()
         above, picture, below = QWidget(), QWidget(), QWidget()
         edges = (8, 3, 8, 2)
-        choices = row(self.scales, self.axes, self.look, None, edges=edges, gap=8)
-        ticks = row(self.edges, self.colours, None, self.levels.auto, self.levels.whole, edges=edges, gap=8)
-        column(above, choices, ticks, self.levels, self._grid)
-        column(picture, self.plane, self.value, grow=self.plane)
-        column(below, self.legend, self.note, self._facts)
+        choices = row(self.scales, self.axes, self.look, 1, edges=edges, gap=8)
+        ticks = row(self.edges, self.colours, 1, self.levels.auto, self.levels.whole, edges=edges, gap=8)
+        lay(QVBoxLayout(above), choices, ticks, self.levels, self._grid)
+        lay(QVBoxLayout(picture), (self.plane, 1), self.value)
+        lay(QVBoxLayout(below), self.legend, self.note, self._facts)
         self.frame = PictureFrame(above, picture, below)
-        column(self, self.frame)
+        lay(QVBoxLayout(self), self.frame)
         self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
         self._highlight_soon = Debounce(self, self._highlight, POINT_MILLISECONDS)
         for signal, slot in (
@@ -221,12 +225,6 @@ class VolumeView(QWidget):
         ):
             signal.connect(slot)
         WhileVisible(session.selection_changed, self, self._follow)
-
-    def _tick(self, name: str, text: str, title: str) -> TickBox:
-        box = TickBox(text)
-        box.setObjectName(name)
-        box.setAccessibleName(title)
-        return box
 
     def _fact_panel(self) -> QWidget:
         panel = QWidget()
@@ -247,7 +245,7 @@ class VolumeView(QWidget):
             self.facts[name] = text
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        grid.addLayout(row(self.look_up, self.mesh, None, edges=(0, 4, 0, 0), gap=6), len(FACTS) - 3, 0, 1, 4)
+        grid.addLayout(row(self.look_up, self.mesh, 1, edges=(0, 4, 0, 0), gap=6), len(FACTS) - 3, 0, 1, 4)
         return panel
 
     def _clear_facts(self) -> None:
@@ -255,10 +253,6 @@ class VolumeView(QWidget):
             text.set_text("–")
         self.look_up.setEnabled(False)
         self.mesh.hide()
-
-    @property
-    def _sliders(self) -> dict[int, QSlider]:
-        return self._grid.sliders
 
     # --- what is open ---
 
@@ -320,17 +314,14 @@ class VolumeView(QWidget):
         for axis in range(len(grid.shape)):
             if axis not in (across, down) and grid.shape[axis] > 1:
                 ends = grid.box.begin[axis], grid.box.end[axis] - 1
-                self._add_slider(axis, self._name(axis), ends, self.slice.at[axis])
+                self._grid.add(axis, self._name(axis), ends, self.slice.at[axis], partial(self._move, axis))
         if grid.inner and grid.inner[0] > 1:
-            self._add_slider(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0)
+            self._grid.add(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0, partial(self._move, -1))
         self._refresh()
-        self._mark_place()
+        self.plane.set_mark(self._chosen_pixel())
         if not self.slice.is_whole:
             self.plane.zoom(0)
         self._lay_over()
-
-    def _add_slider(self, axis: int, name: str, ends: tuple[int, int], value: int) -> None:
-        self._grid.add(axis, name, ends, value, lambda place: self._move(axis, place))
 
     def _move(self, axis: int, place: int) -> None:
         if self.slice is None:
@@ -340,7 +331,7 @@ class VolumeView(QWidget):
             self.slice.plan()
         else:
             self.slice.move_to(axis, place)
-        self._mark_place()
+        self.plane.set_mark(self._chosen_pixel())
         self._refresh()
 
     def _colour(self) -> None:
@@ -382,9 +373,10 @@ class VolumeView(QWidget):
 
     def _lay_over(self) -> None:
         self.plane.edges = self.edges.isChecked()
-        names = sorted({one.cell.shard for one in self.slice.chunks}) if self.slice is not None else []
-        files = self.found is not None and len(names) == len(self.slice.chunks if self.slice is not None else ())
-        several = len(names) > 1 and not files
+        chunks = self.slice.chunks if self.slice is not None else ()
+        names = sorted({one.cell.shard for one in chunks})
+        # As many names as chunks: each chunk is a file.
+        several = 1 < len(names) < len(chunks)
         self.colours.setVisible(several)
         self.plane.shards = None
         if several and self.colours.isChecked():
@@ -404,11 +396,10 @@ class VolumeView(QWidget):
         self.note.setVisible(bool(text))
 
     def _show_state(self) -> None:
-        shown = self.slice
+        shown, notes = self.slice, list[str]()
         if shown is None:
             self._show_note("")
             return
-        notes = []
         if not shown.is_whole:
             lengths = [shown.grid.shape[axis] for axis in (shown.across, shown.down)]
             notes.append(self.tr("{0} of {1} pixels; drag to move.").format(times(shown.size), times(lengths)))
@@ -525,33 +516,31 @@ class VolumeView(QWidget):
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
 
-    def _is_in_plane(self, index: tuple[int, ...]) -> bool:
-        at = self.slice.at if self.slice is not None else ()
-        return all(index[axis] == place for axis, place in enumerate(at) if axis in self._sliders)
-
-    def _mark_place(self) -> None:
+    def _chosen_pixel(self) -> tuple[int, int] | None:
+        """Return the pixel of the chosen voxel, which may be outside the picture; None in another plane."""
         shown, place = self.slice, self._place
-        there = shown is not None and place is not None and self._is_in_plane(place.index)
-        self.plane.set_mark(shown.pixel_of(place.index) if there and shown is not None and place is not None else None)
+        if shown is None or place is None or any(place.index[axis] != shown.at[axis] for axis in self._turned_axes()):
+            return None
+        return shown.pixel_of(place.index)
+
+    def _turned_axes(self) -> list[int]:
+        return [axis for axis in self._sliders if axis >= 0]
 
     def _show_value(self) -> None:
-        shown, place = self.slice, self._place
-        if shown is None or place is None:
+        pixel, shown = self._chosen_pixel(), self.slice
+        if pixel is None or shown is None:
             return
-        x, y = shown.pixel_of(place.index)
-        if self._is_in_plane(place.index) and 0 <= x < shown.size[0] and 0 <= y < shown.size[1]:
-            before, text = self.facts["Value"].text(), shown.value_at(x, y)
-            self.facts["Value"].set_text(text)
-            if text != before or not self.mesh.isVisible():
-                self._look_for_mesh()
+        if not (0 <= pixel[0] < shown.size[0] and 0 <= pixel[1] < shown.size[1]):
+            return
+        before, text = self.facts["Value"].text(), shown.value_at(*pixel)
+        self.facts["Value"].set_text(text)
+        if text != before or not self.mesh.isVisible():
+            self._look_for_mesh(text)
 
-    def _look_for_mesh(self) -> None:
+    def _look_for_mesh(self, text: str) -> None:
         self.mesh.hide()
         place, found = self._place, self.found
-        if place is None or found is None or not found.grid.labels or self.slice is None:
-            return
-        text = self.facts["Value"].text()
-        if not text.isdigit():
+        if found is None or not found.grid.labels or not text.isdigit():
             return
 
         def take(mesh: tuple[str, str] | None) -> None:
@@ -584,22 +573,18 @@ class VolumeView(QWidget):
 
     def _follow(self, selection: Selection) -> None:
         found = self.found
-        if found is None or not found.own or selection.origin is self or not selection.complete:
-            return
-        if selection.ref is None or selection.span is None:
-            return
-        self._session.ask(
-            lambda shard, _: elements_of(shard, selection, found.grid), self._mark, key=("volume mark", self)
-        )
+        if found is not None and found.own and selection.complete and selection.ref is not None:
+            work = lambda shard, _: elements_of(shard, selection, found.grid)  # noqa: E731
+            self._session.ask(work, self._mark, key=("volume mark", self))
 
     def _mark(self, ends: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
         shown = self.slice
         if ends is None or shown is None:
             return
         low, high = ends
-        for axis, slider in self._sliders.items():
-            if axis >= 0 and not low[axis] <= slider.value() <= high[axis]:
-                slider.setValue(low[axis])
+        for axis in self._turned_axes():
+            if not low[axis] <= self._sliders[axis].value() <= high[axis]:
+                self._sliders[axis].setValue(low[axis])
         self._show_pixel(low)
         wide, tall = (high[axis] - low[axis] + 1 for axis in (shown.across, shown.down))
         self.plane.set_mark(shown.pixel_of(low), (wide, tall))

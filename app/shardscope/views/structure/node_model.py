@@ -60,8 +60,6 @@ Texts = tuple[str, str, str, str, str]
 
 
 class ShownRow(NamedTuple):
-    """What is painted of one node; `section` is the role of the section with its bytes."""
-
     texts: Texts
     error: bool = False
     differs: bool = False
@@ -89,10 +87,7 @@ class _Level:
 
 
 def differing(root: Node) -> Node:
-    """Return the tree reduced to fields where specification and practice differ, with their parents.
-
-    In tables, only the first row is examined. Stops after `MOST_VISITED` nodes.
-    """
+    """Return the tree reduced to fields that differ from the specification and their parents, and one row per table."""
     visited, reported = 0, set[tuple[str, str]]()
 
     def pruned(node: Node, depth: int) -> Node | None:
@@ -115,7 +110,7 @@ def differing(root: Node) -> Node:
 
 
 def _children(shard: Shard, node: Node) -> Sequence[Node]:
-    """Return the children that the tree shows; the decoded content of a node comes first."""
+    # The decoded content of a node comes first.
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
@@ -180,11 +175,31 @@ class _Opened:
     shown: dict[int, ShownRow] = field(default_factory=dict)
 
 
-class NodeModel(QAbstractItemModel):
-    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`.
+def _first_entries(shard: Shard) -> list[_Opened]:
+    root = shard.tree
+    level = _level(shard, root, _children(shard, root), 0)
+    top = _Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]}, opened={0: 1})
+    return [top, _Opened(root, 0, 0, count=level.count, pages={0: level.nodes}, sections={0: level.sections})]
 
-    Only expanded nodes need Python objects. `revealed(index)` follows each `reveal`.
-    """
+
+def _all_entries(shard: Shard) -> list[_Opened]:
+    root = differing(shard.tree)
+    entries = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
+
+    def add(node: Node, parent: int, row: int) -> None:
+        number, kids = len(entries), node.children
+        entries[parent].opened[row] = number
+        pages = {start // PAGE: kids[start : start + PAGE] for start in range(0, len(kids), PAGE)}
+        entries.append(_Opened(node, parent, row, count=len(kids), pages=pages))
+        for at, kid in enumerate(kids):
+            add(kid, number, at)
+
+    add(root, 0, 0)
+    return entries
+
+
+class NodeModel(QAbstractItemModel):
+    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`."""
 
     revealed = Signal(object)
 
@@ -216,39 +231,15 @@ class NodeModel(QAbstractItemModel):
         self._round += 1
         self._open = []
         self.endResetModel()
-        if self._shard is None:
-            return
-        if self.only_differing:
-            self._ask(lambda shard, _: differing(shard.tree), self._take_whole, key=("tree", self))
-            return
 
-        def work(shard: Shard, job: Job) -> tuple[Node, _Level]:
-            return shard.tree, _level(shard, shard.tree, _children(shard, shard.tree), 0)
-
-        def take(found: tuple[Node, _Level]) -> None:
-            root, level = found
+        def take(entries: list[_Opened]) -> None:
             self.beginResetModel()
-            top = _Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]}, opened={0: 1})
-            kids = _Opened(root, 0, 0, count=level.count, pages={0: level.nodes}, sections={0: level.sections})
-            self._open = [top, kids]
+            self._open = entries
             self.endResetModel()
 
-        self._ask(work, take, key=("tree", self))
-
-    def _take_whole(self, root: Node) -> None:
-        self.beginResetModel()
-        self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
-
-        def add(node: Node, parent: int, row: int) -> None:
-            number, kids = len(self._open), node.children
-            self._open[parent].opened[row] = number
-            pages = {start // PAGE: kids[start : start + PAGE] for start in range(0, len(kids), PAGE)}
-            self._open.append(_Opened(node, parent, row, count=len(kids), pages=pages))
-            for at, kid in enumerate(kids):
-                add(kid, number, at)
-
-        add(root, 0, 0)
-        self.endResetModel()
+        if self._shard is not None:
+            read = _all_entries if self.only_differing else _first_entries
+            self._ask(lambda shard, _: read(shard), take, key=("tree", self))
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
         """Run a job of the session; its result is dropped if the model was reloaded meanwhile."""
@@ -273,16 +264,16 @@ class NodeModel(QAbstractItemModel):
     def _take(self, number: int, level: _Level) -> None:
         entry = self._open[number]
         entry.asked.discard(level.page)
+        is_first = entry.count is None
+        if is_first and level.count:
+            index = QModelIndex() if entry.parent < 0 else self.createIndex(entry.row, 0, entry.parent)
+            self.beginInsertRows(index, 0, level.count - 1)
+        entry.count, entry.pages[level.page] = level.count, level.nodes
         entry.sections[level.page] = level.sections
-        if entry.count is None:
-            if level.count:
-                self.beginInsertRows(self._index_of(number), 0, level.count - 1)
-            entry.count = level.count
-            entry.pages[level.page] = level.nodes
+        if is_first:
             if level.count:
                 self.endInsertRows()
             return
-        entry.pages[level.page] = level.nodes
         first = level.page * PAGE
         # Make the view check again which rows can be expanded.
         self.layoutAboutToBeChanged.emit()
@@ -294,10 +285,6 @@ class NodeModel(QAbstractItemModel):
         if not index.isValid():
             return 0 if self._open else None
         return self._open[index.internalId()].opened.get(index.row())
-
-    def _index_of(self, number: int) -> QModelIndex:
-        entry = self._open[number]
-        return QModelIndex() if entry.parent < 0 else self.createIndex(entry.row, 0, entry.parent)
 
     def _make_entry(self, index: Index) -> int | None:
         node = self.node(index)
@@ -319,8 +306,7 @@ class NodeModel(QAbstractItemModel):
         index = self.index(0, 0) if levels is not None else QModelIndex()
         for level in levels or ():
             number = self._entry(index)
-            if number is None:
-                number = self._make_entry(index)
+            number = self._make_entry(index) if number is None else number
             if number is None:
                 break
             entry = self._open[number]
@@ -363,7 +349,6 @@ class NodeModel(QAbstractItemModel):
         return found
 
     def depth(self, index: Index) -> int:
-        """Return the number of nodes above a node."""
         found, number = 0, self._open[index.internalId()].parent
         while number >= 0:
             found, number = found + 1, self._open[number].parent

@@ -51,7 +51,7 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.note_flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.save_picture import add_picture
-from shardscope.widgets.table import ColumnWidth, share_width
+from shardscope.widgets.table import ColumnWidth, context_menu, share_width
 
 _NodeId = tuple[str, Span]
 
@@ -93,8 +93,7 @@ BAR = 7
 _BESIDE = 16
 """Padding in pixels of a name's cell."""
 
-FLAG_SPACE = 14
-"""Width in pixels of the flag of a note."""
+FLAG_WIDTH = 14
 
 _EDGE = 8
 """Padding of a cell in pixels."""
@@ -132,8 +131,6 @@ class CellDelegate(QStyledItemDelegate):
 
 
 class NameDelegate(CellDelegate):
-    """Also paints the section of a node, the numbers of its highlights, and the flag of its notes."""
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         tree = self._tree
@@ -151,7 +148,7 @@ class NameDelegate(CellDelegate):
         ground, ink = theme.selected(tree)
         right, middle = option.rect.right() - 2, option.rect.center().y()
         if tree.notes_at(index):
-            right -= FLAG_SPACE
+            right -= FLAG_WIDTH
             flag = QRectF(right + 4, middle - 5, 8, 12)
             paint_flag(painter, flag, *((ink, ground) if selected else (colours.note, colours.base)))
         highlights = tree.lit.at(tree.nodes.node(index), expanded=tree.isExpanded(index))
@@ -182,8 +179,7 @@ def joined_tip(own: str, notes: str) -> str:
 
 _MAX_LISTED = 5
 
-MOST_FLAGS = 500
-"""Maximum number of notes whose nodes are looked up."""
+MOST_NOTES = 500
 
 _NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
@@ -201,12 +197,10 @@ class TreePlace:
 
 
 class StructureTree(QTreeView):
-    """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
+    """Follows the selection and changes it; `look_up_requested` carries a key, `extract_requested` a row."""
 
     look_up_requested = Signal(object)
-    """Carries the key to look up."""
     extract_requested = Signal(object)
-    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -271,21 +265,18 @@ class StructureTree(QTreeView):
         self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
         self.differs.setAccessibleName(self.tr("Only fields where the specification and real files differ"))
-        self.differs.setToolTip(
-            self.tr(
-                "Show only fields where the specification and real files differ.\n"
-                "In tables, only one sample row is shown."
-            )
+        about = (
+            "Show only fields where the specification and real files differ.\nIn tables, only one sample row is shown."
         )
+        self.differs.setToolTip(self.tr(about))
         self.differs.toggled.connect(self.nodes.show_differing)
 
     # --- colours and marks ---
 
     def marks_width(self, index: Index) -> int:
-        """Return the width in pixels of the numbers and the flag right of a name."""
         highlights, font = self.lit.at(self.nodes.node(index), expanded=self.isExpanded(index)), badge_font(self.font())
         width = int(sum(badge_size(highlight.number, font).width() + 1 for highlight in highlights))
-        return width + (FLAG_SPACE if self.notes_at(index) else 0)
+        return width + (FLAG_WIDTH if self.notes_at(index) else 0)
 
     def notes_at(self, index: Index) -> str:
         notes = self.session.notes.all
@@ -308,7 +299,7 @@ class StructureTree(QTreeView):
             take(HighlightedNodes())
 
     def _notes_changed(self) -> None:
-        highlights = [Highlight(n, note.span) for n, note in enumerate(self.session.notes.all[:MOST_FLAGS])]
+        highlights = [Highlight(n, note.span) for n, note in enumerate(self.session.notes.all[:MOST_NOTES])]
 
         def take(noted: HighlightedNodes) -> None:
             self.noted = noted
@@ -406,18 +397,16 @@ class StructureTree(QTreeView):
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self, ())
         if path:
             self._add_targets(menu, path)
             menu.addSeparator()
             self._add_copies(menu, path)
             menu.addSeparator()
         index = self.currentIndex()
-        expanded = self.isExpanded(index)
-        expand = menu.addAction(self.tr("E&xpand"), lambda: self.expand(index))
-        expand.setEnabled(index.isValid() and not expanded)
-        menu.addAction(self.tr("&Collapse"), lambda: self.collapse(index)).setEnabled(index.isValid() and expanded)
+        current, expanded = index.isValid(), self.isExpanded(index)
+        menu.addAction(self.tr("E&xpand"), lambda: self.expand(index)).setEnabled(current and not expanded)
+        menu.addAction(self.tr("&Collapse"), lambda: self.collapse(index)).setEnabled(current and expanded)
         menu.addAction(self.tr("Collapse &all"), self.collapse_all)
         menu.addSeparator()
         add_picture(menu, self, "structure", self.session.say)
@@ -425,8 +414,7 @@ class StructureTree(QTreeView):
 
     def _add_targets(self, menu: QMenu, path: tuple[Node, ...]) -> None:
         node, row, session = path[-1], nearest_row(path), self.session
-        number = -1 if row is None else row
-        has_bytes, has_row = bool(node.span.size), row is not None
+        number, has_row, has_bytes = row or 0, row is not None, bool(node.span.size)
         # A field refers to another file if its record does.
         elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
 
@@ -478,17 +466,12 @@ class StructureTree(QTreeView):
             else:
                 self.session.message.emit(self.tr("This row has no key to look up."))
 
-        self.session.ask(
-            lambda shard, _: shard.objects.keys[row], take, failed="Cannot read the key", key=("node key", self)
-        )
+        read = lambda shard, _: shard.objects.keys[row]  # noqa: E731
+        self.session.ask(read, take, failed="Cannot read the key", key=("node key", self))
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
-        self.session.ask(
-            lambda _shard, _job: elsewhere.find(),
-            self.session.select_span,
-            failed="Not available",
-            key=("elsewhere", self),
-        )
+        find, key = lambda _shard, _job: elsewhere.find(), ("elsewhere", self)
+        self.session.ask(find, self.session.select_span, failed="Not available", key=key)
 
     def collapse_all(self) -> None:
         self.collapseAll()

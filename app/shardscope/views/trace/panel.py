@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
@@ -38,11 +39,11 @@ from shardscope.session.display_text import error_text, grouped, sentence
 from shardscope.session.selection import Selection, TraceWalk
 from shardscope.session.session import Session
 from shardscope.views.trace.step_card import Progress, Sign, StepCard, cold_text, cost_text
-from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
+from shardscope.views.trace.suggested_keys import SuggestedKeys
 from shardscope.widgets import playback, theme
 from shardscope.widgets.deferred_signals import Debounce, WhileVisible
 from shardscope.widgets.fonts import px
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.playback import offer_speeds
 from shardscope.widgets.scroll_area import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -77,19 +78,13 @@ class OutcomeBand(QWidget):
         self.verdict = WrapText()
         self.show_object = QPushButton(self.tr("Show object"))
         self.show_object.setObjectName("traceShowObject")
-        self._tone, self._current, self._word, self._mark = "note", True, "", "none"
-        first = QHBoxLayout()
-        first.addWidget(self.outcome, 1, Qt.AlignmentFlag.AlignVCenter)
-        first.addWidget(self.show_object)
-        words = QVBoxLayout()
-        words.setSpacing(4)
-        words.addLayout(first)
-        words.addWidget(self.verdict)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 10, 12, 10)
-        row.setSpacing(12)
-        row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
+        self._tone, self._word, self._mark = "note", "", "none"
+        self._current: bool | None = None
+        first = lay(QHBoxLayout(), (self.outcome, 1), self.show_object, spacing=6)
+        first.setAlignment(self.outcome, Qt.AlignmentFlag.AlignVCenter)
+        words = lay(QVBoxLayout(), first, self.verdict, spacing=4)
+        row = lay(QHBoxLayout(self), self.sign, (words, 1), margins=(14, 10, 12, 10), spacing=12)
+        row.setAlignment(self.sign, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
     def show_outcome(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
@@ -101,13 +96,12 @@ class OutcomeBand(QWidget):
         self._word = word or usual
         self.verdict.set_text(sentence)
         self.show_object.setVisible(kind in (FOUND, ELSEWHERE) or isinstance(kind, State))
-        self._set_current(True)
+        self._current = None
+        self.set_current(True)
 
     def set_current(self, current: bool) -> None:
-        if current != self._current:
-            self._set_current(current)
-
-    def _set_current(self, current: bool) -> None:
+        if current == self._current:
+            return
         self._current = current
         tone = self._tone if current else "muted"
         self.outcome.set_text(self._word if current else self.tr("{0} (previous key)").format(self._word))
@@ -131,8 +125,6 @@ class OutcomeBand(QWidget):
 
 
 class CostSwitch(QWidget):
-    """Choice between the costs with the cache and those of a cold start."""
-
     cold_wanted = Signal(object)
 
     def __init__(self) -> None:
@@ -153,27 +145,16 @@ class CostSwitch(QWidget):
         self.summary = WrapText(tone="muted")
         self.summary.setObjectName("traceColdTold")
         self.summary.hide()
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        for widget in (QLabel(self.tr("Cost:")), self.warm, self.cold):
-            row.addWidget(widget)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 6, 12, 4)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.summary)
+        row = lay(QHBoxLayout(), QLabel(self.tr("Cost:")), self.warm, self.cold, 1, spacing=12)
+        lay(QVBoxLayout(self), row, self.summary, margins=(14, 6, 12, 4), spacing=4)
 
     def show_cold(self, cold: ColdTrace | None, error: str = "") -> None:
         self.summary.setVisible(self.cold.isChecked())
         self.summary.set_tone("error" if error else "muted")
-        if error:
-            self.summary.set_text(error)
-        elif cold is None:
-            self.summary.set_text(self.tr("Measuring …"))
-        else:
-            text = self.tr("Opening: {0}.\nTotal: {1}.")
-            self.summary.set_text(text.format(cold_text(cold.opening), cold_text(cold.total)))
+        text = error or self.tr("Measuring …")
+        if cold is not None:
+            text = self.tr("Opening: {0}.\nTotal: {1}.").format(cold_text(cold.opening), cold_text(cold.total))
+        self.summary.set_text(text)
 
 
 _STATES = MappingProxyType(
@@ -193,8 +174,7 @@ def outcome_of(trace: Trace) -> str | State:
 
 
 def verdict(trace: Trace) -> str:
-    requests = sum(step.requests for step in trace.steps)
-    cost = cost_text(requests, sum(step.bytes for step in trace.steps))
+    cost = cost_text(sum(step.requests for step in trace.steps), sum(step.bytes for step in trace.steps))
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
         outcome = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
@@ -204,6 +184,12 @@ def verdict(trace: Trace) -> str:
         return f"{trace.key} is not in this shard, as the last step shows · {steps}."
     return f"{sentence(grouped(str(trace.error)))} {steps[0].upper()}{steps[1:]}."
 
+
+_TEACH = (
+    "Type a key, or select an object and press Ctrl+T.\n\n"
+    "Each step of the lookup shows the bytes that are read, what they mean and what they cost. "
+    "For a key that does not exist, the last step proves it."
+)
 
 LOW = 320
 """Height of the panel in pixels below which the outcome scrolls with the steps."""
@@ -227,8 +213,8 @@ class TracePanel(QWidget):
         self.timer.timeout.connect(self._tick)
         # List, scroll range and cards are resized one after the other.
         self._settling = Debounce(self, self._reveal)
-        self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
-        self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
+        self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", lambda: self._go(-1))
+        self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", lambda: self._go(1))
         self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
         self.play.setCheckable(True)
         self._build()
@@ -242,7 +228,7 @@ class TracePanel(QWidget):
             (session.lookup.cost_changed, self._show_costs),
         ):
             signal.connect(slot)
-        WhileVisible(session.selection_changed, self, lambda _: self._selected(session.selection))
+        WhileVisible(session.selection_changed, self, self._selected)
         self.clear()
 
     @property
@@ -263,14 +249,7 @@ class TracePanel(QWidget):
         self.field.setEnabled(shard is not None)
         self.look.setEnabled(shard is not None)
         self.band.show_outcome(None)
-        self.hint.set_text(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
-
-    def _teach(self) -> str:
-        return self.tr(
-            "Type a key, or select an object and press Ctrl+T.\n\n"
-            "Each step of the lookup shows the bytes that are read, what they mean and what they cost. "
-            "For a key that does not exist, the last step proves it."
-        )
+        self.hint.set_text(self.tr("Open a shard to look up its keys.") if shard is None else self.tr(_TEACH))
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
@@ -303,7 +282,7 @@ class TracePanel(QWidget):
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
             self.band.show_outcome(FAILED, sentence(error_text(walk.error)))
-            self.hint.set_text(self._teach())
+            self.hint.set_text(self.tr(_TEACH))
         self._compare_key()
 
     def _show_again(self) -> None:
@@ -345,21 +324,18 @@ class TracePanel(QWidget):
     def _show_costs(self, *_: object) -> None:
         """Show the costs of all steps; the cold cost is measured when it is first requested."""
         walk, wanted = self._session.lookup.walk, self.costs.cold.isChecked() and bool(self.cards)
-        cold = walk.cold if wanted else None
-        if wanted and cold is None and walk.cold_error is None:
+        cold, error = (walk.cold, walk.cold_error) if wanted else (None, None)
+        if wanted and cold is None and error is None:
             self._session.lookup.measure_cost()
-        failed = sentence(error_text(walk.cold_error)) if wanted and walk.cold_error is not None else ""
-        self.costs.show_cold(cold, failed)
-        for number, card in enumerate(self.cards):
-            same = cold is not None and number < len(cold.steps)
-            card.set_cold(cold.steps[number] if cold is not None and same else None)
+        self.costs.show_cold(cold, sentence(error_text(error)) if error is not None else "")
+        for card, cost in zip_longest(self.cards, cold.steps[: len(self.cards)] if cold is not None else ()):
+            card.set_cold(cost)
         self._settling.start()
 
     def _selected(self, selection: Selection) -> None:
-        ref = selection.ref
-        ours = selection.origin is self or isinstance(selection.origin, TraceWalk)
-        if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
-            self._fill(ref.key)
+        key = selection.ref.key if selection.ref is not None else None
+        if key is not None and not isinstance(selection.origin, TraceWalk) and not self.field.hasFocus():
+            self._fill(key)
 
     def _fill(self, key: str) -> None:
         # The field may show a shortened or escaped key.
@@ -380,17 +356,14 @@ class TracePanel(QWidget):
         self.timer.stop()
         self._session.lookup.go_to_step(number)
 
-    def _back(self) -> None:
-        self._choose(self.current - 1)
-
-    def _on(self) -> None:
-        self._choose(self.current + 1)
+    def _go(self, by: int) -> None:
+        self._choose(self.current + by)
 
     def _toggle(self) -> None:
         if self.timer.isActive() or not self.cards:
             self.timer.stop()
         elif playback.reduced():
-            self._on()
+            self._go(1)
         else:
             self._session.lookup.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self._pace()
@@ -402,13 +375,10 @@ class TracePanel(QWidget):
         self._speed = playback.speed()
 
     def _tick(self) -> None:
-        if playback.reduced():
-            self.timer.stop()
-            self._update_controls()
-            return
-        self._pace()
-        self._session.lookup.go_to_step(self.current + 1)
-        if self.current >= len(self.cards) - 1:
+        if not playback.reduced():
+            self._pace()
+            self._session.lookup.go_to_step(self.current + 1)
+        if playback.reduced() or self.current >= len(self.cards) - 1:
             self.timer.stop()
             self._update_controls()
 
@@ -442,11 +412,7 @@ class TracePanel(QWidget):
         self.costs.hide()
         self.costs.cold_wanted.connect(self._show_costs)
         self._head = QWidget()
-        above = QVBoxLayout(self._head)
-        above.setContentsMargins(0, 0, 0, 0)
-        above.setSpacing(0)
-        above.addWidget(self.band)
-        above.addWidget(self.costs)
+        lay(QVBoxLayout(self._head), self.band, self.costs)
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
@@ -460,37 +426,21 @@ class TracePanel(QWidget):
         self.look.clicked.connect(self._look_up)
         self.offers = SuggestedKeys(self._session)
         self.offers.chosen.connect(self._look_up_offered)
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.field, 1)
-        top.addWidget(KeyMenu(self.offers))
-        top.addWidget(self.look)
-        self._top, self._band_place = top, QVBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addLayout(self._band_place)
-        column.addWidget(self._built_pages(), 1)
+        self._top = lay(QHBoxLayout(), (self.field, 1), self.offers.menu, self.look, spacing=8)
+        self._band_place = QVBoxLayout()
         line = QFrame()
         line.setFrameShape(QFrame.Shape.HLine)
         line.setFrameShadow(QFrame.Shadow.Plain)
         line.setForegroundRole(QPalette.ColorRole.Mid)
-        column.addWidget(line)
-        column.addWidget(self._built_footer())
+        lay(QVBoxLayout(self), self._top, self._band_place, (self._built_pages(), 1), line, self._built_footer())
         self._make_room()
 
     def _built_pages(self) -> QWidget:
         steps = QWidget()
         steps.setObjectName("traceSteps")
-        whole = QVBoxLayout(steps)
-        whole.setContentsMargins(0, 0, 0, 0)
-        self._band_among_steps, self._column = QVBoxLayout(), QVBoxLayout()
-        whole.addLayout(self._band_among_steps)
-        whole.addLayout(self._column, 1)
-        self._column.setContentsMargins(4, 10, 4, 14)
-        self._column.setSpacing(4)
-        self._column.addStretch(1)
+        self._band_among_steps = QVBoxLayout()
+        self._column = lay(QVBoxLayout(), 1, margins=(4, 10, 4, 14), spacing=4)
+        lay(QVBoxLayout(steps), self._band_among_steps, (self._column, 1))
         self.area = scrolled(steps, "traceScroll", self.tr("Steps of the lookup"), self)
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.area.installEventFilter(self)
@@ -505,11 +455,7 @@ class TracePanel(QWidget):
         self.hint = WrapText(tone="muted")
         self.hint.setObjectName("traceHint")
         empty = QWidget()
-        middle = self._middle = QVBoxLayout(empty)
-        middle.setSpacing(20)
-        middle.addWidget(self.hint)
-        middle.addWidget(self.offers)
-        middle.addStretch(1)
+        self._middle = lay(QVBoxLayout(empty), self.hint, self.offers, 1, spacing=20)
         area = scrolled(empty, "traceStart", self.tr("Getting started"), self)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         return area
@@ -556,15 +502,16 @@ class TracePanel(QWidget):
         return action
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        kind = event.type()
+        if kind == QEvent.Type.Resize:
             self._settling.start()
-        if watched is self.area and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+        if watched is self.area and kind in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             for card in self.cards:
-                card.set_keyboard(event.type() == QEvent.Type.FocusIn)
-        if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            keys = {Qt.Key.Key_Up: self._back, Qt.Key.Key_Down: self._on, Qt.Key.Key_Space: self._toggle}
-            act = keys.get(Qt.Key(event.key()))
-            if act is not None and not event.modifiers():
-                act()
+                card.set_keyboard(kind == QEvent.Type.FocusIn)
+        if watched is self.area and isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
+            keys = {Qt.Key.Key_Up: self.previous_step, Qt.Key.Key_Down: self.next_step, Qt.Key.Key_Space: self.play}
+            action = keys.get(Qt.Key(event.key()))
+            if action is not None and not event.modifiers():
+                action.trigger()
                 return True
         return super().eventFilter(watched, event)

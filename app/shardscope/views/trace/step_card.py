@@ -14,22 +14,20 @@ from shardcore import Step
 from shardcore.model.text import plural, said, shown, without_marks
 from shardcore.shards.trace import COMPUTED
 from shardcore.sources.cold_source import ColdCost
-from shardscope.session.display_text import LONGEST_NAME, grouped, numbers, span_words
+from shardscope.session.display_text import LONGEST_NAME, cut_end, grouped, numbers, span_words
 from shardscope.session.selection import highlights_of
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.details_page import DetailRow, DetailsPage
 from shardscope.widgets.fonts import SMALL, px, sized
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_VALUES = 24
-"""Maximum number of values shown per step."""
 
-MOST_LETTERS = 1 << 16
-"""Maximum number of characters copied."""
+MOST_COPIED = 1 << 16
 
 LONGEST_VALUE = 200
-"""Maximum number of characters shown."""
 
 _KEYS = frozenset({"key", "uid", "id", "hash"})
 """Names of values that are keys, shown without digit grouping."""
@@ -51,10 +49,9 @@ def value_rows(step: Step) -> Iterator[DetailRow]:
     """Yield the values of a step; a meaning that several values share is shown once."""
     explained: set[str] = set()
     for name, value in list(step.values.items())[:MOST_VALUES]:
-        copied, meaning = said(value, MOST_LETTERS), step.meanings.get(name)
+        copied, meaning = said(value, MOST_COPIED), step.meanings.get(name)
         text = copied if name in _KEYS else with_commas(value)
-        text = text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
-        note = ""
+        text, note = cut_end(text, LONGEST_VALUE), ""
         if meaning is not None:
             text = meaning.with_unit(text, value)
             text = numbers(text) if meaning.unit == "byte" else text
@@ -69,8 +66,8 @@ def with_commas(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return f"{value:,}"
     if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
-        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_LETTERS)
-    return said(value, MOST_LETTERS)
+        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_COPIED)
+    return said(value, MOST_COPIED)
 
 
 # --- signs ---
@@ -128,8 +125,6 @@ class Sign(QWidget):
 
 
 class NumberSign(QWidget):
-    """Badge of a highlighted range."""
-
     def __init__(self, number: int, *, hollow: bool) -> None:
         super().__init__()
         self.number, self.hollow = number, hollow
@@ -194,15 +189,9 @@ class StepCard(QWidget):
         self.sentence = WrapText(text)
         self.why = WrapText(self.tr("Why? {0}").format(why) if why else "", tone="muted")
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
-        self._body = QVBoxLayout()
-        self._body.setSpacing(6)
-        for widget in (self.title, self.sentence, self.why, self.cost):
-            self._body.addWidget(widget)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 10, 14, 12)
-        row.setSpacing(12)
-        row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(self._body, 1)
+        self._body = lay(QVBoxLayout(), self.title, self.sentence, self.why, self.cost, spacing=6)
+        row = lay(QHBoxLayout(self), self.sign, (self._body, 1), margins=(14, 10, 14, 12), spacing=12)
+        row.setAlignment(self.sign, Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self.setAccessibleName(shown(self.tr("Step {0}: {1}").format(number, self.title.text)))
         self.setAccessibleDescription(shown(f"{text} {why}".strip()))
@@ -243,12 +232,12 @@ class StepCard(QWidget):
         self.update()
 
     def set_cold(self, cold: ColdCost | None) -> None:
-        if cold is None and self._cold is None:
-            return
-        self._cold = cold
-        here = cost_text(self.step.requests, self.step.bytes)
-        self.cost.set_text(here if cold is None else self.tr("{0}\nwith cache: {1}").format(cold_text(cold), here))
-        self.set_progress(self.progress)
+        if cold != self._cold:
+            self._cold = cold
+            here = cost_text(self.step.requests, self.step.bytes)
+            both = self.tr("{0}\nwith cache: {1}")
+            self.cost.set_text(here if cold is None else both.format(cold_text(cold), here))
+            self.set_progress(self.progress)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from filecmp import cmp
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from shardcore.teaching.resource_paths import KeyRole, Sample
 from shardscope.session.display_text import cut_middle
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.layouts import discard
+from shardscope.widgets.layouts import discard, lay
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
@@ -35,20 +35,21 @@ def sample_of(uri: str) -> Sample | None:
     try:
         if is_address(uri) or not path.exists():
             return None
-        here, found = path.resolve(), resource_paths.samples()
-        return next((sample for sample in found if sample.path.resolve() == here), None) or _copied(path, found)
+        files = _files(path)
+        return next((sample for sample in resource_paths.samples() if _is_copy(path, files, sample.path)), None)
     except (OSError, ValueError):
         # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
 
 
-def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
-    size, whole = _size(path), path.is_dir()
-    alike = [sample for sample in found if sample.path.is_dir() == whole and size == _size(sample.path)]
-    if not alike:
-        return None
-    digest = _digest(path)
-    return next((sample for sample in alike if _digest(sample.path) == digest), None)
+def _is_copy(path: Path, files: Sequence[Path], sample: Path) -> bool:
+    if path.samefile(sample):
+        return True
+    others = _files(sample)
+    names = [file.relative_to(path) for file in files]
+    if not files or names != [file.relative_to(sample) for file in others]:
+        return False
+    return all(map(partial(cmp, shallow=False), files, others))
 
 
 def _files(path: Path) -> list[Path]:
@@ -67,24 +68,10 @@ def _files(path: Path) -> list[Path]:
     return sorted(found)
 
 
-def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in _files(path))
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    for file in _files(path):
-        data = file.read_bytes()
-        name = "" if file == path else file.relative_to(path).as_posix()
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
-
-
 LOOKED_AT = 64
 """Maximum number of rows searched for a first key, since some files begin with empty slots."""
 
-LONGEST = 26
-"""Maximum number of characters shown of a key."""
+LONGEST_KEY = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +82,12 @@ class SuggestedKey:
 
 
 class SuggestedKeys(QWidget):
-    chosen = Signal(str)
-    """Carries the key to look up."""
-    changed = Signal()
-    """`offers` changed."""
+    """Links to keys, and a button with them as a menu; both are hidden or disabled without keys."""
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    chosen = Signal(str)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
         self.setObjectName("traceOffers")
         self.setAccessibleName(self.tr("Suggested keys"))
         self.sample: Sample | None = None
@@ -110,9 +96,16 @@ class SuggestedKeys(QWidget):
         self._session = session
         self._known = False
         self._box = QWidget()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.addWidget(self._box)
+        self._column = lay(QVBoxLayout(self), self._box)
+        self.menu = QToolButton()
+        self.menu.setObjectName("traceKeys")
+        self.menu.setText("▾")
+        self.menu.setAccessibleName(self.tr("Suggested keys"))
+        self.menu.setToolTip(self.tr("Suggested keys"))
+        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
+        self.menu.setMenu(QMenu(self.menu))
+        self.menu.menu().setToolTipsVisible(True)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.index.changed.connect(lambda _: self._look_for_first())
@@ -164,26 +157,25 @@ class SuggestedKeys(QWidget):
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(2)
         grid.setColumnStretch(1, 1)
-        head = self._heading()
-        if head:
+        if head := self.sample.see if self.sample is not None else self.tr("Try a key of this file:"):
             grid.addWidget(WrapText(head), 0, 0, 1, 2)
             grid.setRowMinimumHeight(1, 10)
+        self.menu.menu().clear()
         for number, offer in enumerate(offers):
             self._add(grid, 2 + 3 * number, offer)
         self._column.replaceWidget(self._box, box)
         discard(self._box)
         self._box = box
         self.setVisible(bool(offers))
-        self.changed.emit()
-
-    def _heading(self) -> str:
-        if not self.offers:
-            return ""
-        return self.sample.see if self.sample is not None else self.tr("Try a key of this file:")
+        self.menu.setEnabled(bool(offers))
 
     def _add(self, grid: QGridLayout, row: int, offer: SuggestedKey) -> None:
+        key = cut_middle(shown(offer.key), LONGEST_KEY)
+        action = self.menu.menu().addAction(f"{offer.word}: {key}".replace("&", "&&"))
+        action.setToolTip(tip(offer.about or offer.key))
+        action.triggered.connect(partial(self.chosen.emit, offer.key))
         link = WrapText(tone="accent", mono=True, link=True)
-        link.set_text(cut_middle(shown(offer.key), LONGEST), copied=offer.key)
+        link.set_text(key, copied=offer.key)
         link.setToolTip(tip(offer.key))
         link.setObjectName("traceOffer")
         link.setAccessibleName(self.tr("Look up {0}").format(link.text))
@@ -194,29 +186,3 @@ class SuggestedKeys(QWidget):
         if offer.about:
             grid.addWidget(WrapText(offer.about, tone="muted"), row + 1, 1)
         grid.setRowMinimumHeight(row + 2, 8)
-
-
-class KeyMenu(QToolButton):
-    def __init__(self, offers: SuggestedKeys) -> None:
-        super().__init__()
-        self.setObjectName("traceKeys")
-        self.setText("▾")
-        self.setAccessibleName(self.tr("Suggested keys"))
-        self.setToolTip(self.tr("Suggested keys"))
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
-        self.setMenu(menu)
-        self._offers = offers
-        offers.changed.connect(self._fill)
-        self._fill()
-
-    def _fill(self) -> None:
-        self.menu().clear()
-        for offer in self._offers.offers:
-            key = cut_middle(shown(offer.key), LONGEST)
-            action = self.menu().addAction(f"{offer.word}: {key}".replace("&", "&&"))
-            action.setToolTip(tip(offer.about or offer.key))
-            action.triggered.connect(partial(self._offers.chosen.emit, offer.key))
-        self.setEnabled(bool(self._offers.offers))

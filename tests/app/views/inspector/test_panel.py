@@ -233,7 +233,7 @@ def test_details_are_shown_and_written(inspector: Inspector, session: Session, q
     assert not QGuiApplication.clipboard().image().isNull()
     begins = {"card.svg": b"<?xml", "card.png": b"\x89PNG", "card.pdf": b"%PDF", "card.md": b"### index"}
     for name, first in begins.items():
-        assert sheet.view.write(tmp_path / name)
+        assert sheet.write(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(first)
-    assert not sheet.view.write(tmp_path / "no folder" / "card.svg")
+    assert not sheet.write(tmp_path / "no folder" / "card.svg")
     sheet.close()

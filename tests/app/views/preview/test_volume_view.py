@@ -39,7 +39,7 @@ def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> V
     """Open an array and show its slice; waits until all that can be seen is there."""
     open_in(session, qtbot, path)
     qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    panel.scope.volume.click()
+    panel.volume_button.click()
     filled(panel.volume, qtbot)
     return panel.volume
 
@@ -264,7 +264,7 @@ def test_a_remote_slice_keeps_the_budget(
         session.open(f"{server.url}/v/4_4_4/")
     server.log.clear()
     qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    panel.scope.volume.click()
+    panel.volume_button.click()
     filled(panel.volume, qtbot)
     np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 16].T)
     assert sum("_" in one.request.path.rpartition("/")[2] for one in server.log) == 4

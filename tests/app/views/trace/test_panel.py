@@ -16,7 +16,7 @@ from shardcore.teaching import resource_paths
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
+from shardscope.views.trace.suggested_keys import sample_of
 from tests.app.conftest import open_in, visible
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -181,7 +181,7 @@ def test_a_sample_offers_its_keys(
     words = [one.word for one in offers.offers]
     found(lambda: qtbot.mouseClick(offers.links[2], Qt.MouseButton.LeftButton), "absent")
     assert panel.field.text() == sample.keys[2].key
-    actions = panel.findChild(KeyMenu).menu().actions()
+    actions = panel.offers.menu.menu().actions()
     assert [action.text().partition(":")[0] for action in actions] == words
     found(actions[0].trigger, "found")
     copied = Path(shutil.copy(sample.path, tmp_path / "mine.shard"))
