@@ -1,14 +1,13 @@
-"""Tables: a column is stated once; one model, one way to size, sort and elide columns, one context menu."""
+"""Tables of declared columns: model, widths, view, context menu."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractItemModel,
     QAbstractTableModel,
     QEvent,
     QModelIndex,
@@ -71,26 +70,23 @@ class Column:
     look: Look | None = None
     stretched: bool = False
 
+    @property
+    def side(self) -> int | None:
+        """Qt alignment of a number; None for the default, left."""
+        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if self.number else None
+
 
 class TableModel(QAbstractTableModel):
-    """Table with one entry of `things` per row.
-
-    A grid without declared columns sets `titles` and `numbers` (the right-aligned columns), and overrides `text`.
-    """
+    """Table with one entry of `things` per row."""
 
     columns: Sequence[Column] = ()
-    titles: tuple[str, ...] = ()
-    numbers: Collection[int] = ()
     things: Any = ()
 
     def __init__(self, parent: QObject | None = None, columns: Sequence[Column] = ()) -> None:
         super().__init__(parent)
+        self.columns = columns
         self._unsorted: Any = ()
         self._order = -1, Qt.SortOrder.AscendingOrder
-        if columns:
-            self.columns = columns
-            self.titles = tuple(column.title for column in columns)
-            self.numbers = frozenset(number for number, column in enumerate(columns) if column.number)
 
     @property
     def sortable(self) -> bool:
@@ -98,15 +94,6 @@ class TableModel(QAbstractTableModel):
 
     def text(self, row: int, column: int) -> str:
         return self.columns[column].text(self.things[row])
-
-    def tip(self, row: int, column: int) -> str:
-        words = self.columns[column].tip if self.columns else None
-        return self.text(row, column) if words is None else words(self.things[row])
-
-    def spoken(self, row: int, column: int) -> str | None:
-        """Return the accessible text of a cell; None to use the displayed text."""
-        words = self.columns[column].spoken if self.columns else None
-        return None if words is None else words(self.things[row])
 
     def show_things(self, things: Any) -> None:
         self.beginResetModel()
@@ -138,39 +125,37 @@ class TableModel(QAbstractTableModel):
         """Emit `dataChanged` for rows `first` to `last`, both included; by default for all rows."""
         last = self.rowCount() - 1 if last is None else last
         if 0 <= first <= last:
-            columns = (0, len(self.titles) - 1) if column is None else (column, column)
+            columns = (0, len(self.columns) - 1) if column is None else (column, column)
             self.dataChanged.emit(self.index(first, columns[0]), self.index(last, columns[1]))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.things)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.titles)
+        return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Roles.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Roles.DisplayRole:
-            return self.tr(self.titles[section])
-        return self._side(section) if role == Roles.TextAlignmentRole else None
+            return self.tr(self.columns[section].title)
+        return self.columns[section].side if role == Roles.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        row, column = index.row(), index.column()
+        column, thing = self.columns[index.column()], self.things[index.row()]
         match role:
             case Roles.DisplayRole:
-                return shown(self.text(row, column))
+                return shown(self.text(index.row(), index.column()))
             case Roles.ToolTipRole:
-                return tip(self.tip(row, column)) or None
+                text = self.text(index.row(), index.column()) if column.tip is None else column.tip(thing)
+                return tip(text) or None
             case Roles.AccessibleTextRole:
-                return self.spoken(row, column)
+                return None if column.spoken is None else column.spoken(thing)
             case Roles.TextAlignmentRole:
-                return self._side(column)
-        return self.things[row] if role == THING_ROLE else None
-
-    def _side(self, column: int) -> int | None:
-        return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if column in self.numbers else None
+                return column.side
+        return thing if role == THING_ROLE else None
 
 
 # --- widths ---
@@ -428,29 +413,3 @@ class TableOrText(QStackedLayout):
     def show_table(self, shown: bool, text: str = "") -> None:
         self.label.setText(text)
         self.setCurrentWidget(self._table if shown else self.label)
-
-
-# --- the old way to set up a table, until all declare their columns ---
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRule:
-    least: int | None = None
-
-
-def row_table(
-    parent: QWidget,
-    model: QAbstractItemModel,
-    rules: Sequence[ColumnRule],
-    stretched: int,
-    choose: Callable[[QModelIndex, QModelIndex], object],
-    menu: Callable[[QPoint], object],
-) -> QTableView:
-    assert isinstance(model, TableModel)
-    model.columns = tuple(
-        Column(title, str, rule.least, stretched=number == stretched)
-        for number, (title, rule) in enumerate(zip(model.titles, rules, strict=True))
-    )
-    table = Table(model, parent, "", "", lambda row: choose(model.index(row, 0), model.index(row, 0)))
-    table.customContextMenuRequested.connect(menu)
-    return table

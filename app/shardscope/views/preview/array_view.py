@@ -34,7 +34,7 @@ from shardscope.views.preview.picture_view import PictureFrame, PlaneView, ZoomB
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
-from shardscope.widgets.table import TableModel
+from shardscope.widgets.table import Column, TableModel
 
 LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
@@ -369,17 +369,16 @@ class NumbersModel(TableModel):
 
     def show_plane(self, plane: NDArray[Any]) -> None:
         self.plane = plane
-        self.titles = tuple(map(str, range(min(plane.shape[1], MOST_COLUMNS))))
-        self.numbers = range(len(self.titles))
+        self.columns = [
+            Column(f"{at}", lambda row, at=at: number_text(self.plane[row, at]), number=True)
+            for at in range(min(plane.shape[1], MOST_COLUMNS))
+        ]
         self.show_things(range(len(plane)))
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             return str(section)
         return super().headerData(section, orientation, role)
-
-    def text(self, row: int, column: int) -> str:
-        return number_text(self.plane[row, column])
 
 
 def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from shardscope.session.display_text import offset_words
 from shardscope.session.session import Session
 from shardscope.views.preview import ContentView, ItemLinks, Preview, column
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.table import TableModel
+from shardscope.widgets.table import Column, TableModel
 
 MOST_WIDTH = 280
 """Initial maximum width of a column in pixels."""
@@ -134,13 +135,16 @@ class RowsModel(TableModel):
     def show_rows(self, source: ContentRows) -> None:
         self.beginResetModel()
         self.source, self.ordered_by = source, -1
-        self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
+        self.things, self._kept = range(len(source)), (-1, ())
         sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
-        self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
+        self.columns = [
+            Column(title, partial(self._cell, at), number=_all_numbers(sample, at))
+            for at, title in enumerate(source.titles)
+        ]
         self.endResetModel()
 
-    def text(self, row: int, column: int) -> str:
-        number = int(self.things[row])
+    def _cell(self, column: int, thing: int) -> str:
+        number = int(thing)
         if self._kept[0] != number:
             self._kept = number, self.source.cells(number)
         cells = self._kept[1]
@@ -150,8 +154,8 @@ class RowsModel(TableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
                 # Room for the sort indicator in right-aligned titles.
-                room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
-                return shown(self.titles[section]) + room
+                room = "\u2002 " if section == self.ordered_by and self.columns[section].number else ""
+                return shown(self.columns[section].title) + room
             return f"{int(self.things[section]) + 1}"
         return super().headerData(section, orientation, role)
 
@@ -251,7 +255,7 @@ class TableView(ContentView):
             texts = (shown(cells[number]) for cells in sample if number < len(cells))
             wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
             # Room for the sort indicator.
-            room = 30 if number in self.rows.numbers else 20
+            room = 30 if self.rows.columns[number].number else 20
             wide = max(wide, bold.horizontalAdvance(shown(source.titles[number])) + room)
             table.setColumnWidth(number, min(max(wide, 48), MOST_WIDTH))
 
@@ -272,8 +276,8 @@ class TableView(ContentView):
                 lines.setdefault(row, []).append(self.rows.text(row, cell))
             rows = list(lines.values())
         else:
-            columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
-            rows = [list(self.rows.titles)]
+            columns, count = range(self.rows.columnCount()), min(self.rows.rowCount(), _COPIED)
+            rows = [list(self.rows.source.titles)]
             rows += [[self.rows.text(row, cell) for cell in columns] for row in range(count)]
         copy_lines("\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) for row in rows))
 
