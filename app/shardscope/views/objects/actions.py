@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
-from shardcore import ObjectRef, Shard, ShardError, State
+from shardcore import Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
 from shardcore.model.text import key_text, plural
@@ -174,7 +174,8 @@ class ObjectActions(QObject):
                 if ref.state is State.UNUSED:
                     continue
                 try:
-                    last = _digest(shard, ref, job)
+                    digest, size = sha256_of(shard.stream(ref), lambda _: job.check())
+                    last = f"readable: {size:,} bytes, sha256 {digest}"
                     sound += 1
                 except ShardError as error:
                     if ends_reading(error):
@@ -196,9 +197,14 @@ class ObjectActions(QObject):
             if job is not None:
                 job.note = text
 
-        title = f"Verify {plural(len(chosen), 'object')}"
-        priority = JobPriority.SCAN
-        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=priority, title=title)
+        job = self._session.ask(
+            work,
+            take,
+            failed="Not verified",
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+            title=f"Verify {plural(len(chosen), 'object')}",
+        )
         return job
 
 
@@ -209,8 +215,3 @@ def _table_text(names: list[str], rows: list[Row]) -> str:
 
 def _json_text(names: list[str], rows: list[Row]) -> str:
     return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, indent=1)
-
-
-def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
-    digest, size = sha256_of(shard.stream(ref), lambda _: job.check())
-    return f"readable: {size:,} bytes, sha256 {digest}"

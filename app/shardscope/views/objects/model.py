@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.text import shown
@@ -21,6 +20,7 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.table import Index
 
 Values = Sequence[str | int | None]
 
@@ -37,6 +37,18 @@ class RowPage:
     @classmethod
     def read(cls, shard: Shard, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
         return cls(shard, objects, *objects.page(rows, sizes=True))
+
+
+def _from(name: str) -> Callable[[RowPage], Values]:
+    return lambda page: getattr(page.columns, name).tolist()
+
+
+def _kinds(page: RowPage) -> Values:
+    return [page.objects.kinds[kind] for kind in page.columns.kind.tolist()]
+
+
+def _states(page: RowPage) -> Values:
+    return [STATES[state] for state in page.columns.state.tolist()]
 
 
 def _codecs(page: RowPage) -> Values:
@@ -94,45 +106,17 @@ class ObjectColumn:
 
 
 COLUMNS = (
-    ObjectColumn(
-        "row", "Row", "Row number: slot, entry or chunk.", "slot", lambda page: page.columns.row.tolist(), muted=True
-    ),
+    ObjectColumn("row", "Row", "Row number: slot, entry or chunk.", "slot", _from("row"), muted=True),
     ObjectColumn("key", "Key", "Key of the object.", "key", lambda page: page.keys, number=False, digits=14),
+    ObjectColumn("kind", "Kind", "Kind of object.", "kind", _kinds, number=False),
     ObjectColumn(
-        "kind",
-        "Kind",
-        "Kind of object.",
-        "kind",
-        lambda page: [page.objects.kinds[kind] for kind in page.columns.kind.tolist()],
-        number=False,
+        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", _states, number=False
     ),
+    ObjectColumn("size", "Size", "Size of the decoded content in bytes.", "size", _from("size")),
     ObjectColumn(
-        "state",
-        "State",
-        "live, unused, deleted, external, tombstoned or damaged.",
-        "state",
-        lambda page: [STATES[state] for state in page.columns.state.tolist()],
-        number=False,
+        "stored", "Stored", "Stored size of the content in bytes.", "stored", _from("stored_size"), muted=True
     ),
-    ObjectColumn(
-        "size", "Size", "Size of the decoded content in bytes.", "size", lambda page: page.columns.size.tolist()
-    ),
-    ObjectColumn(
-        "stored",
-        "Stored",
-        "Stored size of the content in bytes.",
-        "stored",
-        lambda page: page.columns.stored_size.tolist(),
-        muted=True,
-    ),
-    ObjectColumn(
-        "start",
-        "Offset",
-        "Offset of the stored content.",
-        "offset",
-        lambda page: page.columns.start.tolist(),
-        offset=True,
-    ),
+    ObjectColumn("start", "Offset", "Offset of the stored content.", "offset", _from("start"), offset=True),
     ObjectColumn("codec", "Codec", "Codec of the stored content.", "codec", _codecs, number=False, muted=True),
     ObjectColumn("shard", "Shard", "Shard of the data set that contains the object.", "shard", _members, number=False),
 )
@@ -177,16 +161,10 @@ MAX_WAITING = 6
 MANY_PLACES = 200_000
 """Number of rows above which `place_of` is too slow for the GUI thread."""
 
-ROW_ROLE = int(Qt.ItemDataRole.UserRole)
-"""Item role of the row number in `Shard.objects`."""
+_TEXT_ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 
-KEY_ROLE = ROW_ROLE + 1
-"""Item role of the key as text, or None."""
-
-STATE_ROLE = ROW_ROLE + 2
-"""Item role of the `State`; None while it is unknown."""
-
-Index = QModelIndex | QPersistentModelIndex
+STRUCK = (State.DELETED, State.TOMBSTONED)
+"""States whose keys are struck out."""
 
 
 class ObjectModel(QAbstractTableModel):
@@ -232,11 +210,7 @@ class ObjectModel(QAbstractTableModel):
             "shard": isinstance(self._session.shard, DataSet),
         }
         self.columns = tuple(column for column in COLUMNS if has.get(column.name, True))
-        self._reset(None)
-
-    def set_rows(self, rows: NDArray[np.integer] | None) -> None:
-        """Show these rows in this order; None shows all in the order of the format."""
-        self._reset(rows)
+        self.set_rows(None)
 
     @property
     def listed(self) -> bool:
@@ -247,16 +221,21 @@ class ObjectModel(QAbstractTableModel):
         """Half-open range of places (indices into the shown order) of the current block."""
         return self._first, min(self._first + self._most, self.total)
 
+    @property
+    def block_number(self) -> int:
+        return self._first // self._most
+
     def set_most(self, rows: int) -> None:
-        before, number = self.block, self._first // self._most
+        before, number = self.block, self.block_number
         self._most = max(rows, 1)
         if self.block != before:
             self.set_block(number)
 
     def set_block(self, number: int) -> None:
-        self._reset(self.order, number)
+        self.set_rows(self.order, number)
 
-    def _reset(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
+    def set_rows(self, rows: NDArray[np.integer] | None, block: int = 0) -> None:
+        """Show a block of these rows in this order; None for all rows in the order of the format."""
         self.beginResetModel()
         self._round += 1
         for job in self._asked.values():
@@ -395,32 +374,17 @@ class ObjectModel(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
+        if not index.isValid() or role not in _TEXT_ROLES:
             return None
-        column = self.columns[index.column()]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return column.alignment
-        if role == ROW_ROLE:
-            return self.row_of(index)
-        if role == KEY_ROLE:
-            return self.key_of(index)
-        texts, state, _ = self.row_texts(index.row())
-        text = texts[index.column()]
+        column, text = self.columns[index.column()], self.row_texts(index.row()).texts[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return text
-            case Qt.ItemDataRole.ToolTipRole:
-                return tip(text) if column.name == "key" else None
+            case Qt.ItemDataRole.ToolTipRole if column.name == "key":
+                return tip(text)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{column.title}: {text}"
-            case Qt.ItemDataRole.FontRole if state in STRUCK:
-                font = QFont()
-                font.setStrikeOut(True)
-                return font
-        return state if role == STATE_ROLE else None
-
-
-STRUCK = (State.DELETED, State.TOMBSTONED)
+        return None
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:

@@ -27,7 +27,7 @@ from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.model import ObjectModel, place_in
 from shardscope.views.objects.table import ColumnVisibility, ObjectTable
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import lay
+from shardscope.widgets.layouts import discard, lay
 
 GAP = 4
 
@@ -53,14 +53,14 @@ class Chips(QWidget):
 
     def show_census(self, census: ObjectCounts | None) -> None:
         for button in self.buttons.values():
-            button.deleteLater()
-            button.hide()
+            discard(button)
         self.buttons = {}
-        if census is not None and len(census.kinds) > 1:
-            for kind, found in census.kinds:
+        kinds, states = (census.kinds, census.states) if census is not None else ((), ())
+        if len(kinds) > 1:
+            for kind, found in kinds:
                 self._add("kind", kind, plural(found, kind))
-        if census is not None and len(census.states) > 1:
-            for state, found in census.states:
+        if len(states) > 1:
+            for state, found in states:
                 self._add("state", state, f"{state} {found:,}")
         self.updateGeometry()
         self._place()
@@ -97,23 +97,18 @@ class Chips(QWidget):
         if sum(widths) + GAP * len(widths) > room:
             room -= self.more.sizeHint().width() + GAP
         at = 0
-        left_out: list[QToolButton] = []
+        menu = self.more.menu()
+        menu.clear()
         for button, width in zip(self.buttons.values(), widths, strict=True):
-            fits = not left_out and at + width + GAP <= room
+            fits = menu.isEmpty() and at + width + GAP <= room
+            button.setVisible(fits)
             if fits:
                 button.setGeometry(at, 0, width, self.height())
                 at += width + GAP
             else:
-                left_out.append(button)
-            button.setVisible(fits)
-        self.more.setVisible(bool(left_out))
+                menu.addAction(button.text(), button.click)
+        self.more.setVisible(not menu.isEmpty())
         self.more.setGeometry(at, 0, self.more.sizeHint().width(), self.height())
-        menu = self.more.menu()
-        menu.clear()
-        for button in left_out:
-            action = QAction(button.text(), menu)
-            action.triggered.connect(button.click)
-            menu.addAction(action)
 
 
 class FilterField(QLineEdit):
@@ -175,12 +170,6 @@ def why_none(session: Session) -> str | None:
         why = "is not a shard" if isinstance(shard.damage, NotAShard) else "is damaged"
         return f"No objects: this file {why}."
     return None
-
-
-def none_by_damage(session: Session) -> bool:
-    shard = session.shard
-    damage = shard.damage if shard is not None else None
-    return damage is not None and not isinstance(damage, NotAShard) and not len(session.listing or ())
 
 
 HIDE = "-state:unused,deleted"
@@ -602,8 +591,7 @@ class ObjectPanel(QWidget):
             self._session.index.with_consent(self.tr("Searching for a key"), find)
 
     def _turn(self, step: int) -> None:
-        first, last = self.model.block
-        self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
+        self.model.set_block(self.model.block_number + step)
 
     @property
     def _looking(self) -> Job | None:
@@ -632,8 +620,8 @@ class ObjectPanel(QWidget):
         self.earlier.setEnabled(first > 0)
         self.later.setEnabled(last < self.model.total)
         if self.salvage_button is not None:
-            none = none_by_damage(self._session)
-            self.salvage_button.setVisible(none)
+            damage = self._session.shard.damage if self._session.shard is not None else None
+            self.salvage_button.setVisible(not (damage is None or isinstance(damage, NotAShard) or total))
         if (why := why_none(self._session)) is not None:
             self.status.setText(why)
             return
@@ -645,20 +633,17 @@ class ObjectPanel(QWidget):
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
         if (selected := self.table.selected_count()) > 1:
-            parts.append(f"{selected:,} selected{self._sum_text()}")
+            words = f"{selected:,} selected"
+            if (found := self._sum) is not None:
+                words += f", {plural(found.size, 'byte')}"
+                words += f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
+            parts.append(words)
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
             # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
-
-    def _sum_text(self) -> str:
-        found = self._sum
-        if found is None:
-            return ""
-        more = f" and {plural(found.unknown, 'object')} of unknown size" if found.unknown else ""
-        return f", {plural(found.size, 'byte')}{more}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

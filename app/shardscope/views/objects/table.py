@@ -48,7 +48,7 @@ from shardscope.views.objects.model import STRUCK, LoadedPage, ObjectColumn, Obj
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table import ColumnFitter, ColumnWidth
+from shardscope.widgets.table import ColumnFitter, ColumnWidth, Index, context_menu
 
 MARGIN = 7.0
 
@@ -90,7 +90,7 @@ class ObjectRowPainter:
         self._widths: list[tuple[int, int]] = []
         self.restyle()
 
-    def forget(self, *_: object) -> None:
+    def forget(self) -> None:
         self._rows.clear()
 
     def restyle(self) -> None:
@@ -133,8 +133,6 @@ class ObjectRowPainter:
         for at, (number, width) in enumerate(widths):
             left = table.columnViewportPosition(number)
             if left <= area.right() and left + width >= area.left():
-                if model.columns[number].name == "size":
-                    self._paint_bars(painter, colours, at, QPoint(left, top), rows, inverted)
                 self._paint_column(painter, colours, at, QPoint(left, top), rows, inverted)
         self._outline(painter, first, last, top)
 
@@ -169,6 +167,8 @@ class ObjectRowPainter:
         height, metrics = row_height(self._table), self._metrics[False]
         base = corner.y() + (height - metrics.height()) / 2 + metrics.ascent()
         column = self._model.columns[self._widths[at][0]]
+        largest = self._model.largest if column.name == "size" else 0
+        bar_room = min((row.lefts[at] for row in rows), default=0.0) - 2 * MARGIN
         key = column.name == "key"
         font = self._mono if key else self._plain
         painter.setFont(font)
@@ -179,32 +179,16 @@ class ObjectRowPainter:
             if colour is not pen:
                 painter.setPen(colour)
                 pen = colour
+            if largest > 0 and row.size > 0 and bar_room >= _LEAST_BAR:
+                bar = QColor(colours.base if number in inverted else colours.accent)
+                bar.setAlphaF(_BAR_STRENGTH)
+                long = max(bar_room * min(row.size / largest, 1.0), 1.0)
+                painter.fillRect(QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12), bar)
             if key and row.struck:
                 painter.setFont(self._struck)
             painter.drawText(QPointF(corner.x() + row.lefts[at], base + number * height), row.texts[at])
             if key and row.struck:
                 painter.setFont(font)
-
-    def _paint_bars(
-        self,
-        painter: QPainter,
-        colours: theme.Palette,
-        at: int,
-        corner: QPoint,
-        rows: Sequence[_PaintedRow],
-        inverted: Collection[int],
-    ) -> None:
-        height, largest = row_height(self._table), self._model.largest
-        room = min((row.lefts[at] for row in rows), default=0.0) - 2 * MARGIN
-        if room < _LEAST_BAR or largest <= 0:
-            return
-        for number, row in enumerate(rows):
-            if row.size > 0:
-                colour = QColor(colours.base if number in inverted else colours.accent)
-                colour.setAlphaF(_BAR_STRENGTH)
-                long = max(room * min(row.size / largest, 1.0), 1.0)
-                bar = QRectF(corner.x() + MARGIN, corner.y() + number * height + 6, long, height - 12)
-                painter.fillRect(bar, colour)
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
         table = self._table
@@ -225,8 +209,6 @@ def row_height(table: QTableView) -> int:
 def selected_places(table: QTableView) -> list[range]:
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
-
-Index = QModelIndex | QPersistentModelIndex
 
 MAX_PIXELS = 2**31 - 1
 """Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
@@ -265,12 +247,10 @@ class ObjectTable(QTableView):
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
-        self.setCornerButtonEnabled(False)
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -280,7 +260,6 @@ class ObjectTable(QTableView):
         # Qt would call a model in Python eight times per title and paint.
         header.setModel(self._titles)
         header.setHighlightSections(False)
-        header.setSectionsClickable(True)
         header.setMinimumSectionSize(48)
         # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
@@ -290,7 +269,7 @@ class ObjectTable(QTableView):
         model.modelReset.connect(self._reset_columns)
         model.page_loaded.connect(self._measure_page)
         model.layoutChanged.connect(self._measure_pages)
-        self.clicked.connect(self._click)
+        self.clicked.connect(self._emit_chosen)
 
     # --- columns ---
 
@@ -506,13 +485,13 @@ class ObjectTable(QTableView):
             self.follow_place(self.objects.block[0] + index.row())
         self.row_opened.emit(self.objects.row_of(index))
 
-    def _click(self, index: QModelIndex) -> None:
+    def _emit_chosen(self, index: QModelIndex) -> None:
         if self.selectionModel().isSelected(index):
             self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
-        asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
-        if asked is not None and asked.matches(QKeySequence.StandardKey.Copy):
+        override = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
+        if override and event.matches(QKeySequence.StandardKey.Copy):
             event.accept()
             return True
         return super().event(event)
@@ -536,7 +515,8 @@ class ObjectTable(QTableView):
         # Focus makes a row current without selecting it, so the first key selects it. With Ctrl, Qt only moves.
         last, chosen = self.objects.rowCount() - 1, self.selectionModel()
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
-        if event.key() in ends and last >= 0 and (_only_control(event) or not chosen.hasSelection()):
+        control = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
+        if event.key() in ends and last >= 0 and (control or not chosen.hasSelection()):
             self._following = True
             self.setCurrentIndex(self.objects.index(ends[Qt.Key(event.key())], self._key))
             self._following = False
@@ -548,10 +528,6 @@ class ObjectTable(QTableView):
         # Emit again, since another selection may have followed.
         self._shown = QPersistentModelIndex()
         self._choose()
-
-
-def _only_control(event: QKeyEvent) -> bool:
-    return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier
 
 
 PENDING = frozenset({"state", "stored"})
@@ -571,7 +547,7 @@ class ColumnVisibility(QObject):
         self.automatic.triggered.connect(lambda _: self._forget())
         header = table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(self._ask)
+        header.customContextMenuRequested.connect(lambda place: self.menu().popup(header.mapToGlobal(place)))
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
@@ -591,20 +567,17 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def menu(self) -> QMenu:
-        menu = QMenu(self._table)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = context_menu(self._table, ())
         for column in self._table.objects.columns:
-            if column.name == "key":
-                continue
-            action = QAction(column.title, menu)
-            action.setCheckable(True)
-            action.setChecked(column.name in self._table.visible_columns)
-            action.setToolTip(column.doc)
-            # Wait until the menu is closed: this lays out the table.
-            action.triggered.connect(
-                lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
-            )
-            menu.addAction(action)
+            if column.name != "key":
+                action = menu.addAction(column.title)
+                action.setCheckable(True)
+                action.setChecked(column.name in self._table.visible_columns)
+                action.setToolTip(column.doc)
+                # Wait until the menu is closed: this lays out the table.
+                action.triggered.connect(
+                    lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
+                )
         menu.addSeparator()
         menu.addActions([self.automatic, self.reset_widths])
         return menu
@@ -613,9 +586,6 @@ class ColumnVisibility(QObject):
     def _format(self) -> str:
         shard = self._session.shard
         return shard.format if shard is not None else ""
-
-    def _ask(self, place: QPoint) -> None:
-        self.menu().popup(self._table.horizontalHeader().mapToGlobal(place))
 
     def _forget(self) -> None:
         self._settings.set_columns(self._format, {})

@@ -150,7 +150,7 @@ def prepare_node(
     deleted: bool = False,
 ) -> Prepared:
     """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
-    if node.row is not None and _is_object(shard, node):
+    if node.row is not None and _is_object(shard, node, node.row):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
     if limit is not None and span.size > limit:
@@ -173,11 +173,9 @@ def prepare_node(
     return Prepared(folder, (path,), size)
 
 
-def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Return whether a node is the stored content of its object, not an entry that refers to it."""
-    if node.row is None:
-        return False
-    ref = shard.objects.ref(node.row)
+def _is_object(shard: Shard, node: DraggedNode, row: int) -> bool:
+    """Return whether a node is the stored content of an object, not an entry that refers to it."""
+    ref = shard.objects.ref(row)
     if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
         return False
     content = ref.spans[0]
