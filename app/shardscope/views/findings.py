@@ -25,7 +25,7 @@ from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import tip
-from shardscope.widgets.table import Column, Index, Table, TableModel, TableOrText, context_menu
+from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
@@ -86,9 +86,6 @@ class FindingModel(TableModel):
     def set_report(self, report: Report | None) -> None:
         self.show_things(tuple(sorted(report.findings, key=_severity)) if report is not None else ())
 
-    def finding(self, index: Index) -> Finding:
-        return self.things[index.row()]
-
 
 class FindingsTable(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -103,7 +100,7 @@ class FindingsTable(QWidget):
         self.progress.setFixedWidth(120)
         self.progress.setAccessibleName(self.tr("Progress of the verification"))
         self.stop = QPushButton(self.tr("Cancel"), self)
-        self.stop.clicked.connect(self._cancel)
+        self.stop.clicked.connect(lambda _: self._job.cancel() if self._job is not None else None)
         self.again = QPushButton(self.tr("Retry"), self)
         self.again.setObjectName("findingsRetry")
         self.again.setAccessibleDescription(self.tr("Verify again from the beginning"))
@@ -129,19 +126,22 @@ class FindingsTable(QWidget):
         # As high as a button, so that the table never moves.
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
-        parts = (self.state, 1), self.progress, self.stop, self.again
-        lay(QHBoxLayout(line), *parts, margins=(8, 0, 8, 2), spacing=10).setAlignment(
-            self.state, Qt.AlignmentFlag.AlignVCenter
+        row = lay(
+            QHBoxLayout(line), (self.state, 1), self.progress, self.stop, self.again, margins=(8, 0, 8, 2), spacing=10
         )
+        row.setAlignment(self.state, Qt.AlignmentFlag.AlignVCenter)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, line, self._body, self.detail)
-        session.opened.connect(lambda _: self._show(None))
-        session.closed.connect(lambda: self._show(None))
-        session.verification.changed.connect(self._show)
-        session.notation_changed.connect(self.model.change)
-        session.notation_changed.connect(self.detail.hide)
-        session.verification.running_changed.connect(self._running)
-        session.jobs.changed.connect(self._progress)
+        for signal, slot in (
+            (session.opened, lambda _: self._show(None)),
+            (session.closed, lambda: self._show(None)),
+            (session.verification.changed, self._show),
+            (session.verification.running_changed, self._running),
+            (session.jobs.changed, self._progress),
+            (session.notation_changed, self.model.change),
+            (session.notation_changed, self.detail.hide),
+        ):
+            signal.connect(slot)
         self._show(None)
         self._running(None)
 
@@ -179,13 +179,9 @@ class FindingsTable(QWidget):
         if self._session.verification.report is not None:
             self._session.verification.start(self._session.verification.report.depth)
 
-    def _cancel(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
-
     def _running(self, job: Job | None) -> None:
         self._job = job
-        self._enable(job is None)
+        self._enable()
         for widget in (self.progress, self.stop):
             widget.setVisible(job is not None)
         if job is not None:
@@ -196,9 +192,9 @@ class FindingsTable(QWidget):
         elif self.state.text == self.tr("Running …"):
             self._show(self._session.verification.report)
 
-    def _enable(self, idle: bool = True) -> None:
+    def _enable(self) -> None:
         for button in self.buttons.values():
-            button.setEnabled(idle and self._session.shard is not None)
+            button.setEnabled(self._job is None and self._session.shard is not None)
 
     def _progress(self, job: Job) -> None:
         if job is self._job and job.total_amount > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -123,30 +123,22 @@ class RequestLogModel(TableModel):
                 Column("Purpose", lambda number: self._record(number).purpose.value, tip=self._details),
                 Column("Range", self._place, 190, tip=self._details, stretched=True),
                 Column("Bytes", self._size, number=True, tip=self._details),
-                Column("Response", self._answer, tip=self._details, spoken=self._spoken, look=self._coloured),
+                Column(
+                    "Response",
+                    lambda number: answer_text(self._record(number)),
+                    tip=self._details,
+                    spoken=lambda number: f"{answer_text(self._record(number))}, {self._lasted(number)}",
+                    look=self._coloured,
+                ),
             ),
         )
-        self.records = RequestColumns()
-        self.schedule = measured(self.records)
-        self.listings = 0
-        self.request_log: RequestLog | None = None
-        self._seen = 0
         self._hits = False
-        self.things = np.zeros(0, np.int64)
-        self._main = ""
+        self.set_request_log(None)
 
     def set_request_log(self, request_log: RequestLog | None, main: str = "") -> None:
         """Show another request log; requests to other addresses than `main` are shown with their file name."""
-        self.request_log, self._main = request_log, main
-        self._restart()
-
-    def read_again(self, main: str) -> None:
-        """Reload all records, because the purpose of an earlier request can change."""
-        self._main = main
-        self._restart()
-
-    def _restart(self) -> None:
         self.beginResetModel()
+        self.request_log, self._main = request_log, main
         self.records, self._seen, self.listings = RequestColumns(), 0, 0
         self.things = np.zeros(0, np.int64)
         self.schedule = measured(self.records)
@@ -165,7 +157,7 @@ class RequestLogModel(TableModel):
             return False
         self._seen += len(fresh)
         self.records.extend(fresh)
-        self.listings += sum(one.purpose.value == "listing" and not one.cached for one in fresh)
+        self.listings += sum(one.purpose is ReadPurpose.LISTING and not one.cached for one in fresh)
         self.schedule = measured(self.records)
         rows = np.arange(first, len(self.records))
         rows = rows if self._hits else rows[~self.records.hits[first:]]
@@ -205,12 +197,6 @@ class RequestLogModel(TableModel):
     def _size(self, number: int) -> str:
         record = self._record(number)
         return size_text(record.bytes) if record.bytes or not record.error else ""
-
-    def _answer(self, number: int) -> str:
-        return answer_text(self._record(number))
-
-    def _spoken(self, number: int) -> str:
-        return f"{self._answer(number)}, {self._lasted(number)}"
 
     def _coloured(self, option: QStyleOptionViewItem, colours: theme.Palette, number: int) -> None:
         record = self._record(number)
@@ -273,15 +259,8 @@ _LIGHT = 0.38
 
 
 class RequestTable(Table):
-    def __init__(
-        self,
-        requests: RequestLogModel,
-        parent: QWidget | None = None,
-        choose: Callable[[int], object] | None = None,
-        menu: Callable[[int], QMenu] | None = None,
-    ) -> None:
-        super().__init__(requests, parent, "tapeTable", "Requests", choose, menu)
-        self.setAccessibleName(self.tr("Requests"))
+    def __init__(self, requests: RequestLogModel, parent: QWidget | None = None) -> None:
+        super().__init__(requests, parent, "tapeTable", self.tr("Requests"))
         self.requests = requests
         self.setItemDelegate(RequestDelegate(self))
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8 + BAR)
@@ -292,19 +271,16 @@ class RequestTable(Table):
         if first < 0:
             return
         last = last if last >= 0 else self.requests.rowCount() - 1
-        current = self.selectionModel().currentIndex().row() if self.selectionModel().hasSelection() else -1
         painter = QPainter(self.viewport())
         for row in range(first, last + 1):
-            self._paint_bar(painter, row, row == current)
+            self._paint_bar(painter, row, self.selectionModel().isRowSelected(row))
         painter.end()
 
     def _paint_bar(self, painter: QPainter, row: int, selected: bool) -> None:
-        record = self.requests.record(row)
-        colours = theme.of(self)
+        record, colours = self.requests.record(row), theme.of(self)
         left, width = float(_SIDE), float(self.viewport().width() - 2 * _SIDE)
         begin, answer, end = (left + share * width for share in self.requests.bar(row))
         top = self.rowViewportPosition(row) + self.rowHeight(row) - BAR - _FOOT
-        strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
         if record.cached:
             tick = QRectF(min(begin, left + width - 2), top - 2, 2, BAR + 3)
             painter.fillRect(tick, colours.base if selected else colours.muted)
@@ -312,6 +288,7 @@ class RequestTable(Table):
         end = max(end, begin + _LEAST)
         over = max(end - left - width, 0.0)
         begin, answer, end = begin - over, answer - over, end - over
+        strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
         light = QColor(strong)
         light.setAlphaF(_LIGHT)
         painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
@@ -365,7 +342,9 @@ class RequestLogPanel(QWidget):
         self.prices.setAccessibleName(self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
-        self.table = RequestTable(self.model, self, self._choose, lambda row: self.menu_of(self.model.record(row)))
+        self.table = RequestTable(self.model, self)
+        self.table.choose = self._choose
+        self.table.menu = lambda row: self.menu_of(self.model.record(row))
         self.setFocusProxy(self.table)
         second = lay(QHBoxLayout(), (self.full, 1), self.hits, self.prices, spacing=4)
         head = lay(QVBoxLayout(), self.spent, second, self.notes, margins=(8, 4, 8, 6), spacing=3)
@@ -416,8 +395,9 @@ class RequestLogPanel(QWidget):
         self._run()
 
     def _known_better(self) -> None:
+        # The purpose of an earlier request can change.
         if self.model.request_log is not None:
-            self.model.read_again(self._main())
+            self.model.set_request_log(self.model.request_log, self._main())
             self._show_totals()
 
     def _main(self) -> str:
@@ -443,20 +423,12 @@ class RequestLogPanel(QWidget):
 
     @property
     def totals(self) -> Totals:
-        request_log = self.model.request_log
-        if request_log is None:
+        log, model = self.model.request_log, self.model
+        if log is None:
             return Totals(0, 0, 0.0)
-        trips = int(self.model.records.rounds.max(initial=0))
-        return Totals(
-            request_log.requests,
-            request_log.bytes,
-            self.model.schedule.busy,
-            self.model.listings,
-            request_log.files,
-            request_log.full_size,
-            trips,
-            request_log.hits,
-        )
+        trips = int(model.records.rounds.max(initial=0))
+        busy, listings = model.schedule.busy, model.listings
+        return Totals(log.requests, log.bytes, busy, listings, log.files, log.full_size, trips, log.hits)
 
     def _show_totals(self) -> None:
         totals = self.totals

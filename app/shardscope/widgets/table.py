@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -166,8 +166,7 @@ MOST_ROUNDS = 3
 _BETWEEN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnWidth:
+class ColumnWidth(NamedTuple):
     """Preferred and minimum width of a column in pixels; equal for numbers, which are never cut."""
 
     wanted: int
@@ -234,11 +233,11 @@ class ColumnFitter(QObject):
         self._fitting = True
         columns, stretched = [self._measure(column) for column in shown], shown.index(self._stretched())
         by_hand = {}
-        for at, column in enumerate(shown):
-            declared = self._model.columns[column]
-            if (hand := self._by_hand.get(declared.title)) is not None:
+        for at, declared in enumerate(self._model.columns[column] for column in shown):
+            if declared.title in self._by_hand:
                 # Numbers are never cut, not even by hand.
-                by_hand[at] = max(hand, columns[at].least) if declared.number else hand
+                least = columns[at].least if declared.number else 0
+                by_hand[at] = max(self._by_hand[declared.title], least)
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = table.viewport().width()

@@ -50,6 +50,7 @@ from shardscope.tasks.task_dialog import large_elided
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.layouts import lay
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
@@ -350,21 +351,10 @@ class PlanView(QWidget):
         self.notes.setWordWrap(True)
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.headline)
-        words.addWidget(self.summary)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addLayout(words, 1)
-        head.addWidget(self.exact, 0, Qt.AlignmentFlag.AlignVCenter)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self.strip)
-        column.addWidget(self.tree, 1)
-        column.addWidget(self.notes)
+        words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
+        head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)
+        head.setAlignment(self.exact, Qt.AlignmentFlag.AlignVCenter)
+        lay(QVBoxLayout(self), head, self.strip, (self.tree, 1), self.notes, spacing=6)
 
     # --- what it is reported ---
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
-    QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -140,7 +139,9 @@ class AlignedState(QObject):
         aligned = self.bytes
         if aligned is None:
             return
-        start = self.row if back else self._after()
+        start = self.row
+        if self.run is not None and not back:
+            start = self.run.row + _rows_of(self.run, self._width)
 
         def take(run: DiffRun | None) -> None:
             if aligned is not self.bytes:
@@ -151,16 +152,12 @@ class AlignedState(QObject):
                 self.changed.emit()
             self.chosen.emit(run)
 
-        def work(_: object, job: object) -> DiffRun | None:
-            return aligned.next_run(start, back=back, progress=job.progress)  # type: ignore[attr-defined]
-
-        self._jobs.ask(work, take, key="run", failed=self._fail)
-
-    def _after(self) -> int:
-        if self.run is None:
-            return self.row
-        length = max(stop - start for start, stop in (self.run.first, self.run.second))
-        return self.run.row + max(-(-length // self._width), 1)
+        self._jobs.ask(
+            lambda _, job: aligned.next_run(start, back=back, progress=job.progress),
+            take,
+            key="run",
+            failed=self._fail,
+        )
 
     def _moved(self) -> None:
         self._ask()
@@ -269,22 +266,20 @@ class AlignedHexView(QWidget):
         offsets, there = shown.offsets[self.side, part], shown.there[self.side, part]
         differing = shown.differing[self.side, part]
         self._paint_grounds(painter, palette, offsets, there, differing)
-        state = np.where(there, CellState.LOADED, CellState.BLANK).astype(np.uint8)
-        self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], state))
+        self._paint_bytes(painter, palette, shown.data[self.side, part], there)
         # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
-        bold = np.where(differing, CellState.LOADED, CellState.BLANK).astype(np.uint8)
-        self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], bold))
+        self._paint_bytes(painter, palette, shown.data[self.side, part], differing)
         painter.translate(-0.6, 0)
         self._paint_gutter(painter, palette, offsets)
         self._paint_current(painter, palette, count)
 
-    @staticmethod
-    def _cells(data: NDArray[np.uint8], state: NDArray[np.uint8]) -> ByteCells:
-        blank = np.zeros(data.shape, np.uint16)
-        return ByteCells(0, data, state, blank, np.zeros(data.shape, np.uint8), NO_RUN, True, ())
-
-    def _paint_bytes(self, painter: QPainter, palette: theme.Palette, cells: ByteCells) -> None:
+    def _paint_bytes(
+        self, painter: QPainter, palette: theme.Palette, data: NDArray[np.uint8], wanted: NDArray[np.bool_]
+    ) -> None:
+        state = np.where(wanted, CellState.LOADED, CellState.BLANK).astype(np.uint8)
+        blank, parity = np.zeros(data.shape, np.uint16), np.zeros(data.shape, np.uint8)
+        cells = ByteCells(0, data, state, blank, parity, NO_RUN, True, ())
         self._glyphs.bytes(painter, cells, palette.text, palette.zero)
 
     def _paint_grounds(
@@ -339,10 +334,7 @@ class AlignedHexView(QWidget):
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
         grid, run = self._grid, self.state.run
         row = self.state.row - self.state.scroller.top
-        rows = 1
-        if run is not None:
-            length = max(stop - start for start, stop in (run.first, run.second))
-            rows = max(-(-length // grid.layout.width), 1)
+        rows = 1 if run is None else _rows_of(run, grid.layout.width)
         if row + rows <= 0 or row >= count:
             return
         painter.setPen(Qt.PenStyle.NoPen)
@@ -382,18 +374,10 @@ class AlignedHexView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
+def _rows_of(run: DiffRun, width: int) -> int:
+    length = max(stop - start for start, stop in (run.first, run.second))
+    return max(-(-length // width), 1)
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -51,12 +51,8 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table import ColumnFitter, ColumnWidth, Index, context_menu
 
 MARGIN = 7.0
-
-MAX_KEPT = 4000
-"""Maximum number of painted rows that are cached."""
-
+MOST_PAINTED_ROWS = 4000
 BAR_SPACE = 40
-"""Width of the bars left of the sizes in pixels."""
 
 _LEAST_BAR = 12
 _BAR_STRENGTH = 0.45
@@ -68,12 +64,11 @@ _TONES = {
     State.TOMBSTONED: "muted",
     State.DAMAGED: "error",
 }
-"""Colours of rows by state; other rows have the colours of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
-    """Elided texts of the visible columns with their offsets in pixels; `size` is -1 if unknown."""
+    """Elided texts of the visible columns, and their offsets in pixels; `size` is -1 if unknown."""
 
     texts: list[str]
     lefts: list[float]
@@ -126,7 +121,7 @@ class ObjectRowPainter:
         # On the inactive colour, texts keep their own colours.
         inverted = {place - first for place in selected} if table.hasFocus() else set()
         widths = [(n, table.columnWidth(n)) for n in range(len(model.columns)) if not table.isColumnHidden(n)]
-        if widths != self._widths or len(self._rows) > MAX_KEPT:
+        if widths != self._widths or len(self._rows) > MOST_PAINTED_ROWS:
             self._widths = widths
             self._rows.clear()
         rows = [self._rows.get(place) or self._lay_out(place) for place in range(first, last + 1)]
