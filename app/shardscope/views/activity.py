@@ -39,8 +39,7 @@ SIGNS = {
     JobState.BROKEN: "◐",
 }
 
-MAX_KEPT = 200
-"""Maximum number of ended jobs kept in the list."""
+MOST_ENDED_JOBS = 200
 
 _PROGRESS, _TIME = 2, 3
 
@@ -115,7 +114,7 @@ class TransferModel(TableModel):
         self.endInsertRows()
         self._clock.start()
         ended = [n for n, old in enumerate(self.things) if old.state.ended]
-        for row in reversed(ended[MAX_KEPT:]):
+        for row in reversed(ended[MOST_ENDED_JOBS:]):
             self.beginRemoveRows(QModelIndex(), row, row)
             del self.things[row]
             self.endRemoveRows()

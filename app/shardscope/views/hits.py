@@ -23,8 +23,7 @@ from shardscope.widgets.table import Column, Table, TableModel, TableOrText, con
 
 _PATH = 2
 
-MOST_COPIED = 10_000
-"""Maximum number of offsets copied."""
+MOST_OFFSETS = 10_000
 
 _SOON_MILLISECONDS = 30
 
@@ -122,8 +121,8 @@ class HitsTable(QWidget):
 
     def menu_of(self, row: int) -> QMenu:
         hits = self.model.hits
-        offsets = hits.offsets[:MOST_COPIED]
-        every = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
+        offsets = hits.offsets[:MOST_OFFSETS]
+        every = self.tr("Copy &all offsets") if len(hits) <= MOST_OFFSETS else self.tr("Copy the first 10,000 &offsets")
         entries = [
             (self.tr("&Select bytes"), lambda: self._select(row)),
             None,

@@ -178,8 +178,7 @@ class PlaceModel(QAbstractListModel):
         return "  ·  ".join(part for part in parts if part)
 
 
-SET_IN = 16
-"""Pixels per indentation level."""
+INDENT = 16
 
 
 class PlaceDelegate(QStyledItemDelegate):
@@ -199,7 +198,7 @@ class PlaceDelegate(QStyledItemDelegate):
             painter.fillRect(rect, colours.hover)
         if place.where == model.here:
             painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), strong or colours.accent)
-        inside = rect.adjusted(12 + SET_IN * place.level, 5, -10, -5)
+        inside = rect.adjusted(12 + INDENT * place.level, 5, -10, -5)
         half = inside.height() // 2
         below = f"✖ {problem}" if problem else shown(model.detail(place))
         painter.setFont(option.font)
@@ -341,17 +340,13 @@ def _place(uri: str, entry: Entry) -> PlaceEntry:
 
 
 MOST_CARDS = 60
-
-MOST_FILES = 100_000
-"""Maximum number of files listed."""
+MOST_LISTED_FILES = 100_000
 
 NEAR_THE_END = 100
 """Number of rows before the end of the list at which the next page is requested."""
 
 
 class Group(Enum):
-    """Kinds of places: title, what an entry is called, and the message if there are none."""
-
     NEAR = "Folder", "file", "No other shards in this folder."
     RECENT = "Recent", "recent file", "No recent files."
     SAMPLES = "Samples", "sample", "No samples."
@@ -632,7 +627,7 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
         job.check()
         if not entry.is_folder and PurePosixPath(entry.name).suffix in endings:
             found.append(PlaceEntry(_inside(folder, entry.name), entry.name, size=entry.size))
-            if len(found) == MOST_FILES:
+            if len(found) == MOST_LISTED_FILES:
                 break
     return found
 

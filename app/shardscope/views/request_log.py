@@ -108,7 +108,6 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Maximum number of records read per call, so that the window stays responsive."""
 
 
 class RequestLogModel(TableModel):
@@ -146,7 +145,7 @@ class RequestLogModel(TableModel):
         self.take_new()
 
     def take_new(self) -> bool:
-        """Take at most `AT_ONCE` new records; return whether there were any. Call it again until it returns false."""
+        """Take at most `AT_ONCE` new records, so that the window stays responsive; return whether there were any."""
         request_log = self.request_log
         if request_log is None or (count := request_log.requests + request_log.hits) == self._seen:
             return False
@@ -249,8 +248,6 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
 
 
 BAR = 6
-"""Height in pixels of the bar below the text of a row."""
-
 _SWATCH = 16
 _SIDE = 6
 _FOOT = 3
@@ -300,8 +297,6 @@ class RequestTable(Table):
 
 
 class RequestDelegate(CellDelegate):
-    """Leaves room for the bar below the texts, and for a swatch before the purpose."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         size = super().sizeHint(option, index)
         return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
@@ -321,7 +316,6 @@ class RequestDelegate(CellDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""Polling interval in milliseconds while the panel is visible."""
 
 _LOW = 170
 """Height in pixels below which the cost of a full download is hidden."""

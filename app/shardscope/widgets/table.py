@@ -71,8 +71,7 @@ class Column:
     stretched: bool = False
 
     @property
-    def side(self) -> int | None:
-        """Qt alignment of a number; None for the default, left."""
+    def alignment(self) -> int | None:
         return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if self.number else None
 
 
@@ -139,7 +138,7 @@ class TableModel(QAbstractTableModel):
             return None
         if role == Roles.DisplayRole:
             return self.tr(self.columns[section].title)
-        return self.columns[section].side if role == Roles.TextAlignmentRole else None
+        return self.columns[section].alignment if role == Roles.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         if not index.isValid():
@@ -154,15 +153,13 @@ class TableModel(QAbstractTableModel):
             case Roles.AccessibleTextRole:
                 return None if column.spoken is None else column.spoken(thing)
             case Roles.TextAlignmentRole:
-                return column.side
+                return column.alignment
         return thing if role == THING_ROLE else None
 
 
 # --- widths ---
 
 MOST_ROUNDS = 3
-"""Maximum number of layout passes; fewer if the available width does not change."""
-
 _BETWEEN = 8
 
 
@@ -192,10 +189,9 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns; owned by the table, whose model has `columns` with title and `number`.
+    """Sets the widths of the visible columns of a table, whose model has `columns` with title and `number`.
 
-    `measure` returns the width of a column, `stretched` the column that takes the remaining width.
-    Widths set by the user are kept by title.
+    `stretched` returns the column that takes the remaining width. Widths set by the user are kept by title.
     """
 
     def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth], stretched: Callable[[], int]) -> None:
@@ -261,8 +257,6 @@ class ColumnFitter(QObject):
 
 
 class CellDelegate(QStyledItemDelegate):
-    """Paints the cells of declared columns; what does not fit is elided by `cut_text`."""
-
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
         self._table = table
@@ -396,8 +390,6 @@ def context_menu(
 
 
 class TableOrText(QStackedLayout):
-    """A table, or a text in its place while it is empty."""
-
     def __init__(self, table: QTableView, parent: QWidget) -> None:
         super().__init__()
         self.label = QLabel(parent)

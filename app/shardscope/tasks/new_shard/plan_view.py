@@ -60,7 +60,6 @@ NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
 ABOUT = "≈ "
-"""Prefix of estimated numbers."""
 
 
 class PlanModel(QAbstractItemModel):

@@ -33,24 +33,16 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import mono
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip
 
-AROUND = 64
-"""Number of rows loaded above and below the screen."""
-
-BUCKETS = 2000
-"""Number of parts per file that the strip distinguishes."""
-
+ROWS_AROUND = 64
+PARTS = 2000
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Possible bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
 
 
 class AlignedState(QObject):
-    """State shared by both sides: loaded rows, current row and current difference.
-
-    `chosen` carries the `DiffRun` found by `step`, or None; `counted` is emitted when all bytes were compared.
-    """
+    """State shared by both sides; `chosen` carries the `DiffRun` found by `step`, or None."""
 
     changed = Signal()
     chosen = Signal(object)
@@ -91,7 +83,7 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self.counted.emit()
 
-        self._jobs.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
+        self._jobs.ask(lambda _, job: aligned.overview(PARTS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
         """Set the bytes per row and the rows on the screen; keeps the current byte."""
@@ -169,7 +161,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
-        """Load the rows on the screen in a job, for local files also `AROUND` rows above and below."""
+        """Load the rows on the screen in a job, for local files also `ROWS_AROUND` rows above and below."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -177,7 +169,7 @@ class AlignedState(QObject):
         bottom = min(top + self.visible + 1, aligned.rows)
         if shown is not None and shown.top <= top and bottom <= shown.top + shown.offsets.shape[1]:
             return
-        around = 0 if self._jobs.remote else AROUND
+        around = 0 if self._jobs.remote else ROWS_AROUND
         first = max(top - around, 0)
         count = bottom + around - first
 

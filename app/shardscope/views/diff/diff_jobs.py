@@ -98,10 +98,7 @@ class BytesSideBySide:
 
 
 class DiffJobs(QObject):
-    """Jobs of one window: `compared` carries a `ComparedPair`, `failed` a message, `progressed` the job.
-
-    The jobs belong to no document: they continue when tabs are switched or closed.
-    """
+    """Jobs of one window; they belong to no document, so they continue when tabs are switched or closed."""
 
     compared = Signal(object)
     failed = Signal(object)
@@ -123,7 +120,6 @@ class DiffJobs(QObject):
     def begin(self, *, contents: bool) -> None:
         title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
-        # The scope is the window, so that the job continues when tabs are switched.
         self.job = self._jobs.submit(
             work,
             key="compare",
@@ -147,7 +143,6 @@ class DiffJobs(QObject):
         failed: Callable[[str], object] | None = None,
         pool: Pool = Pool.IO,
     ) -> None:
-        """Run a job that keeps the shards open; a new job with the same key replaces the old one."""
         pair = self.pair
         if pair is None:
             return

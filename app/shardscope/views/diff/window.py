@@ -80,14 +80,11 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.columns[0].start,
     lambda compared: compared.columns[1].start,
 )
-"""Values of each `DiffColumn` by the numbers of objects, -1 if missing; for the key its row on the left."""
+"""Values of each `DiffColumn` by object number, -1 if missing; for the key its row on the left."""
 
 
 class DiffObjectModel(TableModel):
-    """Entries are the numbers of objects in the comparison.
-
-    `wanted` requests the keys of a page and carries its number and objects; `resorted` requests the rows in `order`.
-    """
+    """Entries are object numbers; `wanted` requests the keys of a page, `resorted` the numbers in `order`."""
 
     things: I64 = np.zeros(0, np.int64)
     sortable = True

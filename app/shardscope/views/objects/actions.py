@@ -27,11 +27,8 @@ from shardscope.views.objects.table import ObjectTable
 T = TypeVar("T")
 Row = tuple[str | int | None, ...]
 
-MAX_KEYS = 1_000_000
-"""Maximum number of keys copied."""
-
-MAX_ROWS = 100_000
-"""Maximum number of rows copied."""
+MOST_COPIED_KEYS = 1_000_000
+MOST_COPIED_ROWS = 100_000
 
 
 class ObjectActions(QObject):
@@ -94,9 +91,9 @@ class ObjectActions(QObject):
     def copy(self) -> None:
         chosen = self._table.selected_ranges()
         self._keys(
-            chosen.head(MAX_KEYS),
+            chosen.head(MOST_COPIED_KEYS),
             lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())),
-            lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
+            lambda found: self._copied(*found, "key", MOST_COPIED_KEYS, len(chosen)),
         )
 
     def _copy_rows(self, text_of: Callable[[list[str], list[Row]], str]) -> None:
@@ -107,7 +104,7 @@ class ObjectActions(QObject):
 
         def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
             values: list[Row] = []
-            for rows in chosen.head(MAX_ROWS).pieces():
+            for rows in chosen.head(MOST_COPIED_ROWS).pieces():
                 job.check()
                 page = RowPage.read(shard, shard.objects, rows)
                 values += zip(*(column.known(page) for column in columns), strict=True)
@@ -115,7 +112,7 @@ class ObjectActions(QObject):
 
         self._session.ask(
             work,
-            lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
+            lambda found: self._copied(*found, "row", MOST_COPIED_ROWS, len(chosen)),
             failed="Cannot read the rows",
             key=("rows", self),
         )

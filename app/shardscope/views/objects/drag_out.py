@@ -1,8 +1,4 @@
-"""Dragging objects and nodes to other programs as files, and copying them as files.
-
-Programs may read the files before the drop, so small selections are written in a job when the mouse is pressed.
-Large ones are written when a drag starts, and can be dropped when they are ready.
-"""
+"""Dragging objects and nodes to other programs as files, and copying them as files."""
 
 from __future__ import annotations
 
@@ -99,8 +95,8 @@ _Then = Callable[[Prepared], None]
 class DragOut(QObject):
     """Makes the selection of a view draggable; owned by the view.
 
-    `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
-    Up to `small` bytes are written on mouse press.
+    Other programs may read the files before the drop, so up to `small` bytes are written on mouse press, more when a
+    drag starts. `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
     """
 
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:

@@ -27,8 +27,6 @@ Values = Sequence[str | int | None]
 
 @dataclass(frozen=True)
 class RowPage:
-    """Some rows as they were read."""
-
     shard: Shard
     objects: Objects
     columns: ObjectColumns
@@ -69,9 +67,7 @@ class ObjectColumn:
     Attributes:
         order: Name by which `object_rows` sorts.
         values: Values of the rows of a page; numbers below 0 are unknown.
-        number: Right-aligned and never cut.
         offset: Shown in the notation of offsets.
-        muted: Painted in the muted colour.
         digits: Minimum width of a text in digits.
     """
 
@@ -131,8 +127,6 @@ class RowTexts(NamedTuple):
 
 
 class LoadedPage:
-    """Page of rows with their texts, which are computed once."""
-
     def __init__(self, rows: RowPage, columns: Sequence[ObjectColumn]) -> None:
         self.rows = rows
         self.write(columns)
@@ -152,19 +146,16 @@ class LoadedPage:
 PAGE = 32
 """Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
 
-PAGES = 512
-"""Maximum number of cached pages."""
+MOST_CACHED_PAGES = 512
 
 MAX_WAITING = 6
 """Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Number of rows above which `place_of` is too slow for the GUI thread."""
 
 _TEXT_ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 
 STRUCK = (State.DELETED, State.TOMBSTONED)
-"""States whose keys are struck out."""
 
 
 class ObjectModel(QAbstractTableModel):
@@ -314,7 +305,7 @@ class ObjectModel(QAbstractTableModel):
         def take(rows: RowPage) -> None:
             if current == self._round:
                 page = self._pages[number] = LoadedPage(rows, self.columns)
-                while len(self._pages) > PAGES:
+                while len(self._pages) > MOST_CACHED_PAGES:
                     self._pages.popitem(last=False)
                 self.page_loaded.emit(page)
                 ended()
@@ -343,7 +334,6 @@ class ObjectModel(QAbstractTableModel):
             self._asked.popitem(last=False)[1].cancel()
 
     def row_texts(self, at: int) -> RowTexts:
-        """Return a row of the block; while it is not loaded, only its number."""
         page = self._page(at)
         place = self._first + at
         if page is not None:

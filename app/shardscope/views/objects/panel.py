@@ -172,17 +172,12 @@ def why_none(session: Session) -> str | None:
     return None
 
 
-HIDE = "-state:unused,deleted"
-"""Filter that hides rows without an object."""
+HIDE_UNUSED = "-state:unused,deleted"
 
-TYPING_MILLISECONDS = 250
-"""Pause in typing, in milliseconds, after which the filter is applied."""
-
+APPLY_MILLISECONDS = 250
 DIM_MILLISECONDS = 200
-"""Milliseconds of filtering after which the old rows are dimmed."""
-
 SUM_MILLISECONDS = 60
-"""Milliseconds before the sizes of a new selection are added up."""
+"""Milliseconds until the filter is applied, old rows are dimmed, and the sizes of a selection are added up."""
 
 MANY_ROWS = 1_000_000
 """Number of rows above which filtering is listed in *Activity*."""
@@ -226,7 +221,7 @@ class ObjectPanel(QWidget):
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
-        self._typing = Debounce(self, self._apply, TYPING_MILLISECONDS)
+        self._typing = Debounce(self, self._apply, APPLY_MILLISECONDS)
         self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
         self._summing = Debounce(self, self._add_up, SUM_MILLISECONDS)
         self.setFocusProxy(self.table)
@@ -379,12 +374,12 @@ class ObjectPanel(QWidget):
         self._apply()
 
     def _hide(self, hidden: bool) -> None:
-        words = [word for word in self.filter.text().split() if word != HIDE]
-        self.show_only(" ".join([*words, HIDE] if hidden else words))
+        words = [word for word in self.filter.text().split() if word != HIDE_UNUSED]
+        self.show_only(" ".join([*words, HIDE_UNUSED] if hidden else words))
 
     def _show_filter(self) -> None:
         self.chips.show_filter(self.filter.text())
-        self.hide_unused.setChecked(HIDE in self.filter.text().split())
+        self.hide_unused.setChecked(HIDE_UNUSED in self.filter.text().split())
 
     def _apply_now(self) -> None:
         self._typing.stop()

@@ -211,17 +211,15 @@ MAX_PIXELS = 2**31 - 1
 MANY_SELECTED = 10_000
 """Number of rows above which a change of the selection repaints the whole view."""
 
-_VEIL = 150
-"""Opacity (0 to 255) of the overlay that dims outdated rows."""
+_VEIL_ALPHA = 150
 
 
 class ObjectTable(QTableView):
-    """Shows an `ObjectModel`, one block at a time; its signals carry rows of `Shard.objects`."""
+    """Shows a block of an `ObjectModel`; signals carry rows of `Shard.objects`, `key_typed` the prefix typed so far."""
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
-    """Carries the prefix of a key typed so far."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -359,7 +357,7 @@ class ObjectTable(QTableView):
         self._painter.paint(painter, event.rect())
         if self._outdated:
             veil = self.palette().base().color()
-            veil.setAlpha(_VEIL)
+            veil.setAlpha(_VEIL_ALPHA)
             painter.fillRect(event.rect(), veil)
         painter.end()
 

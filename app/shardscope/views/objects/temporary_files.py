@@ -25,7 +25,6 @@ SMALL = 64_000_000
 """Maximum size in bytes of a selection that is written on mouse press."""
 
 MOST_FILES = 10_000
-"""Maximum number of objects dragged."""
 
 _PLAIN = ExtractOptions(manifest=False)
 
