@@ -6,9 +6,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore import DataSet, NotAShard
 from shardcore.model.text import plural, size_text
@@ -27,12 +36,12 @@ from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.model import ObjectModel, place_in
 from shardscope.views.objects.table import ColumnVisibility, ObjectTable
 from shardscope.widgets.elided_label import Elided
-from shardscope.widgets.layouts import discard, lay
-
-GAP = 4
+from shardscope.widgets.layouts import lay
 
 
-class Chips(QWidget):
+class Chips(QToolBar):
+    """Buttons of kinds and states; those without room are in the menu at the end."""
+
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(str, str)
@@ -41,19 +50,17 @@ class Chips(QWidget):
         super().__init__(parent)
         self.setObjectName("objectChips")
         self.setAccessibleName(self.tr("Kinds and states"))
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        plain = "{ background: transparent; border: none; padding: 0; spacing: 4px; }"
+        self.setStyleSheet(f"QToolBar {plain} #qt_toolbar_ext_button {plain}")
         self.buttons: dict[tuple[str, str], QToolButton] = {}
-        self.more = QToolButton(self)
-        self.more.setText("…")
-        self.more.setToolTip(self.tr("More kinds and states"))
-        self.more.setAccessibleName(self.tr("More kinds and states"))
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setMenu(QMenu(self.more))
-        self.more.hide()
+        more = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        more.setToolTip(self.tr("More kinds and states"))
+        more.setAccessibleName(more.toolTip())
+        more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_census(self, census: ObjectCounts | None) -> None:
-        for button in self.buttons.values():
-            discard(button)
+        self.clear()
         self.buttons = {}
         kinds, states = (census.kinds, census.states) if census is not None else ((), ())
         if len(kinds) > 1:
@@ -62,53 +69,18 @@ class Chips(QWidget):
         if len(states) > 1:
             for state, found in states:
                 self._add("state", state, f"{state} {found:,}")
-        self.updateGeometry()
-        self._place()
 
     def show_filter(self, text: str) -> None:
         for (name, value), button in self.buttons.items():
             button.setChecked(value in wanted_names(text, name))
 
     def _add(self, name: str, value: str, text: str) -> None:
-        button = QToolButton(self)
-        button.setText(text)
-        button.setCheckable(True)
-        button.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
+        action = self.addAction(text, lambda: self.chosen.emit(name, value))
+        action.setCheckable(True)
+        action.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
+        button = self.buttons[name, value] = self.widgetForAction(action)
         button.setAccessibleName(self.tr("Only {0}").format(text))
-        button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
-        self.buttons[name, value] = button
-
-    # --- geometry ---
-
-    def sizeHint(self) -> QSize:
-        width = sum(button.sizeHint().width() + GAP for button in self.buttons.values())
-        return QSize(width, self.more.sizeHint().height())
-
-    def minimumSizeHint(self) -> QSize:
-        return self.more.sizeHint()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place()
-
-    def _place(self) -> None:
-        widths = [button.sizeHint().width() for button in self.buttons.values()]
-        room = self.width() + GAP
-        if sum(widths) + GAP * len(widths) > room:
-            room -= self.more.sizeHint().width() + GAP
-        at = 0
-        menu = self.more.menu()
-        menu.clear()
-        for button, width in zip(self.buttons.values(), widths, strict=True):
-            fits = menu.isEmpty() and at + width + GAP <= room
-            button.setVisible(fits)
-            if fits:
-                button.setGeometry(at, 0, width, self.height())
-                at += width + GAP
-            else:
-                menu.addAction(button.text(), button.click)
-        self.more.setVisible(not menu.isEmpty())
-        self.more.setGeometry(at, 0, self.more.sizeHint().width(), self.height())
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
 
 class FilterField(QLineEdit):
