@@ -247,11 +247,10 @@ _Page = tuple[Folder, Iterator[list[Entry]], list[Entry] | None]
 
 
 class FolderBrowser(QObject):
-    """Lists a folder of a remote store page by page, in jobs; `listed(places)` follows each page."""
+    """Lists a folder of a remote store page by page, in jobs; `listed` carries the number of new entries."""
 
     moved = Signal()
-    listed = Signal(object)
-    status_changed = Signal()
+    listed = Signal(int)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -262,10 +261,6 @@ class FolderBrowser(QObject):
         self.uri, self.problem = "", ""
         self.places: list[PlaceEntry] = []
         self.more = False
-
-    @property
-    def busy(self) -> bool:
-        return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
         self._leave()
@@ -282,7 +277,7 @@ class FolderBrowser(QObject):
         self.uri, self.places, self.more, self.problem = "", [], False, ""
 
     def want_more(self) -> None:
-        if self._pages is not None and self.more and not self.busy:
+        if self._pages is not None and self.more and self._session.jobs.newest(("browse", self)) is None:
             self._ask()
 
     def _leave(self) -> None:
@@ -313,14 +308,13 @@ class FolderBrowser(QObject):
             if found is None:
                 if not isinstance(error, Cancelled) and uri == self.uri:
                     self.more, self.problem = False, error_text(error)
-                    self.status_changed.emit()
+                    self.listed.emit(0)
                 return
             self._folder, self._pages, entries = found
             self.more = entries is not None
             places = [_place(uri, entry) for entry in entries or ()]
             self.places.extend(places)
-            self.listed.emit(places)
-            self.status_changed.emit()
+            self.listed.emit(len(places))
 
         return self._session.jobs.submit(
             work,
@@ -397,7 +391,6 @@ class PlacesPanel(QWidget):
             (self.list.customContextMenuRequested, self._open_menu),
             (self.browsing.moved, self._browse_moved),
             (self.browsing.listed, self._browse_listed),
-            (self.browsing.status_changed, self._browse_status_changed),
             (session.opened, self._opened),
             (session.closed, self._closed),
             (session.index.changed, lambda _: self._learn()),
@@ -534,14 +527,11 @@ class PlacesPanel(QWidget):
         self._status = ""
         self._refill()
 
-    def _browse_listed(self, places: Sequence[PlaceEntry]) -> None:
+    def _browse_listed(self, count: int) -> None:
         if self.group is Group.NEAR and self.model.places is self.browsing.places:
-            self.model.added(len(places))
+            self.model.added(count)
             if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
                 self._to_here()
-        self._browse_status_changed()
-
-    def _browse_status_changed(self) -> None:
         self._show_status()
         # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)

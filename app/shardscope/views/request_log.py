@@ -29,7 +29,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.layouts import lay
 from shardscope.widgets.request_costs import PRICES, Price, Totals, price_called, seconds_text
 from shardscope.widgets.strip_paint import paint_swatch
-from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu
+from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableModel, context_menu, visible_rows
 
 Times = npt.NDArray[np.float64]
 
@@ -264,12 +264,8 @@ class RequestTable(Table):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        first, last = self.rowAt(event.rect().top()), self.rowAt(event.rect().bottom())
-        if first < 0:
-            return
-        last = last if last >= 0 else self.requests.rowCount() - 1
         painter = QPainter(self.viewport())
-        for row in range(first, last + 1):
+        for row in visible_rows(self, event.rect()):
             self._paint_bar(painter, row, self.selectionModel().isRowSelected(row))
         painter.end()
 

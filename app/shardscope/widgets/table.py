@@ -14,6 +14,7 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     QPoint,
+    QRect,
     Qt,
 )
 from PySide6.QtGui import QAction, QKeyEvent, QPainter
@@ -189,14 +190,14 @@ def share_width(
 
 
 class ColumnFitter(QObject):
-    """Sets the widths of the visible columns of a table, whose model has `columns` with title and `number`.
+    """Sets the widths of the visible columns of a table, whose model has `columns` with title, `number`, `stretched`.
 
-    `stretched` returns the column that takes the remaining width. Widths set by the user are kept by title.
+    Widths set by the user are kept by title.
     """
 
-    def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth], stretched: Callable[[], int]) -> None:
+    def __init__(self, table: QTableView, measure: Callable[[int], ColumnWidth]) -> None:
         super().__init__(table)
-        self._table, self._measure, self._stretched = table, measure, stretched
+        self._table, self._measure = table, measure
         self._model: Any = table.model()
         self._fitting = False
         self._by_hand: dict[str, int] = {}
@@ -224,12 +225,13 @@ class ColumnFitter(QObject):
         if self._fitting or not table.isVisible():
             return
         shown = [column for column in range(table.horizontalHeader().count()) if not table.isColumnHidden(column)]
-        if self._stretched() not in shown:
+        if not shown:
             return
         self._fitting = True
-        columns, stretched = [self._measure(column) for column in shown], shown.index(self._stretched())
-        by_hand = {}
+        columns, stretched, by_hand = [self._measure(column) for column in shown], 0, {}
         for at, declared in enumerate(self._model.columns[column] for column in shown):
+            if declared.stretched:
+                stretched = at
             if declared.title in self._by_hand:
                 # Numbers are never cut, not even by hand.
                 least = columns[at].least if declared.number else 0
@@ -247,13 +249,19 @@ class ColumnFitter(QObject):
 
     def _fit_rows(self) -> None:
         table = self._table
-        first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
-        for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
+        for row in visible_rows(table):
             height = table.sizeHintForRow(row) + _BETWEEN
             table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
 
 
 # --- the view ---
+
+
+def visible_rows(table: QTableView, area: QRect | None = None) -> range:
+    """Return the rows in an area of the viewport, by default in all of it."""
+    area = table.viewport().rect() if area is None else area
+    first, last = table.rowAt(max(area.top(), 0)), table.rowAt(area.bottom())
+    return range(first, (last if last >= 0 else table.model().rowCount() - 1) + 1) if first >= 0 else range(0)
 
 
 class CellDelegate(QStyledItemDelegate):
@@ -321,8 +329,7 @@ class Table(QTableView):
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             header.setSortIndicatorClearable(True)
             self.setSortingEnabled(True)
-        stretched = next((number for number, column in enumerate(model.columns) if column.stretched), 0)
-        self.fitter = ColumnFitter(self, self._width, lambda: stretched)
+        self.fitter = ColumnFitter(self, self._width)
         self.verticalScrollBar().valueChanged.connect(self.fitter.soon.again)
         for changed in (model.dataChanged, model.rowsInserted, model.layoutChanged):
             changed.connect(self.fitter.soon.again)

@@ -68,7 +68,7 @@ class ObjectColumn:
         order: Name by which `object_rows` sorts.
         values: Values of the rows of a page; numbers below 0 are unknown.
         offset: Shown in the notation of offsets.
-        digits: Minimum width of a text in digits.
+        stretched: Takes the remaining width.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ObjectColumn:
     number: bool = True
     offset: bool = False
     muted: bool = False
-    digits: int = 12
+    stretched: bool = False
 
     @property
     def alignment(self) -> int:
@@ -103,7 +103,7 @@ class ObjectColumn:
 
 COLUMNS = (
     ObjectColumn("row", "Row", "Row number: slot, entry or chunk.", "slot", _from("row"), muted=True),
-    ObjectColumn("key", "Key", "Key of the object.", "key", lambda page: page.keys, number=False, digits=14),
+    ObjectColumn("key", "Key", "Key of the object.", "key", lambda page: page.keys, number=False, stretched=True),
     ObjectColumn("kind", "Kind", "Kind of object.", "kind", _kinds, number=False),
     ObjectColumn(
         "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", _states, number=False

@@ -55,6 +55,9 @@ class Chips(QToolBar):
         self.setStyleSheet(f"QToolBar {plain} #qt_toolbar_ext_button {plain}")
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         more = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        # Its icon is black in every theme.
+        more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        more.setText("…")
         more.setToolTip(self.tr("More kinds and states"))
         more.setAccessibleName(more.toolTip())
         more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
