@@ -102,9 +102,6 @@ class TransferModel(TableModel):
     def running(self) -> int:
         return sum(not job.state.ended for job in self.things)
 
-    def job(self, index: Index) -> Job:
-        return self.things[index.row()]
-
     def clear_ended(self) -> None:
         self.show_things([job for job in self.things if not job.state.ended])
 

@@ -201,10 +201,6 @@ class AlignedHexView(QWidget):
         return QSize(200, round(5 * self._grid.row))
 
     @property
-    def width_that_fits(self) -> int:
-        return next((width for width in WIDTHS if self._make_grid(width).width <= self.width()), WIDTHS[-1])
-
-    @property
     def rows_that_fit(self) -> int:
         return int(self.height() // self._grid.row)
 
@@ -340,7 +336,8 @@ class AlignedHexView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.state.set_width(self.width_that_fits, self.rows_that_fit)
+        fitting = (width for width in WIDTHS if self._make_grid(width).width <= self.width())
+        self.state.set_width(next(fitting, WIDTHS[-1]), self.rows_that_fit)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.state.scroller.roll(-event.angleDelta().y() / 120 * 3)
@@ -387,7 +384,7 @@ class DiffStrip(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._scale = StripScale(0, (), 1)
-        state.changed.connect(self._changed)
+        state.changed.connect(self._rescale)
 
     def sizeHint(self) -> QSize:
         high = QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + _TICK + 6
@@ -396,16 +393,13 @@ class DiffStrip(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.sizeHint().height())
 
-    def _changed(self) -> None:
-        self._rescale()
-        self.update()
-
     def _rescale(self) -> None:
         sides, width = self.state.sides, self.width() - 2 * _MARGIN
         size = sides.sizes[self.side] if sides is not None else 0
         sections: tuple[Section, ...] = sides.sections[self.side] if sides is not None else ()
-        if size != self._scale.size or width != self._scale.width or sections != tuple(self._scale.sections):
+        if (size, width, sections) != (self._scale.size, self._scale.width, tuple(self._scale.sections)):
             self._scale = StripScale(size, sections, width)
+        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._rescale()

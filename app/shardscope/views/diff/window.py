@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from enum import IntEnum
 from functools import partial
 
 import numpy as np
@@ -63,14 +62,8 @@ SIGNS = {
 }
 
 
-class DiffColumn(IntEnum):
-    CHANGE = 0
-    KEY = 1
-    FIRST_SIZE = 2
-    SECOND_SIZE = 3
-    FIRST_OFFSET = 4
-    SECOND_OFFSET = 5
-
+KEY, FIRST_OFFSET = 1, 4
+"""Columns of the key and of the first offset."""
 
 VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.found.kinds,
@@ -80,7 +73,7 @@ VALUES: tuple[Callable[[ComparedPair], NDArray[np.integer]], ...] = (
     lambda compared: compared.columns[0].start,
     lambda compared: compared.columns[1].start,
 )
-"""Values of each `DiffColumn` by object number, -1 if missing; for the key its row on the left."""
+"""Values of each column by object number, -1 if missing; for the key its row on the left."""
 
 
 class DiffObjectModel(TableModel):
@@ -98,10 +91,10 @@ class DiffObjectModel(TableModel):
             (
                 Column("Change", self._change, tip=self._change_tip),
                 Column("Key", str, 120, stretched=True),
-                Column("Size left", partial(self._number, DiffColumn.FIRST_SIZE), number=True),
-                Column("Size right", partial(self._number, DiffColumn.SECOND_SIZE), number=True),
-                Column("Offset left", partial(self._number, DiffColumn.FIRST_OFFSET), number=True),
-                Column("Offset right", partial(self._number, DiffColumn.SECOND_OFFSET), number=True),
+                Column("Size left", partial(self._number, 2), number=True),
+                Column("Size right", partial(self._number, 3), number=True),
+                Column("Offset left", partial(self._number, FIRST_OFFSET), number=True),
+                Column("Offset right", partial(self._number, FIRST_OFFSET + 1), number=True),
             ),
         )
         self.compared: ComparedPair | None = None
@@ -127,10 +120,10 @@ class DiffObjectModel(TableModel):
         self._keys[page] = keys
         while len(self._keys) > MOST_PAGES:
             self._keys.popitem(last=False)
-        self.change(page * PAGE, min((page + 1) * PAGE, len(self.things)) - 1, DiffColumn.KEY)
+        self.change(page * PAGE, min((page + 1) * PAGE, len(self.things)) - 1, KEY)
 
     def text(self, row: int, column: int) -> str:
-        if column != DiffColumn.KEY:
+        if column != KEY:
             return super().text(row, column)
         page = row // PAGE
         if page in self._keys:
@@ -149,10 +142,10 @@ class DiffObjectModel(TableModel):
         why = self.compared.found.unread.get(int(number), "") if self.compared is not None else ""
         return "\n".join(part for part in (self._change(number), why) if part)
 
-    def _number(self, column: DiffColumn, number: int) -> str:
+    def _number(self, column: int, number: int) -> str:
         assert self.compared is not None
         value = int(VALUES[column](self.compared)[number])
-        return "–" if value < 0 else offset_words(value) if column >= DiffColumn.FIRST_OFFSET else f"{value:,}"
+        return "–" if value < 0 else offset_words(value) if column >= FIRST_OFFSET else f"{value:,}"
 
 
 def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> list[str]:
@@ -169,7 +162,7 @@ def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> li
 
 def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool, pair: ShardPair, job: Job) -> I64:
     """Return object numbers sorted by a column. Runs in a job; the key column reads all keys."""
-    if column == DiffColumn.KEY:
+    if column == KEY:
         texts: list[str] = []
         for at in range(0, len(numbers), 1 << 14):
             job.check()
