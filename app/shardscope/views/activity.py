@@ -167,9 +167,9 @@ class JobList(QWidget):
         bar = lay(QHBoxLayout(), (self.summary, 1), *buttons, margins=(8, 6, 8, 6), spacing=8)
         self._body = TableOrText(self.table, self)
         lay(QVBoxLayout(self), bar, self._body)
-        for changed in (self.model.rowsInserted, self.model.modelReset, self.model.dataChanged):
+        changes = self.model.rowsInserted, self.model.modelReset, self.model.dataChanged
+        for changed in (*changes, self.table.selectionModel().selectionChanged):
             changed.connect(self._update)
-        self.table.selectionModel().selectionChanged.connect(self._update)
         self._update()
 
     @property

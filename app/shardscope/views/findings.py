@@ -24,7 +24,7 @@ from shardscope.session.session import Session
 from shardscope.widgets import playback, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.table import Column, Table, TableModel, TableOrText, context_menu
 from shardscope.widgets.wrap_text import WrapText
 
@@ -115,10 +115,7 @@ class FindingsTable(QWidget):
             wrapped=True,
         )
         self.setFocusProxy(self.table)
-        self.detail = QLabel(self)
-        self.detail.setTextFormat(Qt.TextFormat.PlainText)
-        self.detail.setObjectName("findingDetail")
-        self.detail.setWordWrap(True)
+        self.detail = plain_label("", "findingDetail", wrap=True)
         self.detail.setContentsMargins(8, 4, 8, 6)
         self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         verify = QLabel(self.tr("Verify:"), self)

@@ -62,7 +62,7 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.deferred_signals import WhileVisible
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.sample_names import sample_title
 from shardscope.widgets.table import Index, context_menu
 
@@ -372,11 +372,8 @@ class PlacesPanel(QWidget):
         self.filter.setClearButtonEnabled(True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)
-        self.note = QLabel(self)
+        self.note = plain_label("", wrap=True)
         self.note.setContentsMargins(10, 4, 10, 4)
-        self.note.setWordWrap(True)
-        # File names and errors are not markup.
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setForegroundRole(self.note.palette().ColorRole.PlaceholderText)
         self.note.setAccessibleName(self.tr("Number of places"))
         head = lay(QHBoxLayout(), self.groups, (self.filter, 1), margins=(8, 6, 8, 6), spacing=6)

@@ -34,15 +34,11 @@ from shardscope.widgets.table import CellDelegate, Column, Index, Table, TableMo
 Times = npt.NDArray[np.float64]
 
 
-LONGEST_PAUSE = 0.02
-"""Maximum length in seconds of a pause between requests in the waterfall; longer pauses are shortened."""
+LONGEST_PAUSE_SECONDS = 0.02
 
 
 class RequestColumns:
-    """Records in the order in which they ended, with their times in seconds.
-
-    `rounds` are the round trips, counted from 1; a cache hit gets the number of the previous request, or 0.
-    """
+    """Records as they ended, times in seconds; `rounds` from 1, of a cache hit that of the request before, or 0."""
 
     def __init__(self) -> None:
         self.records: list[Request] = []
@@ -91,13 +87,12 @@ class Schedule:
 
 def measured(columns: RequestColumns) -> Schedule:
     if not len(columns):
-        none = np.zeros(0)
-        return Schedule(none, none, none, 0.0, 0.0)
+        return Schedule(columns.begin, columns.answer, columns.end, 0.0, 0.0)
     order = np.argsort(columns.begin, kind="stable")
     begin = columns.begin[order]
     latest = np.maximum.accumulate(columns.end[order])
     pauses = np.maximum(begin[1:] - latest[:-1], 0.0)
-    cut = np.concatenate(([begin[0]], begin[0] + np.cumsum(np.maximum(pauses - LONGEST_PAUSE, 0.0))))
+    cut = np.concatenate(([begin[0]], begin[0] + np.cumsum(np.maximum(pauses - LONGEST_PAUSE_SECONDS, 0.0))))
     shift = np.empty_like(cut)
     shift[order] = cut
     end = columns.end - shift

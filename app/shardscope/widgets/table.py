@@ -21,7 +21,6 @@ from PySide6.QtGui import QAction, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QLabel,
     QMenu,
     QStackedLayout,
     QStyle,
@@ -36,7 +35,7 @@ from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
 from shardscope.widgets.elided_label import cut_text
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.save_picture import add_picture
 
 Index = QModelIndex | QPersistentModelIndex
@@ -309,7 +308,7 @@ class Table(QTableView):
         self.setObjectName(name)
         self.setAccessibleName(title)
         self.choose, self.menu = choose or (lambda _: None), menu
-        self._seen: list[int] = []
+        self._seen: dict[int, int] = {}
         self._model = model
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -344,14 +343,13 @@ class Table(QTableView):
 
     def _width(self, column: int) -> ColumnWidth:
         header = self.horizontalHeader()
-        self._seen += [0] * (column + 1 - len(self._seen))
         text = max(self.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
-        wanted = self._seen[column] = max(self._seen[column], text, header.sectionSizeHint(column))
+        wanted = self._seen[column] = max(self._seen.get(column, 0), text, header.sectionSizeHint(column))
         least = self._model.columns[column].least
         return ColumnWidth(wanted, wanted if least is None else least)
 
     def _forget(self) -> None:
-        self._seen = []
+        self._seen.clear()
         self.fitter.soon.start()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -399,10 +397,10 @@ def context_menu(
 class TableOrText(QStackedLayout):
     def __init__(self, table: QTableView, parent: QWidget) -> None:
         super().__init__()
-        self.label = QLabel(parent)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label = plain_label("", wrap=True)
+        # Without a parent, the first widget of a stack opens as a window.
+        self.label.setParent(parent)
         self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.label.setWordWrap(True)
         self.label.setForegroundRole(self.label.palette().ColorRole.PlaceholderText)
         self._table = table
         self.addWidget(self.label)

@@ -32,7 +32,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QSizePolicy,
     QToolTip,
     QTreeView,
@@ -51,7 +50,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.elided_label import Elided
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.layouts import lay
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, StripScale, paint_strip, paint_swatch
 
 Index = QModelIndex | QPersistentModelIndex
@@ -318,7 +317,7 @@ class PlanView(QWidget):
         self.exact = side_button(self.tr("Compute e&xactly"), self.exact_wanted.emit, "exactButton", doc)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)
-        self.notes = QLabel(self)
+        self.notes = plain_label("", "planNotes", wrap=True)
         self.planned: Planned | None = None
         self._set_up_tree()
         self._lay_out()
@@ -346,9 +345,6 @@ class PlanView(QWidget):
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _lay_out(self) -> None:
-        self.notes.setObjectName("planNotes")
-        self.notes.setWordWrap(True)
-        self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words = lay(QVBoxLayout(), self.headline, self.summary, spacing=2)
         head = lay(QHBoxLayout(), (words, 1), self.exact, spacing=10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
@@ -251,15 +249,13 @@ class AlignedHexView(QWidget):
         self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, first: int, count: int
     ) -> None:
         part = slice(first, first + count)
-        offsets, there = shown.offsets[self.side, part], shown.there[self.side, part]
-        differing = shown.differing[self.side, part]
-        self._paint_grounds(painter, palette, offsets, there, differing)
-        self._paint_bytes(painter, palette, shown.data[self.side, part], there)
+        self._paint_grounds(painter, palette, shown, part)
+        self._paint_bytes(painter, palette, shown.data[self.side, part], shown.there[self.side, part])
         # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
-        self._paint_bytes(painter, palette, shown.data[self.side, part], differing)
+        self._paint_bytes(painter, palette, shown.data[self.side, part], shown.differing[self.side, part])
         painter.translate(-0.6, 0)
-        self._paint_gutter(painter, palette, offsets)
+        self._paint_gutter(painter, palette, shown.offsets[self.side, part])
         self._paint_current(painter, palette, count)
 
     def _paint_bytes(
@@ -270,17 +266,11 @@ class AlignedHexView(QWidget):
         cells = ByteCells(0, data, state, blank, parity, NO_RUN, True, ())
         self._glyphs.bytes(painter, cells, palette.text, palette.zero)
 
-    def _paint_grounds(
-        self,
-        painter: QPainter,
-        palette: theme.Palette,
-        offsets: NDArray[np.int64],
-        there: NDArray[np.bool_],
-        differing: NDArray[np.bool_],
-    ) -> None:
+    def _paint_grounds(self, painter: QPainter, palette: theme.Palette, shown: AlignedRows, part: slice) -> None:
         grid, thin = self._grid, self._grid.rounded(2)
+        there, differing = shown.there[self.side, part], shown.differing[self.side, part]
         hatch = QBrush(palette.missing, Qt.BrushStyle.BDiagPattern)
-        for row, offset in enumerate(offsets.tolist()):
+        for row, offset in enumerate(shown.offsets[self.side, part].tolist()):
             y = grid.row_y(row)
             filled = int(there[row].sum())
             self._paint_ground(painter, palette, row, offset, (0, filled), 0)
@@ -298,14 +288,11 @@ class AlignedHexView(QWidget):
         self, painter: QPainter, palette: theme.Palette, row: int, offset: int, cells: tuple[int, int], parity: int
     ) -> None:
         start, stop = cells
-        for section in sections_in(self._sections, offset + start, offset + stop):
+        sections = self.state.sides.sections[self.side] if self.state.sides is not None else ()
+        for section in sections_in(sections, offset + start, offset + stop):
             block = Block(row, row + 1, max(section.start - offset, start), min(section.stop - offset, stop))
             for which in HexPart:
                 painter.fillRect(self._grid.rect(block, which), palette.section(section.role, parity))
-
-    @property
-    def _sections(self) -> Sequence[Section]:
-        return self.state.sides.sections[self.side] if self.state.sides is not None else ()
 
     def _paint_gutter(self, painter: QPainter, palette: theme.Palette, offsets: NDArray[np.int64]) -> None:
         grid = self._grid

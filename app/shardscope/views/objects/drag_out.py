@@ -31,7 +31,6 @@ from shardscope.views.objects.temporary_files import (
     Prepared,
     TooLarge,
     prepare,
-    prepare_node,
 )
 from shardscope.widgets import theme
 
@@ -244,8 +243,6 @@ class DragOut(QObject):
             if old is not None and old.there:
                 return old
             try:
-                if isinstance(chosen, DraggedNode):
-                    return prepare_node(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
                 return prepare(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
             except TooLarge:
                 return None

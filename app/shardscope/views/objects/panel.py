@@ -63,7 +63,9 @@ class Chips(QToolBar):
         more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_census(self, census: ObjectCounts | None) -> None:
-        self.clear()
+        for action in self.actions():
+            self.removeAction(action)
+            action.deleteLater()
         self.buttons = {}
         kinds, states = (census.kinds, census.states) if census is not None else ((), ())
         if len(kinds) > 1:
