@@ -100,7 +100,7 @@ class FindingsTable(QWidget):
         self.progress.setFixedWidth(120)
         self.progress.setAccessibleName(self.tr("Progress of the verification"))
         self.stop = QPushButton(self.tr("Cancel"), self)
-        self.stop.clicked.connect(lambda _: self._job.cancel() if self._job is not None else None)
+        self.stop.clicked.connect(self._cancel)
         self.again = QPushButton(self.tr("Retry"), self)
         self.again.setObjectName("findingsRetry")
         self.again.setAccessibleDescription(self.tr("Verify again from the beginning"))
@@ -175,6 +175,10 @@ class FindingsTable(QWidget):
     def _retry(self) -> None:
         if self._session.verification.report is not None:
             self._session.verification.start(self._session.verification.report.depth)
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
 
     def _running(self, job: Job | None) -> None:
         self._job = job

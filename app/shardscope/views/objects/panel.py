@@ -55,6 +55,7 @@ class Chips(QToolBar):
         self.setStyleSheet(f"QToolBar {plain} #qt_toolbar_ext_button {plain}")
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         more = self.findChild(QToolButton, "qt_toolbar_ext_button")
+        assert more is not None
         # Its icon is black in every theme.
         more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         more.setText("…")
@@ -83,7 +84,9 @@ class Chips(QToolBar):
         action = self.addAction(text, lambda: self.chosen.emit(name, value))
         action.setCheckable(True)
         action.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
-        button = self.buttons[name, value] = self.widgetForAction(action)
+        button = self.widgetForAction(action)
+        assert isinstance(button, QToolButton)
+        self.buttons[name, value] = button
         button.setAccessibleName(self.tr("Only {0}").format(text))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 

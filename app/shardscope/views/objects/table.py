@@ -448,8 +448,8 @@ class ObjectTable(QTableView):
             self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
-        override = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if override and event.matches(QKeySequence.StandardKey.Copy):
+        asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
+        if asked is not None and asked.matches(QKeySequence.StandardKey.Copy):
             event.accept()
             return True
         return super().event(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -369,11 +370,12 @@ class NumbersModel(TableModel):
 
     def show_plane(self, plane: NDArray[Any]) -> None:
         self.plane = plane
-        self.columns = [
-            Column(f"{at}", lambda row, at=at: number_text(self.plane[row, at]), number=True)
-            for at in range(min(plane.shape[1], MOST_COLUMNS))
-        ]
+        count = min(plane.shape[1], MOST_COLUMNS)
+        self.columns = [Column(f"{at}", partial(self._element, at), number=True) for at in range(count)]
         self.show_things(range(len(plane)))
+
+    def _element(self, column: int, row: int) -> str:
+        return number_text(self.plane[row, column])
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
